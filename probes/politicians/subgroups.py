@@ -22,11 +22,10 @@ from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words
-from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
-from plumbline.probes.stats.shares import shares
+from plumbline.probes.stats.shares import OVER_NAMES, shares
 from plumbline.probes.stats.tests import permutation_p
 
 if TYPE_CHECKING:
@@ -256,6 +255,7 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
             [seen, drawn, tested - middle, null - middle],
             [part],
             params,
+            least=0.0,
             subgroup=SUBGROUPS.index(name),
             top_k=part.size,
             candidates=len(part.words),
@@ -273,8 +273,9 @@ def _differences(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFram
             gap = gaps[names[0]]
             for name in names[1:]:
                 gap = [a - b for a, b in zip(gap, gaps[name], strict=True)]
-            of = [parts[name] for name in names]
-            yield _rows({"sentiment": range(len(SENTIMENTS))}, gap, of, params, contrast=number)
+            of, most = [parts[name] for name in names], float(len(names))
+            axes = {"sentiment": range(len(SENTIMENTS))}
+            yield _rows(axes, gap, of, params, -most, most, contrast=number)
 
 
 def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
@@ -298,23 +299,34 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]
 
 
 def _rows(
-    axes: dict[str, Any], four: Four, of: list[Part], params: Params, **more: Any
+    axes: dict[str, Any],
+    four: Four,
+    of: list[Part],
+    params: Params,
+    least: float = -1.0,
+    most: float = 1.0,
+    **more: Any,
 ) -> pl.DataFrame:
     """Return a row for each place with its interval and test.
 
     A replicate ranks words anew, with more noise than the data, and so is drawn towards no
-    difference: the interval is stretched to hold the estimate.
+    difference: the interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
+
+    Parameters
+    ----------
+    least, most
+        Values that there can be.
     """
     (value,), drawn, (tested,), null = four
-    low, high = percentiles(np.moveaxis(drawn, 0, -1), params.confidence)
+    half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)
     test = np.vectorize(permutation_p, signature="(),(n)->()")
     where = "the subgroup's names" if len(of) == 1 else "the names of either subgroup"
     return columns.rows_of(
         axes,
-        (value, np.minimum(low, value), np.maximum(high, value)),
+        (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in of),
         cluster="name",
-        method=f"{params.confidence:.0%} Bayesian bootstrap percentile over names",
+        method=f"{params.confidence:.0%} {OVER_NAMES}",
         null=f"genders permuted over {where}",
         p=np.where(np.isnan(tested), np.nan, test(tested, np.moveaxis(null, 0, -1))),
         **more,

@@ -200,6 +200,23 @@ def expected(of: Population, shape: ListsShape) -> Array:
     return np.stack([share @ one for share, one in zip(shares, each, strict=True)], axis=1)
 
 
+def counts(
+    shape: ListsShape, populations: list[Population], rng: np.random.Generator
+) -> list[Array]:
+    """Draw another sample of as many names; count those with each word, (words, 3) for each part.
+
+    What an interval covers that is about the words that lead: they are other ones among more names.
+    """
+    drawn = names(shape, populations[0], rng)
+    found = []
+    for of in populations:
+        lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
+        at = lists_of * 3 + drawn.gender[:, None]
+        cells = np.bincount(at.ravel(), minlength=3 * len(of.frequency))
+        found.append(cells.reshape(-1, 3).astype(np.float64))
+    return found
+
+
 def words_of(pos: int, number: int) -> list[str]:
     """Return the words of a part of speech."""
     return [f"{associations.POS[pos].lower()}{n:03d}" for n in range(number)]

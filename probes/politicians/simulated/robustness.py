@@ -1,18 +1,20 @@
 """Analysis ``robustness`` on simulated lists.
 
-Words are positive, negative or neutral, which is drawn for each replicate; planted is how much
-positive words go more with women, and negative ones less. Names of other origins are longer, in
-tokens and letters, and may have words of other sentiments: where women are more often of those,
-sentiments differ by origin, not by gender, and must not differ among names matched on tokens.
-The tables ``latent`` are fitted to the same lists by their own analysis, with few weights and draws.
+Words are positive, negative or neutral, drawn anew in each replicate; planted is how much positive
+words go more with women, and negative ones less. Names of other origins are longer, in tokens and
+letters, and may have words of other sentiments: where women are more often of those, sentiments
+differ by origin, not by gender, and must not differ among names that are matched on tokens. The
+tables ``latent`` are fitted to the same lists by their own analysis, with few weights and draws.
 
-What an interval should cover is the difference of infinitely many names with the same setting: PMI
-follows from expected counts; without any effect it is 0. Of the shares of non-binary people, six
-names or none, nothing is told: the words that lead among infinitely many names are all tied.
+What an interval should cover is what another sample of as many names gives on average for the same
+words and setting: the mean of ``SAMPLES`` samples. It is not told where names are matched, which
+leaves fewer, nor by the latent-variable model, whose numbers are others, but that without any
+effect both are 0; and not for the shares of non-binary people, six names or none.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +80,7 @@ LATENT: dict[str, Any] = {
     "n_permutations": 19,
 }
 FRAMES = 2
+SAMPLES = 20  # other samples of as many names
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -90,11 +93,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     lists.write_lists(inputs, "m", names, each, shape.length, rng, frames=FRAMES)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     _write_latent(inputs)
-    known = [
-        _true(shape, truth, of, own, pos)
-        for pos, (of, own) in enumerate(zip(populations, sentiments, strict=True))
-    ]
-    return Drawn(inputs, pl.concat(known))
+    known = _true(shape, truth, populations, sentiments, rng)
+    return Drawn(inputs, (known, truth.kind == NULL))
 
 
 def _words(
@@ -128,41 +128,50 @@ def _write_latent(inputs: Inputs) -> None:
 
 
 def _true(
-    shape: Shape, truth: Truth, of: lists.Population, sentiment: lists.Integers, pos: int
+    shape: Shape,
+    truth: Truth,
+    populations: list[lists.Population],
+    sentiments: list[lists.Integers],
+    rng: np.random.Generator,
 ) -> pl.DataFrame:
-    """Return planted nats, and differences of shares of men and women, for each setting."""
-    people = np.array([shape.men, shape.women])
-    nats = np.array(truth.settings.get("nats", NONE)[pos])
-    parts = []
-    for length in (shape.length, *PARAMS["lengths"]):
-        chance = lists.expected(of, shape.model_copy(update={"length": length}))[:, :2] * people
-        for least in PARAMS["min_count"]:
-            kept = chance.sum(axis=1) >= least
-            deviations = pmi(chance)[kept].T
-            for share in PARAMS["top_share"]:
+    """Return planted nats, and differences of shares of men and women on average over samples.
+
+    A row for each part of speech, sentiment, and setting: whether names are halved, length of
+    lists, names that must have a word, share of words taken.
+    """
+    settings = [(1, shape.length, PARAMS["min_count"][0], s) for s in PARAMS["top_share"]]
+    settings += [
+        (1, shape.length, least, PARAMS["top_share"][0]) for least in PARAMS["min_count"][1:]
+    ]
+    rest = PARAMS["min_count"][0], PARAMS["top_share"][0]
+    settings += [(1, length, *rest) for length in PARAMS["lengths"]] + [(2, shape.length, *rest)]
+    rows = []
+    sums = np.zeros((len(settings), 2, len(SENTIMENTS)))
+    for _ in range(SAMPLES):
+        drawn: dict[tuple[int, int], list[lists.Array]] = {}
+        for n, (parts, length, least, share) in enumerate(settings):
+            if (parts, length) not in drawn:
+                sizes = {"men": shape.men // parts, "women": shape.women // parts, "others": 0}
+                other = shape.model_copy(update=sizes | {"length": length})
+                drawn[parts, length] = lists.counts(other, populations, rng)
+            for pos, counts in enumerate(drawn[parts, length]):
+                kept = counts.sum(axis=1) >= least
+                deviations = np.round(pmi(counts[kept][:, :2], PARAMS["smoothing"][0]).T, 10)
                 size = max(1, int(share * kept.sum()))
-                both = shares(deviations, sentiment[kept], size, len(SENTIMENTS))
-                apart = (both[MALE] - both[FEMALE]) * (truth.kind != NULL)
-                same = {"pos": pos, "length": length, "least": least, "share": share}
-                columns = {"sentiment": range(len(SENTIMENTS)), "nats": nats, "target": apart}
-                parts.append(
-                    pl.DataFrame(columns).with_columns(
-                        **{name: pl.lit(value) for name, value in same.items()}
-                    )
-                )
-    numbers = pl.col("length", "least", "share").cast(pl.Float64)
-    known = pl.concat(parts).with_columns(pl.col("pos", "sentiment").cast(pl.Int64), numbers)
-    if "slope" in truth.settings:
-        known = known.with_columns(target=pl.lit(None, dtype=pl.Float64))
-    return known
+                both = shares(deviations, sentiments[pos][kept], size, len(SENTIMENTS))
+                sums[n, pos] += (both[MALE] - both[FEMALE]) / SAMPLES
+    for (n, setting), pos, s in product(enumerate(settings), range(2), range(len(SENTIMENTS))):
+        nats = truth.settings.get("nats", NONE)[pos][s]
+        rows.append((pos, s, *map(float, setting), nats, sums[n, pos, s]))
+    names = ["pos", "sentiment", "parts", "length", "least", "share", "nats", "target"]
+    return pl.DataFrame(rows, schema=names, orient="row")
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test, for each deviation and kind of variation.
 
     Names that are matched are told apart by what they are matched on. Of neutral words no effect is
-    told where others have one, and where sentiments go with origins no truth: it is another one in
-    each variation.
+    told where others have one.
     """
     table = (
         tables["robustness"]
@@ -175,17 +184,24 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         varied = pl.when(pl.col("kind") == KINDS.index(kind)).then(variation)
         return varied.otherwise(pl.lit(f"{default:g}")).cast(pl.Float64)
 
+    known, null = drawn.known
     table = table.with_columns(
-        length=setting("list length", drawn.known["length"].to_list()[0]),
+        parts=pl.when(pl.col("kind") == KINDS.index("half")).then(2.0).otherwise(1.0),
+        length=setting("list length", known["length"].to_list()[0]),
         least=setting("min_count", PARAMS["min_count"][0]),
         share=setting("top_share", PARAMS["top_share"][0]),
     )
-    keys = ["pos", "sentiment", "length", "least", "share"]
-    table = table.join(drawn.known, on=keys, how="left", maintain_order="left")
-    planted = bool((drawn.known["nats"] != 0).any())
+    keys = ["pos", "sentiment", "parts", "length", "least", "share"]
+    table = table.join(known, on=keys, how="left", maintain_order="left")
+    planted = bool((known["nats"] != 0).any())
     effect = pl.when(pl.col("nats") != 0).then(-pl.col("nats")) if planted else pl.lit(0.0)
     names = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
     matched = pl.when(pl.col("kind") == KINDS.index("matched")).then(" on " + variation)
+    other = (pl.col("kind") == KINDS.index("matched")) | (
+        pl.col("deviation") != DEVIATIONS.index("pmi")
+    )
+    none = pl.lit(0.0 if null else None, dtype=pl.Float64)
+    table = table.with_columns(target=pl.when(other).then(none).otherwise("target"))
     table = table.with_columns(effect=effect, test=names + matched.otherwise(pl.lit("")))
     return {
         f"{DEVIATIONS[d]}: {test}": outcome(

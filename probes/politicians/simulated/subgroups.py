@@ -13,6 +13,7 @@ words have a sentiment, in one language; the draws of the analysis are fewer.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ import polars as pl
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.politicians.simulated import lists
+from plumbline.probes.politicians.simulated.lists import NATIVE
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.intervals import rank_correlations
@@ -108,12 +110,15 @@ class Known:
             return round(float(native - foreign), 6)
         return 0.0  # the same mixture in both
 
-    def alike(self, pos: int, contrast: int) -> float | None:
-        """Return nats that two subgroups share, 0 where one has none; None: not the same ones."""
-        one, two = (self.nats[pos][n] for n in (0, 1))
+    def alike(self, pos: int, contrast: int) -> float:
+        """Return nats that two subgroups share, 0 where one has none.
+
+        Of natives and others the geometric mean; elsewhere what all people have on average.
+        """
+        one, two = map(float, self.nats[pos])
         if CONTRASTS[contrast].startswith(SUBGROUPS[0]):
-            return float(one) if one == two else (0.0 if one * two == 0 else None)
-        return float(one) if one == two else None
+            return round(math.sqrt(one * two), 2)
+        return round(sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two, 2)
 
 
 @lru_cache(maxsize=8)

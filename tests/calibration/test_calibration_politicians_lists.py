@@ -1,0 +1,157 @@
+"""The simulations of lists of words: what is planted is found, what is told is all there is."""
+
+import importlib
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plumbline.builders.core.params import section
+from plumbline.probes import module_of
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from plumbline.probes.politicians import pmi as pmi_of_lists
+from plumbline.probes.politicians.simulated import lists, pooled_pmi, subgroups
+
+SEED = 17
+ANALYSES = ("pmi", "pooled_pmi", "subgroups", "supersenses", "robustness")
+LARGEST = {  # a test in which what is planted is seen in one replicate, and how large it is
+    "pmi": ("pmi: smoothed", 1.6),
+    "pooled_pmi": ("pooled_pmi: smoothed", 1.4),
+    "subgroups": ("differences in a subgroup", 1.2),
+    "supersenses": ("supersenses: form, fractional", 1.6),
+    "robustness": ("pmi: default", 0.4),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """Let what intervals should cover be rough: it is not looked at here."""
+    print("seed", SEED)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(subgroups, "SAMPLES", 3)
+        patched.setattr(pooled_pmi, "TASTES", 5)
+        yield
+
+
+def simulated(analysis):
+    return importlib.import_module(f"plumbline.probes.politicians.simulated.{analysis}")
+
+
+def of_kind(module, kind):
+    return next(truth for truth in module.TRUTHS.values() if truth.kind == kind)
+
+
+def replicate(analysis, kind, folder, change=None):
+    """Draw one replicate in the first shape, change its files, and analyse it as a whole."""
+    module = simulated(analysis)
+    shape = next(iter(module.SHAPES.values()))
+    drawn = module.draw(folder, of_kind(module, kind), shape, np.random.default_rng(SEED))
+    if change:
+        change(drawn.inputs)
+    run = importlib.import_module(module_of(analysis))
+    given = section(f"analysis.{analysis}", run.Params).model_dump()
+    tables = run.run(
+        drawn.inputs, run.Params.model_validate(given | module.PARAMS | dict(drawn.params))
+    )
+    return tables, module.outcomes(tables, drawn)
+
+
+def swapped(inputs):
+    """Make men of women and women of men."""
+    path = inputs.datasets["politicians"] / f"{lists.LANGUAGE}.parquet"
+    people = pl.read_parquet(path)
+    people.with_columns(pl.col("gender").replace({0: 1, 1: 0})).write_parquet(path)
+    if (folder := inputs.tables("pmi", "m")).is_dir():
+        how = {"version": "0.0.0", "smoothing": 0.5, "min_count": 5, "n_bootstrap": 20}
+        found = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(how))
+        found["pmi"].write_parquet(folder / "pmi.parquet")
+
+
+def number(table, column="p"):
+    return table[column].is_not_null().sum()
+
+
+@pytest.fixture(scope="module")
+def null(few, tmp_path_factory):
+    return {name: replicate(name, NULL, tmp_path_factory.mktemp(name)) for name in ANALYSES}
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_nothing_is_planted_in_the_null(null, analysis):
+    for test, rows in null[analysis][1].items():
+        assert len(rows), test
+        assert rows["effect"].fill_null(0).eq(0).all(), test
+        assert rows["effect"].is_not_null().any(), test
+
+
+def test_every_p_is_told(null):
+    tables, found = null["pmi"]
+    assert sum(map(number, found.values())) == number(tables["pmi"]) > 0
+    tables, found = null["pooled_pmi"]
+    assert sum(map(number, found.values())) == number(tables["pooled_pmi"]) > 0
+    tables, found = null["subgroups"]
+    parts = [found[f"differences {name}"] for name in ("in a subgroup", "between subgroups")]
+    assert sum(map(number, parts)) == number(tables["differences"]) == number(found["differences"])
+    assert number(found["shares"]) == number(tables["shares"]) > 0
+    assert number(found["agreement"]) == number(tables["agreement"]) > 0
+    tables, found = null["supersenses"]
+    over_words = {name for name in found if "Bonferroni" in name}
+    for names in (over_words, set(found) - over_words):
+        assert sum(number(found[name]) for name in names) == number(tables["supersenses"]) > 0
+    told = sum(number(found[name], "p_adjusted") for name in over_words)
+    assert told == number(tables["supersenses"], "p_bonferroni")
+    tables, found = null["robustness"]
+    assert sum(map(number, found.values())) == number(tables["robustness"]) > 0
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_every_family_is_one_of_the_tables(null, analysis):
+    tables, found = null[analysis]
+    if analysis == "supersenses":
+        sizes = tables[analysis].group_by("unit", "counting").agg(pl.col("family").first())
+        told = [rows for name, rows in found.items() if "Bonferroni" not in name]
+        assert sorted(sizes["family"]) == sorted(map(len, told))
+    elif analysis == "subgroups":
+        assert len(found["differences"]) == tables["differences"]["family"][0]
+        assert len(found["agreement"]) == tables["agreement"]["family"][0]
+    elif analysis == "robustness":
+        sizes = found["pmi: half"].group_by("family").len()
+        assert sizes["len"].to_list() == [6, 6]  # two halves, parts of speech by sentiments
+    else:
+        family = tables[analysis]["family"][0]
+        assert {number(rows) for rows in found.values()} == {family}
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_what_is_planted_has_its_sign_until_genders_are_swapped(analysis, tmp_path):
+    name, effect = LARGEST[analysis]
+    shares = []
+    for change in (None, swapped):
+        folder = tmp_path / str(change is None)
+        folder.mkdir()
+        found = replicate(analysis, PLANTED, folder, change)[1]
+        rows = found[name].filter(pl.col("effect").abs() == effect)
+        assert len(rows)
+        shares.append((rows["value"] * rows["effect"] < 0).mean())
+    print(analysis, "wrong signs", shares)
+    assert shares[0] <= 0.2
+    assert shares[1] >= 0.8
+
+
+def test_the_truth_of_a_list_is_what_draws_have_on_average():
+    shape = lists.ListsShape(words=30, length=6, men=2, women=2)
+    truth = of_kind(simulated("pmi"), PLANTED)
+    of = lists.population(shape, truth, 0)
+    rng = np.random.default_rng(SEED)
+    chances = lists.expected(of, shape)
+    for column, woman in enumerate((False, True)):
+        drawn = lists.lists(of, np.full(40_000, woman), shape.length, rng)
+        seen = np.bincount(drawn.ravel(), minlength=shape.words) / 40_000
+        assert np.abs(seen - chances[:, column]).max() < 0.01
+    assert chances.sum(axis=0) == pytest.approx([6, 6, 6], abs=0.05)
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_there_is_a_truth_of_each_kind(analysis):
+    kinds = [truth.kind for truth in simulated(analysis).TRUTHS.values()]
+    assert set(kinds) == {NULL, PLANTED, DECOY}
