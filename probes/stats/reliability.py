@@ -1,0 +1,311 @@
+"""Reliability of an instrument: consistency, agreement, items that work otherwise, swapped ranks.
+
+Cases are what is told apart (statements, models), items or raters what it is told apart by (other
+statements, templates, seeds). No score is imputed: rows that lack one are left out whole.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import comb, fdtri, stdtr
+
+from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
+from plumbline.probes.stats.crossed import Part, of_mean
+from plumbline.probes.stats.estimate import Estimate, benjamini_hochberg
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+LEAST = 3  # levels of a facet with which something is told of it
+FLAGGED = 0.05  # adjusted p at which an item is no anchor for the others
+FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
+
+
+def complete(scores: Floats) -> Floats:
+    """Return the rows of (cases, items) that lack no score."""
+    return np.asarray(scores[np.isfinite(scores).all(axis=1)], dtype=np.float64)
+
+
+def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
+    """Return the six intraclass correlations by the names of :data:`FORMS`.
+
+    (1, .): each target has raters of its own; (2, .): the same raters, a sample, rate all; (3, .):
+    these raters alone matter. (., 1): of one rating; (., k): of the mean of all. Intervals are of F
+    distributions, as Shrout and Fleiss have them.
+
+    Parameters
+    ----------
+    ratings : (targets, raters) array
+        Two of each at least, none missing.
+
+    References
+    ----------
+    Shrout and Fleiss (1979), Intraclass correlations: uses in assessing rater reliability,
+    Psychological Bulletin 86(2), p. 420-428.
+
+    Examples
+    --------
+    Their Table 2, six targets and four judges; Table 4 has these values.
+
+    >>> rows = "9 2 5 8; 6 1 3 2; 8 4 6 8; 7 1 2 6; 10 5 6 9; 6 2 4 7"
+    >>> table = np.array([row.split() for row in rows.split(";")], dtype=float)
+    >>> [round(form.value, 2) for form in icc(table).values()]
+    [0.17, 0.29, 0.71, 0.44, 0.62, 0.91]
+    """
+    n, k = ratings.shape
+    if min(n, k) < 2 or not np.isfinite(ratings).all():
+        raise ValueError("needs two targets and two raters, and every rating")
+    mean = ratings.mean()
+    targets, raters = (ratings.mean(axis=axis) - mean for axis in (1, 0))
+    bms, jms = k * (targets**2).sum() / (n - 1), n * (raters**2).sum() / (k - 1)
+    within = ((ratings - mean - targets[:, None]) ** 2).sum()
+    wms = within / (n * (k - 1))
+    error = within - n * (raters**2).sum()
+    ems = max(0.0, error) / ((n - 1) * (k - 1))
+    if ems < 1e-12 * bms:  # what is left of rounding
+        ems = 0.0
+    upper = (1 + confidence) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
+        three = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
+        own = (bms - ems) / (bms + (k - 1) * ems + k * (jms - ems) / n)
+        two = (own, *_limits(bms, jms, ems, (n, k), own, upper))
+    method = f"{confidence:.0%} F distribution (Shrout and Fleiss)"
+    single = [
+        Estimate(float(value), float(low), float(high), n, method)
+        for value, low, high in (one, two, three)
+    ]
+    mean_of_k = (bms - ems) / (bms + (jms - ems) / n) if bms else float("nan")
+    several = [spearman_brown(form, k) for form in single]
+    several[1] = several[1]._replace(value=float(mean_of_k))
+    return dict(zip(FORMS, [*single, *several], strict=True))
+
+
+def _ratio(
+    f: np.float64, df: tuple[int, int], k: int, upper: float
+) -> tuple[np.float64, np.float64, np.float64]:
+    """Return (F - 1) / (F + k - 1) and its limits, of a ratio of mean squares; 1 where none is."""
+    ends = (f, f / fdtri(*df, upper), f * fdtri(*df[::-1], upper))
+    one, low, high = (np.where(np.isinf(end), 1.0, (end - 1) / (end + k - 1)) for end in ends)
+    return np.float64(one), np.float64(low), np.float64(high)
+
+
+def _limits(
+    bms: float, jms: float, ems: float, shape: tuple[int, int], rho: float, upper: float
+) -> tuple[float, float]:
+    """Return the limits of ICC(2,1), Shrout and Fleiss (1979), p. 424."""
+    n, k = shape
+    if not ems or not np.isfinite(rho):
+        return float("nan"), float("nan")
+    f, other = jms / ems, n * (1 + (k - 1) * rho) - k * rho
+    v = (k - 1) * (n - 1) * (k * rho * f + other) ** 2
+    v /= (n - 1) * (k * rho * f) ** 2 + other**2
+    over, under = fdtri(n - 1, v, upper), fdtri(v, n - 1, upper)
+    spread = k * jms + (k * n - k - n) * ems
+    low = n * (bms - over * ems) / (over * spread + n * bms)
+    return low, n * (under * bms - ems) / (spread + n * under * bms)
+
+
+def spearman_brown(one: Estimate, times: float) -> Estimate:
+    """Return the reliability of a test that is ``times`` as long.
+
+    Spearman (1910) and Brown (1910), British Journal of Psychology 3.
+    """
+    value, low, high = (times * r / (1 + (times - 1) * r) for r in one[:3])
+    return one._replace(value=value, low=low, high=high)
+
+
+def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:
+    """Return Cronbach's alpha of (cases, items), which is ICC(3,k), with Feldt's interval.
+
+    Cronbach (1951), Psychometrika 16(3), p. 299; Feldt (1965), Psychometrika 30(3).
+
+    Examples
+    --------
+    Three items that rank three cases alike, but for a constant.
+
+    >>> alpha(np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [4.0, 5.0, 6.0]])).value
+    1.0
+    """
+    return icc(scores, confidence)["ICC(3,k)"]._replace(
+        method=f"{confidence:.0%} F distribution (Feldt)"
+    )
+
+
+def split_halves(
+    scores: Floats, splits: int = 200, draws: int = 400, seed: int = 1, confidence: float = 0.95
+) -> Estimate:
+    """Return the mean of the Spearman-Brown reliability over splits of the items into halves.
+
+    All splits, or ``splits`` drawn ones where there are more; of an odd number of items one half
+    has one more. The interval is of a bootstrap over cases, the splits staying as they are.
+
+    Parameters
+    ----------
+    scores : (cases, items) array
+        None missing.
+
+    Examples
+    --------
+    >>> round(split_halves(np.array([[1.0, 2], [2, 3], [4, 4], [5, 7]]), draws=20).value, 4)
+    0.9636
+    """
+    n, k = scores.shape
+    if k < 2:
+        raise ValueError("needs two items")
+    halves = _halves(k, splits, seed)  # (items, splits)
+    centred = scores - scores.mean(axis=0)
+    one, other = centred @ halves, centred @ (1 - halves)
+    units = keys(str(place) for place in range(n))
+    drawn = poisson(bits(units, draws, seed)).T.astype(np.float64)
+    found = _stepped_up(np.vstack([np.ones((1, n)), drawn]), one, other)
+    value = float(found[0])
+    low, high = interval(found[1:], n, confidence)
+    return Estimate(
+        value, low, high, n, f"{confidence:.0%} bootstrap percentile over cases, expanded"
+    )
+
+
+def _halves(k: int, splits: int, seed: int) -> Floats:
+    number = int(comb(k, k // 2, exact=True)) // (2 - k % 2)  # of an even number each comes twice
+    if number <= splits:
+        chosen = list(combinations(range(k), k // 2))[:number]
+    else:
+        rng = np.random.default_rng(seed)
+        chosen = [tuple(rng.permutation(k)[: k // 2]) for _ in range(splits)]
+    found = np.zeros((k, len(chosen)))
+    for column, members in enumerate(chosen):
+        found[list(members), column] = 1
+    return found
+
+
+def _stepped_up(weights: Floats, one: Floats, other: Floats) -> Floats:
+    """Return the mean of 2 r / (1 + r) over splits for weights (draws, cases) of the cases."""
+    total = weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = weights @ one / total, weights @ other / total
+        cov = weights @ (one * other) / total - a * b
+        spread = (weights @ one**2 / total - a**2) * (weights @ other**2 / total - b**2)
+        r = cov / np.sqrt(np.maximum(spread, 0))
+        stepped = np.where(np.isfinite(r) & (r > -1), 2 * r / (1 + r), np.nan)
+    known = np.isfinite(stepped)
+    sums = np.where(known, stepped, 0).sum(axis=1)
+    return np.asarray(np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan))
+
+
+class Functioning(NamedTuple):
+    """How items work in a group, beyond what the group and the item say, (items, groups) each."""
+
+    effect: Floats  # score in the group minus that in the others, less the same of the anchors
+    error: Floats  # standard error
+    p: Floats  # two-sided t; nan where there is no error to judge by
+    df: int
+    anchors: NDArray[np.bool_]  # (items,)
+
+
+def functioning(scores: Floats) -> Functioning:
+    """Test each item for functioning otherwise in a group (uniform DIF).
+
+    The null: the item's score in a group differs from that in the other groups as the rest of the
+    items do. The rest are anchors: items found to work otherwise, at an adjusted p of
+    :data:`FLAGGED`, are taken out of them in a second pass. Judged against the mean square of item
+    by group by condition, pooled over items.
+
+    Parameters
+    ----------
+    scores : (items, groups, conditions) array
+        Conditions (templates, respondents) are the same in all groups; none missing. Of two groups
+        the first's effects are those of the second turned round.
+
+    References
+    ----------
+    Camilli and Shepard (1994), Methods for Identifying Biased Test Items, chapter 2 (item by group
+    interaction in analysis of variance); Candell and Drasgow (1988), An iterative procedure for
+    linking metrics, Applied Psychological Measurement 12(3).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> scores = rng.normal(0, 1, (10, 2, 5)) + rng.normal(0, 1, (10, 1, 1))
+    >>> scores[3, 1] += 5
+    >>> found = functioning(scores)
+    >>> bool(found.p[3, 1] < 0.001), bool(found.anchors[3])
+    (True, False)
+    """
+    items, groups, conditions = scores.shape
+    if items < LEAST or groups < 2 or not np.isfinite(scores).all():
+        raise ValueError(f"needs {LEAST} items, two groups and every score")
+    df = (items - 1) * (groups - 1) * (conditions - 1)
+    rest = scores - scores.mean(axis=2, keepdims=True)
+    rest = rest - rest.mean(axis=1, keepdims=True)
+    rest = rest - rest.mean(axis=0, keepdims=True)
+    square = float((rest**2).sum()) / df if df else float("nan")
+    means = scores.mean(axis=2)
+    apart = (means - means.mean(axis=1, keepdims=True)) * groups / (groups - 1)
+    unit = square / conditions * groups / (groups - 1)
+    anchors = np.ones(items, dtype=np.bool_)
+    for _ in range(2):
+        effect = apart - apart[anchors].mean(axis=0)
+        of = float(anchors.sum())
+        error = np.sqrt(unit * np.where(anchors, 1 - 1 / of, 1 + 1 / of))[:, None]
+        error = np.broadcast_to(error, effect.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = 2 * stdtr(df, -np.abs(effect / error)) if df else np.full(effect.shape, np.nan)
+        if not df or np.isnan(p).any():
+            break
+        tested = p[:, 1:] if groups == 2 else p
+        flagged = benjamini_hochberg(tested.ravel()).reshape(tested.shape).min(axis=1) <= FLAGGED
+        if not anchors.all() or flagged.sum() > items / 2:
+            break
+        anchors = ~flagged
+    return Functioning(effect, error, np.asarray(p), df, anchors)
+
+
+def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
+    """Return the chance that a run like this one ranks two models the other way round.
+
+    That is, that the mean difference over samples drawn anew has another sign than the one seen:
+    by t of the difference over sqrt(2) standard errors, as both runs are uncertain. The standard
+    error is of crossed samples, see :mod:`plumbline.probes.stats.crossed`. It has no interval: it
+    is a prediction, and right as often as it says.
+
+    Parameters
+    ----------
+    differences : (levels, ...) array
+        One model's score minus the other's, an axis for each facet; none missing.
+    drawn
+        For each axis whether it is drawn anew; else the same levels come again.
+
+    Examples
+    --------
+    t = 3 / sqrt(2 * 1 / 3), two degrees of freedom.
+
+    >>> round(swap_chance(np.array([2.0, 3.0, 4.0]), drawn=(True,)).value, 4)
+    0.0334
+    """
+    axes = range(differences.ndim)
+    parts = [
+        of_mean(differences.mean(axis=tuple(a for a in axes if a != axis)))
+        for axis in axes
+        if drawn[axis]
+    ]
+    value = float(differences.mean())
+    n = min(s for s, again in zip(differences.shape, drawn, strict=True) if again)
+    method = "prediction by t, variances of crossed samples added (Satterthwaite)"
+    chance = _chance(value, parts)
+    return Estimate(chance, float("nan"), float("nan"), n, method)
+
+
+def _chance(value: float, parts: list[Part]) -> float:
+    total = sum(part.variance for part in parts)
+    if not parts or any(not part.df for part in parts):
+        return float("nan")
+    if not total:
+        return 0.0 if value else 0.5
+    df = total**2 / sum(part.variance**2 / part.df for part in parts)
+    return float(stdtr(df, -abs(value) / np.sqrt(2 * total)))

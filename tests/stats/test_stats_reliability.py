@@ -1,0 +1,169 @@
+"""Consistency, agreement, items that work otherwise, swapped ranks."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+
+from plumbline.probes.stats.estimate import benjamini_hochberg
+from plumbline.probes.stats.reliability import (
+    FORMS,
+    alpha,
+    complete,
+    functioning,
+    icc,
+    split_halves,
+    swap_chance,
+)
+
+SEED = 7
+# Shrout and Fleiss (1979), Table 2: six targets, four judges
+TABLE = np.array(
+    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
+)
+# their Table 4, and the limits that psych::ICC of R gives for these ratings
+PUBLISHED = {
+    "ICC(1,1)": (0.17, -0.133, 0.723),
+    "ICC(2,1)": (0.29, 0.019, 0.761),
+    "ICC(3,1)": (0.71, 0.342, 0.946),
+    "ICC(1,k)": (0.44, -0.884, 0.912),
+    "ICC(2,k)": (0.62, 0.071, 0.927),
+    "ICC(3,k)": (0.91, 0.676, 0.986),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_six_of_shrout_and_fleiss(form):
+    value, low, high = PUBLISHED[form]
+    found = icc(TABLE)[form]
+    assert round(found.value, 2) == value
+    assert found[1:3] == pytest.approx((low, high), abs=0.001)
+    assert found.n == 6
+
+
+def test_raters_who_agree_agree():
+    found = icc(np.arange(5.0)[:, None] + np.zeros((5, 3)))
+    assert [form.value for form in found.values()] == [1.0] * 6
+    assert all(np.isnan(form.value) for form in icc(np.ones((4, 3))).values())
+    with pytest.raises(ValueError, match="two targets"):
+        icc(np.where(TABLE == 10, np.nan, TABLE))
+
+
+def test_alpha_is_that_of_variances_and_the_mean_of_all_guttman_halves():
+    variances, total = TABLE.var(axis=0, ddof=1).sum(), TABLE.sum(axis=1).var(ddof=1)
+    assert alpha(TABLE).value == pytest.approx(4 / 3 * (1 - variances / total))
+    # Cronbach (1951): the mean of 4 cov / var over all halves
+    halves = [(c, [j for j in range(4) if j not in c]) for c in combinations(range(4), 2)]
+    cov = [np.cov(TABLE[:, c].sum(1), TABLE[:, d].sum(1))[0, 1] for c, d in halves]
+    assert alpha(TABLE).value == pytest.approx(4 * np.mean(cov) / total)
+
+
+def test_halves_are_stepped_up_by_spearman_and_brown():
+    r = [
+        np.corrcoef(TABLE[:, list(c)].sum(1), TABLE[:, [j for j in range(4) if j not in c]].sum(1))
+        for c in ((0, 1), (0, 2), (0, 3))
+    ]
+    stepped = [2 * m[0, 1] / (1 + m[0, 1]) for m in r]
+    assert split_halves(TABLE, draws=20).value == pytest.approx(np.mean(stepped))
+
+
+def test_drawn_halves_come_near_all_and_the_interval_holds_them():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    scores = rng.normal(0, 1, (60, 1)) + rng.normal(0, 2, (60, 12))
+    every, some = (split_halves(scores, splits) for splits in (500, 100))
+    assert some.value == pytest.approx(every.value, abs=0.03)
+    assert some.low < alpha(scores).value < some.high
+
+
+def test_the_interval_of_alpha_holds_its_truth():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    truth = 8 / (8 + 2)  # 8 items, variance of cases 1, of errors 2
+    held = [
+        found.low <= truth <= found.high
+        for _ in range(1000)
+        for found in [alpha(rng.normal(0, 1, (20, 1)) + rng.normal(0, 2**0.5, (20, 8)))]
+    ]
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_a_row_that_lacks_a_score_is_left_out():
+    assert len(complete(np.where(TABLE == 10, np.nan, TABLE))) == 5
+
+
+def test_the_first_pass_is_the_interaction_of_an_analysis_of_variance():
+    import pandas as pd
+
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    scores = rng.normal(0, 1, (6, 2, 4)) + rng.normal(0, 1, (6, 1, 1))
+    i, g, c = (a.ravel() for a in np.indices(scores.shape))
+    table = pd.DataFrame({"y": scores.ravel(), "i": i, "g": g, "c": c})
+    fitted = anova_lm(ols("y ~ C(i)*C(g) + C(i)*C(c) + C(g)*C(c)", table).fit())
+    found = functioning(scores)
+    assert found.anchors.all()
+    assert found.df == fitted.df["Residual"]
+    # twice the squared effects, of halves of the difference, over conditions
+    square = 4 * 2 * ((found.effect[:, 1] / 2) ** 2).sum() / 5
+    assert square == pytest.approx(fitted.mean_sq["C(i):C(g)"])
+    assert found.error[0, 0] ** 2 == pytest.approx(fitted.mean_sq["Residual"] / 4 * 2 * (1 - 1 / 6))
+
+
+def test_planted_items_are_found_in_their_language_and_the_size_holds_without():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    size, seen, false = [], 0, []
+    for _ in range(300):
+        base = rng.normal(0, 1, (40, 1, 1)) + rng.normal(0, 0.5, (1, 3, 1))
+        base = base + rng.normal(0, 0.7, (1, 1, 5)) + rng.normal(0, 0.5, (40, 1, 5))
+        scores = base + rng.normal(0, 0.5, (40, 3, 5))
+        size.append((functioning(scores).p <= 0.05).mean())
+        scores[[4, 9], 2] += np.array([[1.5], [-1.5]])
+        found = functioning(scores)
+        adjusted = benjamini_hochberg(found.p.ravel()).reshape(found.p.shape) <= 0.05
+        seen += int(adjusted[[4, 9], 2].sum())
+        assert found.effect[4, 2] > 0 > found.effect[9, 2]
+        clean = np.delete(adjusted, [4, 9], axis=0)
+        false.append(clean.sum() / max(1, adjusted.sum()))
+    assert 0.03 <= np.mean(size) <= 0.07
+    assert seen / 600 > 0.95
+    assert np.mean(false) <= 0.07
+
+
+def test_one_condition_has_no_error_to_judge_by():
+    found = functioning(np.arange(8.0).reshape(4, 2, 1) ** 2)
+    assert found.df == 0
+    assert np.isnan(found.p).all()
+
+
+def test_ranks_swap_as_often_as_is_predicted():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    chances, swapped = [], []
+    for _ in range(3000):
+        true = rng.uniform(-2, 2)
+        one, two = (
+            true
+            + rng.normal(0, 1, (20, 1))
+            + rng.normal(0, 0.5, (1, 8))
+            + rng.normal(0, 1, (20, 8))
+            for _ in range(2)
+        )
+        chances.append(swap_chance(one, drawn=(True, True)).value)
+        swapped.append(one.mean() * two.mean() < 0)
+    assert np.mean(swapped) == pytest.approx(np.mean(chances), abs=0.02)
+
+
+def test_what_comes_again_does_not_swap_ranks():
+    own = np.array([[1.0, 3.0], [5.0, 7.0]])
+    again = swap_chance(own, drawn=(False, True)).value
+    # over columns alone: means 3 and 5, standard error 1
+    assert again == pytest.approx(swap_chance(np.array([3.0, 5.0]), drawn=(True,)).value)
+    assert again < swap_chance(own, drawn=(True, True)).value < norm.cdf(0)
+    assert np.isnan(swap_chance(np.array([1.0]), drawn=(True,)).value)
