@@ -43,8 +43,10 @@ FACTORS = ("intercept", "family", "size", "language")
 MODELS = ("models", "worlds", "null worlds")
 RESPONSES = (*GENDERS, "male minus female")
 INTERVALS = ("least squares", "jackknife")
+LEAST_SQUARES = 0
 CONFOUNDED = "not told apart from other factors by the models there are"
 SATURATED = "no residual degrees of freedom: as many coefficients as rows"
+REPEATED = "no p: rows of one model are not independent of each other"
 PLACE = (
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
     Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
@@ -245,6 +247,8 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
                 reason = SATURATED
             elif np.isnan(numbers[1]):
                 reason = "rests on one model"
+            elif i == LEAST_SQUARES and len(set(models)) < len(y):
+                numbers[3], reason = float("nan"), REPEATED
         value, low, high, p = numbers
         yield (
             Estimate(value, low, high, n, f"t, {INTERVALS[i]}")
@@ -278,6 +282,8 @@ def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
                 reason = SATURATED
             elif np.isnan(found.f):
                 reason = "the residuals are all 0"
+            elif design.rows["model"].n_unique() < len(y):
+                found, reason = found._replace(p=float("nan")), REPEATED
         yield {
             "factor": FACTORS.index(factor),
             "levels": len(levels),

@@ -136,7 +136,7 @@ def _pivoted(frame: pl.DataFrame, keys: str, write: str) -> Iterator[Row]:
             | {"why": why}
             | {
                 r["sentiment"]: "–"
-                if r["reason"]
+                if r["reason"] and not r["reason"].startswith("no p:")
                 else write.format(
                     *(number(r.get("value", r.get("f"))), number(r["p"], 4), number(r["p_bh"], 3)),
                     interval=interval(r) if "low" in r else "",
