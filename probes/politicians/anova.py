@@ -70,7 +70,7 @@ COEFFICIENTS = Schema(
             labels=INTERVALS,
         ),
         Column("rows", "int64", "shares that the model was fitted to", minimum=0),
-        Column("freedom", "int64", "degrees of freedom of t", minimum=0),
+        Column("freedom", "float64", "degrees of freedom of t", minimum=0),
         *ESTIMATE,
         columns.REASON,
         columns.TESTED,
@@ -225,7 +225,7 @@ def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, st
 
 def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict[str, Any]]:
     models = design.rows["model"].to_list()
-    there = estimable(design.matrix)
+    there, rank = estimable(design.matrix), int(np.linalg.matrix_rank(design.matrix))
     alone = [  # factors of one level have no column
         (factor, found[0], found[0]) for factor, found in design.levels.items() if len(found) == 1
     ]
@@ -237,13 +237,14 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
         enumerate(fits), enumerate([*design.columns, *alone])
     ):
         factor, level, reference = column
-        numbers, freedom = [float("nan")] * 4, 0
+        numbers, freedom = [float("nan")] * 4, 0.0
         reason: str | None = f"the factor has one level, {level}"
         if c < len(there):
-            numbers, freedom, reason = [float(x[c]) for x in fit[:4]], fit.freedom, None
+            numbers, reason = [float(x[c]) for x in fit[:4]], None
+            freedom = finite(fit.freedom[c]) or 0.0
             if not there[c]:
                 reason = CONFOUNDED
-            elif not freedom:
+            elif rank == len(y):
                 reason = SATURATED
             elif np.isnan(numbers[1]):
                 reason = "rests on one model"

@@ -183,9 +183,10 @@ def test_a_planted_family_is_found_and_nothing_else(study):
     xlm = picked(three, level="XLM", sentiment=POSITIVE)
     assert (xlm["low"] > 0).all()
     assert ((xlm["low"] < 12) & (xlm["high"] > 12)).all()
-    assert (xlm["p_bh"] < 0.01).all()
+    assert picked(xlm, interval=JACKKNIFE)["p_bh"].item() < 0.05
     assert (picked(three, level="XLM", sentiment=NEGATIVE)["high"] < 0).all()
-    women = picked(found["tests"], design=1, response=RESPONSE["female"])
+    of_women = {"design": 1, "response": RESPONSE["female"], "interval": JACKKNIFE}
+    women = picked(found["coefficients"], **of_women).filter(pl.col("factor") > 0)
     assert (women["p_bh"] > 0.05).all()
     assert {r["n"] for r in three.iter_rows(named=True) if r["interval"] == JACKKNIFE} == {12}
 
