@@ -82,11 +82,12 @@ def jackknife(
 ) -> Coefficients:
     """Fit by least squares, with intervals by leaving out one cluster after the other.
 
-    The variance is the sum of the squared changes of a coefficient (CR3), which holds for errors
-    that are unequal, and alike within a cluster; where each cluster is one row it is HC3. The
-    degrees of freedom of t are those of this sum, of squares that are normal if errors are: few for
-    a coefficient that hangs on few clusters, however many others there are. A coefficient that
-    rests on one cluster has no interval.
+    The variance is the sum of the squared changes of a coefficient (CR3; HC3 where each cluster is
+    one row), which holds for errors that are unequal, and alike within a cluster. For independent
+    equal errors that sum is too large by a factor that follows from the design, and is divided by
+    it: a difference of two means then has Welch's variance. The degrees of freedom of t are those
+    of this sum of squares, few for a coefficient that hangs on few clusters, however many others
+    there are. A coefficient that rests on one cluster has no interval.
 
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
     (2002), Survey Methodology 28(2), p. 169-181, equation 4.
@@ -109,6 +110,7 @@ def jackknife(
     size = np.trace(spread, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, errors independent
+        variance *= (every**2).sum(axis=1) / size
     if len(response) == np.linalg.matrix_rank(design):
         freedom[:] = np.nan
     freedom = np.where(np.isnan(variance), np.nan, freedom)
