@@ -7,6 +7,8 @@ code that reads it; together they are one tree, and a key stands in one file onl
 from __future__ import annotations
 
 import re
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -101,7 +103,7 @@ def parse(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the command in the project's top folder")
     try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=Reader)  # noqa: S506 - a safe loader
+        tree = deepcopy(_loaded(path.read_text(encoding="utf-8")))  # sections are merged in place
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     except yaml.YAMLError as error:
@@ -111,6 +113,12 @@ def parse(path: Path) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise UserError(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
     return tree
+
+
+@lru_cache(maxsize=128)
+def _loaded(text: str) -> Any:
+    """Return what a text says: commands read the same files for every section and model."""
+    return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:

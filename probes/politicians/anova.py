@@ -43,8 +43,10 @@ FACTORS = ("intercept", "family", "size", "language")
 MODELS = ("models", "worlds", "null worlds")
 RESPONSES = (*GENDERS, "male minus female")
 INTERVALS = ("least squares", "jackknife")
+LEAST_SQUARES = 0
 CONFOUNDED = "not told apart from other factors by the models there are"
 SATURATED = "no residual degrees of freedom: as many coefficients as rows"
+REPEATED = "no p: rows of one model are not independent of each other"
 PLACE = (
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
     Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
@@ -68,7 +70,7 @@ COEFFICIENTS = Schema(
             labels=INTERVALS,
         ),
         Column("rows", "int64", "shares that the model was fitted to", minimum=0),
-        Column("freedom", "int64", "degrees of freedom of t", minimum=0),
+        Column("freedom", "float64", "degrees of freedom of t", minimum=0),
         *ESTIMATE,
         columns.REASON,
         columns.TESTED,
@@ -223,7 +225,7 @@ def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, st
 
 def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict[str, Any]]:
     models = design.rows["model"].to_list()
-    there = estimable(design.matrix)
+    there, rank = estimable(design.matrix), int(np.linalg.matrix_rank(design.matrix))
     alone = [  # factors of one level have no column
         (factor, found[0], found[0]) for factor, found in design.levels.items() if len(found) == 1
     ]
@@ -235,16 +237,19 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
         enumerate(fits), enumerate([*design.columns, *alone])
     ):
         factor, level, reference = column
-        numbers, freedom = [float("nan")] * 4, 0
+        numbers, freedom = [float("nan")] * 4, 0.0
         reason: str | None = f"the factor has one level, {level}"
         if c < len(there):
-            numbers, freedom, reason = [float(x[c]) for x in fit[:4]], fit.freedom, None
+            numbers, reason = [float(x[c]) for x in fit[:4]], None
+            freedom = finite(fit.freedom[c]) or 0.0
             if not there[c]:
                 reason = CONFOUNDED
-            elif not freedom:
+            elif rank == len(y):
                 reason = SATURATED
             elif np.isnan(numbers[1]):
                 reason = "rests on one model"
+            elif i == LEAST_SQUARES and len(set(models)) < len(y):
+                numbers[3], reason = float("nan"), REPEATED
         value, low, high, p = numbers
         yield (
             Estimate(value, low, high, n, f"t, {INTERVALS[i]}")
@@ -278,6 +283,8 @@ def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
                 reason = SATURATED
             elif np.isnan(found.f):
                 reason = "the residuals are all 0"
+            elif design.rows["model"].n_unique() < len(y):
+                found, reason = found._replace(p=float("nan")), REPEATED
         yield {
             "factor": FACTORS.index(factor),
             "levels": len(levels),

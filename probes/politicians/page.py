@@ -136,7 +136,7 @@ def _pivoted(frame: pl.DataFrame, keys: str, write: str) -> Iterator[Row]:
             | {"why": why}
             | {
                 r["sentiment"]: "–"
-                if r["reason"]
+                if r["reason"] and not r["reason"].startswith("no p:")
                 else write.format(
                     *(number(r.get("value", r.get("f"))), number(r["p"], 4), number(r["p_bh"], 3)),
                     interval=interval(r) if "low" in r else "",
@@ -170,7 +170,7 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
     fitted = ("models", "design", "language", "deviation", "reading", "pos", "response")
-    most = (pl.col(name).max().over(fitted) for name in ("rows", "freedom"))
+    most = (pl.col(n).max().cast(pl.Int64).over(fitted) for n in ("rows", "freedom"))
     return frame.with_columns(*most, term=term, names=names, kind=pl.col("interval"))
 
 

@@ -28,7 +28,7 @@ class Coefficients(NamedTuple):
     low: Floats
     high: Floats
     p: Floats
-    freedom: int  # degrees of freedom of t
+    freedom: Floats  # degrees of freedom of t; 0 where there is no interval
 
 
 class Drop(NamedTuple):
@@ -74,7 +74,7 @@ def least_squares(response: Floats, design: Floats, confidence: float = 0.95) ->
     value[~estimable(design)] = np.nan
     if freedom := int(fitted.df_resid):
         se[kept] = fitted.bse
-    return _limits(value, se, freedom, confidence)
+    return _limits(value, se, np.where(np.isnan(se), 0.0, freedom), confidence)
 
 
 def jackknife(
@@ -82,25 +82,39 @@ def jackknife(
 ) -> Coefficients:
     """Fit by least squares, with intervals by leaving out one cluster after the other.
 
-    The variance is the sum of the squared changes of a coefficient (CR3), which holds for errors
-    that are unequal, and alike within a cluster; where each cluster is one row it is HC3. t has one
-    degree of freedom fewer than there are clusters, and no more than the residual ones. A
-    coefficient that rests on one cluster has no interval.
+    The variance is the sum of the squared changes of a coefficient (CR3; HC3 where each cluster is
+    one row), which holds for errors that are unequal, and alike within a cluster. For independent
+    equal errors that sum is too large by a factor that follows from the design, and is divided by
+    it: a difference of two means then has Welch's variance. The degrees of freedom of t are those
+    of this sum of squares, few for a coefficient that hangs on few clusters, however many others
+    there are. A coefficient that rests on one cluster has no interval.
 
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
-    (2002), Survey Methodology 28(2), p. 169-181.
+    (2002), Survey Methodology 28(2), p. 169-181, equation 4.
     """
 
-    def fit(rows: NDArray[np.bool_]) -> Floats:
+    def weights(rows: NDArray[np.bool_]) -> Floats:
+        """Return by what the responses of all rows are weighted, (columns, rows)."""
         part = design[rows]
-        return np.where(estimable(part), np.linalg.pinv(part) @ response[rows], np.nan)
+        found = np.zeros(design.T.shape)
+        found[:, rows] = np.linalg.pinv(part)
+        found[~estimable(part)] = np.nan
+        return found
 
     labels = np.asarray(clusters)
-    value = fit(np.ones(len(labels), dtype=np.bool_))
-    without = np.array([fit(labels != label) for label in np.unique(labels)])
-    variance = ((without - value) ** 2).sum(axis=0)
-    freedom = min(len(without) - 1, len(response) - int(np.linalg.matrix_rank(design)))
-    return _limits(value, np.sqrt(variance), freedom, confidence)
+    every = weights(np.ones(len(labels), dtype=np.bool_))
+    each = np.array([weights(labels != label) for label in np.unique(labels)])
+    moved = (each - every).transpose(1, 0, 2)  # (columns, clusters, rows)
+    variance = ((moved @ response) ** 2).sum(axis=1)
+    spread = moved @ moved.transpose(0, 2, 1)
+    size = np.trace(spread, axis1=1, axis2=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, errors independent
+        variance *= (every**2).sum(axis=1) / size
+    if len(response) == np.linalg.matrix_rank(design):
+        freedom[:] = np.nan
+    freedom = np.where(np.isnan(variance), np.nan, freedom)
+    return _limits(every @ response, np.sqrt(variance), freedom, confidence)
 
 
 def drop(response: Floats, design: Floats, columns: Integers) -> Drop:
@@ -134,14 +148,13 @@ def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
     return OLS(response, design[:, kept]).fit(), kept
 
 
-def _limits(value: Floats, se: Floats, freedom: int, confidence: float) -> Coefficients:
-    if freedom < 1:
-        none = np.full(len(value), np.nan)
-        return Coefficients(value, none, none, none, 0)
-    half = stdtrit(freedom, (1 + confidence) / 2) * se
+def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:
+    freedom = np.where(np.isnan(freedom) | np.isnan(se), 0.0, freedom)
+    there = np.where(freedom > 0, freedom, np.nan)
+    half = stdtrit(there, (1 + confidence) / 2) * se
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(se > TOLERANCE, np.abs(value) / se, np.nan)
-    return Coefficients(value, value - half, value + half, 2 * stdtr(freedom, -ratio), freedom)
+    return Coefficients(value, value - half, value + half, 2 * stdtr(there, -ratio), freedom)
 
 
 def _sums(values: Floats, groups: Integers) -> Floats:
@@ -242,5 +255,5 @@ def mixed(
     there = se > 0  # a design that explains all leaves nothing to judge by
     apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.inf), where=there)
     p = 2 * stdtr(degrees, -apart)
-    known = Coefficients(found, found - half, found + half, p, degrees)
+    known = Coefficients(found, found - half, found + half, p, np.full(len(found), float(degrees)))
     return Mixed(known, ratio * residual, residual)

@@ -33,14 +33,16 @@ def test_two_groups_worked_by_hand():
     half = t.ppf(0.975, 2) * np.sqrt(2.5 * np.array([1 / 2, 1 / 2 + 1 / 2]))
     assert found.high - found.value == pytest.approx(half)
     assert found.value - found.low == pytest.approx(half)
-    assert found.freedom == 2
+    assert found.freedom.tolist() == [2, 2]
 
 
 def test_jackknife_worked_by_hand():
     # without 1 the first mean is 2, without 2 it is 1: squared changes 2 * 0.25; the other 2 * 2.25
     found = jackknife(np.array([1.0, 2, 3, 6]), TWO, list("abcd"))
-    assert found.freedom == 2
-    half = t.ppf(0.975, 2) * np.sqrt([0.5, 0.5 + 4.5])
+    # the first mean rests on two rows: one degree of freedom, as a mean of two has
+    assert found.freedom == pytest.approx([1, 2])
+    # of independent errors a mean of two has half of that: Welch's variances, 0.5 / 2 and 4.5 / 2
+    half = t.ppf(0.975, [1, 2]) * np.sqrt([0.25, 0.25 + 2.25])
     assert found.high - found.value == pytest.approx(half)
 
 
@@ -71,13 +73,18 @@ def test_the_same_as_formulas_of_statsmodels():
         assert (found.freedom, found.residual) == (row["df"], table.loc["Residual", "df"])
 
 
-def test_where_each_cluster_is_a_row_the_jackknife_is_hc3():
+def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
     print("seed", SEED)
     frame, design = made(np.random.default_rng(SEED))
     y = frame["y"].to_numpy()
     theirs = sm.OLS(y, design).fit(cov_type="HC3")
     mine = jackknife(y, design, [str(i) for i in range(len(y))])
-    assert (mine.high - mine.value) / t.ppf(0.975, mine.freedom) == pytest.approx(theirs.bse)
+    # what HC3 is, over what it should be, where errors are independent and equal: from leverages
+    weights = np.linalg.pinv(design)
+    leverage = np.diag(design @ weights)
+    large = (weights**2 / (1 - leverage)).sum(axis=1) / (weights**2).sum(axis=1)
+    se = (mine.high - mine.value) / t.ppf(0.975, mine.freedom)
+    assert se == pytest.approx(theirs.bse / np.sqrt(large))
 
 
 def test_intervals_hold_the_truth_where_clusters_share_their_errors():

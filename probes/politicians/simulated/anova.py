@@ -111,6 +111,10 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
                 rows, effect=effect, target=effect, family=["deviation"]
             )
         # every factor has a level with what is planted
-        rows = tables["tests"].filter(design=d).with_columns(value=0.0, low=0.0, high=0.0)
+        rows = (
+            tables["tests"]
+            .filter(design=d)
+            .with_columns(value=0.0, low=0.0, high=0.0, detectable=None)
+        )
         found[f"tests: {design}"] = outcome(rows, effect=planted * sign + 0.0, family=["deviation"])
     return found

@@ -53,7 +53,8 @@ def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[
     """Draw the words of each part of speech, in as many languages as there are effects.
 
     ``truth.settings``: ``effects`` of sentiments, nats, one a language; ``own``: whether words have
-    log-ratios of their own; ``origin`` as in :func:`lists.population`.
+    log-ratios of their own; ``words`` and ``origin``: effects of words and unequal origins, as
+    :func:`lists.population` has them.
     """
     found = []
     for language, nats in zip(LANGUAGES, truth.settings.get("effects", (0.0,)), strict=False):
@@ -63,9 +64,14 @@ def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[
             q[np.arange(shape.words), sentiment] = shape.certainty
             q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan
             own = shape.own * truth.settings.get("own", 0)
-            bare = lists.population(shape, truth._replace(settings={}), pos)
-            effect = rng.normal(0, 1, shape.words) * own + 2 * TOWARDS[sentiment] * nats
-            of = bare._replace(effect=effect, frequency=rng.normal(0, shape.spread, shape.words))
+            given = {"origin": truth.settings.get("origin", 0.0)}
+            given["effects"] = truth.settings.get("words", ())
+            bare = lists.population(shape, truth._replace(settings=given), pos)
+            effect = bare.effect + rng.normal(0, 1, shape.words) * own
+            of = bare._replace(
+                effect=effect + 2 * TOWARDS[sentiment] * nats,
+                frequency=rng.normal(0, shape.spread, shape.words),
+            )
             found.append(Cell(language, pos, nats, of, sentiment, q))
     return found
 

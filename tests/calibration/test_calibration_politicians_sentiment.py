@@ -1,0 +1,168 @@
+"""Simulations of sentiments, the latent model, anova, clusters and lexica: no test is left out."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plumbline.builders.core.params import section
+from plumbline.probes import module_of
+from plumbline.probes.calibration.calibrate import simulated
+from plumbline.probes.calibration.truth import NULL, PLANTED
+from plumbline.probes.politicians.words.sentiment_shares import UNTESTED
+
+SEED = 23
+SMALL = {  # shapes of few words and names
+    "sentiment": {"men": 60, "women": 40, "words": 60},
+    "latent": {"men": 50, "women": 50, "words": 24, "length": 8, "shared": 0},
+    "clusters": {"men": 16, "women": 14, "width": 8},
+    "anova": {
+        "alone": {"BERT": 2, "ALBERT": 1},
+        "of_many": {"XLM": 2, "XLM-R": 2},
+        "languages": ["en", "es"],
+    },
+    "lexicon_evaluation": {"tuning": 200, "testing": 300, "fours": 30},
+}
+FEW = {
+    "sentiment": {"n_bootstrap": 40, "n_permutations": 39},
+    "latent": {"n_bootstrap": 20, "n_permutations": 39, "steps": 20},
+    "clusters": {"n_simulations": 39},
+    "lexicon_evaluation": {"n_bootstrap": 40, "n_permutations": 39},
+}
+TESTED = {  # tables whose p are told
+    "sentiment": ["differences"],
+    "latent": ["latent"],
+    "clusters": ["fits", "shares"],
+    "anova": ["coefficients", "tests"],
+    "lexicon_evaluation": ["agreement", "differences"],
+}
+INTERVALS = {  # tables whose intervals are told
+    "sentiment": ["differences", "shares"],
+    "latent": ["latent", "words", "shares", "tilt"],
+    "clusters": ["shares"],
+    "anova": ["coefficients"],
+    "lexicon_evaluation": ["agreement", "differences"],
+}
+NAMES = tuple(SMALL)
+
+
+def replicate(analysis, folder, kind, change=None, seed=SEED, **more):
+    """Return tables and outcomes of one replicate of the first truth of a kind."""
+    print(f"{analysis}, {kind}: seed {seed}")
+    module = simulated(analysis)
+    truth = next(t for t in module.TRUTHS.values() if t.kind == kind)
+    shape = module.Shape.model_validate(SMALL[analysis] | more)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    drawn = module.draw(folder, truth, shape, np.random.default_rng(seed))
+    if change:
+        change(folder)
+    of = importlib.import_module(module_of(analysis))
+    given = section(f"analysis.{analysis}", of.Params).model_dump()
+    given |= module.PARAMS | FEW.get(analysis, {}) | drawn.params
+    tables = of.run(drawn.inputs, of.Params.model_validate(given))
+    return tables, module.outcomes(tables, drawn)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    done = {}
+
+    def get(analysis, kind):
+        if (analysis, kind) not in done:
+            folder = tmp_path_factory.mktemp(analysis)
+            done[analysis, kind] = replicate(analysis, folder, kind)
+        return done[analysis, kind]
+
+    return get
+
+
+@pytest.mark.parametrize("analysis", NAMES)
+def test_every_p_and_interval_of_the_tables_has_its_row(run, analysis):
+    tables, found = run(analysis, NULL)
+    for name, whole in tables.items():
+        table = whole
+        if "factor" in whole.columns:
+            table = whole.filter(pl.col("factor") > 0)  # nobody asks whether an intercept is 0
+        if "lexicon" in whole.columns:
+            table = whole.filter(pl.col("lexicon") != "majority class")  # exact
+        told = [rows for key, rows in found.items() if key.split(":")[0] == name]
+        p = table["p"].count() if "p" in table.columns else 0
+        assert sum(rows["p"].count() for rows in told) == p, name
+        assert (p > 0) == (name in TESTED[analysis]), name
+        if name in INTERVALS[analysis]:
+            assert sum(rows["low"].count() for rows in told) == table["low"].count() > 0, name
+
+
+@pytest.mark.parametrize("analysis", NAMES)
+def test_nothing_is_planted_in_the_null(run, analysis):
+    _, found = run(analysis, NULL)
+    for name, rows in found.items():
+        assert set(rows["effect"].drop_nulls()) <= {0.0}, name
+
+
+@pytest.mark.parametrize("analysis", NAMES)
+def test_what_is_planted_is_found_with_its_sign_and_has_three_sizes(run, analysis):
+    _, found = run(analysis, PLANTED)
+    known = pl.concat(rows.filter(pl.col("effect") != 0).drop_nulls("p") for rows in found.values())
+    known = known.filter(pl.col("value") != 0)  # F has none
+    assert known["effect"].abs().n_unique() == 3
+    most = known.filter(pl.col("effect").abs() == known["effect"].abs().max())
+    found_there = most.filter(pl.col("p") <= 0.1)
+    assert len(found_there)
+    assert (found_there["value"] * found_there["effect"] > 0).mean() > 0.8
+
+
+def rewritten(pattern, **columns):
+    def change(folder):
+        (path,) = folder.glob(pattern)
+        pl.read_parquet(path).with_columns(**columns).write_parquet(path)
+
+    return change
+
+
+OTHER = 1 - pl.col("gender")
+WORST = pl.col("view_scores").list.get(1)
+BROKEN = {
+    "genders exchanged": ("sentiment", rewritten("people/fr.parquet", gender=OTHER)),
+    "positive is negative": (
+        "sentiment",
+        rewritten(
+            "lexica/fr.parquet", q_positive=pl.col("q_negative"), q_negative=pl.col("q_positive")
+        ),
+    ),
+    "men are women": ("latent", rewritten("people/en.parquet", gender=OTHER)),
+    "shares exchanged": ("anova", rewritten("tables/sentiment/shares.parquet", gender=OTHER)),
+    "the worst lexicon is the combination": (
+        "lexicon_evaluation",
+        rewritten("lexica/en.parquet", q_positive=0.5 + WORST / 2, q_negative=0.5 - WORST / 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_exchanged_in_the_files_is_found_with_the_wrong_sign(tmp_path, what):
+    analysis, change = BROKEN[what]
+    _, found = replicate(analysis, tmp_path / "broken", PLANTED, change)
+    known = pl.concat(rows.filter(pl.col("effect") != 0).drop_nulls("p") for rows in found.values())
+    if analysis == "sentiment":  # French has the largest effect
+        known = known.filter(pl.col("effect").abs() == known["effect"].abs().max())
+    known = known.filter(pl.col("p") <= 0.1, pl.col("value") != 0)
+    assert len(known)
+    assert (known["value"] * known["effect"] < 0).mean() > 0.8
+
+
+def test_differences_by_latent_deviations_have_no_p_and_a_reason(tmp_path):
+    tables, found = replicate("sentiment", tmp_path / "latent", NULL, latent=True)
+    by_latent = tables["differences"].filter(pl.col("deviation") > 0)
+    assert len(by_latent) == 2 * 2 * 2 * 3  # deviations, readings, parts of speech, sentiments
+    for column in ("p", "p_bh", "p_bonferroni"):
+        assert not by_latent[column].count()
+    assert set(by_latent["null"]) == {UNTESTED}
+    assert all(not rows["p"].count() for name, rows in found.items() if "latent" in name)
+    by_pmi = tables["differences"].filter(pl.col("deviation") == 0)
+    assert by_pmi["p"].null_count() == 0
