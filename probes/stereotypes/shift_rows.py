@@ -333,10 +333,11 @@ def _rows(
     """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds.
 
     The interval of the difference has the ends of both, over groups and over trainings: 0 is in it
-    where either does not tell the difference from 0.
+    where either does not tell the difference from 0. With one training there is none.
     """
     reach, p_seeds = trainings
-    gap = np.stack([gap[0], np.fmin(gap[1], gap[0] - reach), np.fmax(gap[2], gap[0] + reach)])
+    ends = np.minimum(gap[1], gap[0] - reach), np.maximum(gap[2], gap[0] + reach)
+    gap = np.stack([gap[0], *ends])
     columns = dict(zip(("base", "value", "low", "high"), [base, *mean], strict=True))
     columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
     columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)
