@@ -145,8 +145,11 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
     unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b)]
     one, other = ((x @ x.T).round(10) for x in unit)
     kept = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
-    ranks = [rankdata(x[kept].reshape(len(x), -1), axis=1) for x in (one, other)]
-    return float(np.mean([np.corrcoef(x, y)[0, 1] for x, y in zip(*ranks, strict=True)]))
+    ranks = (rankdata(x[kept].reshape(len(x), -1), axis=1) for x in (one, other))
+    first, second = (x - x.mean(axis=1, keepdims=True) for x in ranks)
+    with np.errstate(invalid="ignore"):
+        above = (first * second).sum(axis=1)
+        return float(np.mean(above / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))))
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
