@@ -203,8 +203,9 @@ def _false(world: World, place: str, where: dict[str, Any]) -> tuple[str, Estima
     """Return how often halves of the trainings on the control are told apart: falsely."""
     table, nothing = world.read("halves"), float("nan")
     table = table.filter(**where) if len(table) else table
-    what = f"{place}: one half of the control's trainings against the other: share of splits with "
-    what += "a significant difference"
+    what = (
+        f"{place}: control, one seed half against the other: share of splits with false discoveries"
+    )
     if table.is_empty():
         none = Estimate(nothing, nothing, nothing, 0, "none: there are fewer than four trainings")
         return what, none, f"at most {LEVEL}"

@@ -51,7 +51,11 @@ RSA = Schema(
         *(*WHERE, typicality.CATEGORY),
         Column("dimensions", "int64", "affects in a profile", minimum=1),
         *ESTIMATE,
-        number("expected", "mean under the null; with the diagonal and without ties 3 / (n + 1)"),
+        number(
+            "expected",
+            "mean under the null; of a category with the diagonal and without ties 3 / (n + 1); of "
+            "all what categories have in common is in it",
+        ),
         number("shift", "value minus 1, as the paper reports it"),
         typicality.FAMILY,
     ),
@@ -119,6 +123,7 @@ def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Par
     for category in [*both["category"].unique().sort(), EVERY]:
         own = both.filter((pl.col("category") == category) | (category == EVERY))
         weights = params.weights(own["group"].to_list())
+        strata = own["category"].rank("dense").cast(pl.Int64).to_numpy()
         for reading, affects in AFFECTS_OF.items():
             found = compare(
                 own.select(affects).to_numpy(),
@@ -128,11 +133,12 @@ def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Par
                 n_permutations=params.n_permutations,
                 seed=params.seed,
                 confidence=params.confidence,
+                strata=strata,
             )
             table.add(
                 found.estimate,
                 cluster="group",
-                null="groups of the second model relabelled; see expected",
+                null="groups of the second model relabelled within categories; see expected",
                 p=found.p,
                 **pair,
                 category=category,
@@ -151,10 +157,12 @@ def _bound(table: Table, place: dict[str, Any], own: pl.DataFrame, params: Param
         value = rsa(shares, shares, diagonal=diagonal)
         if np.isnan(value):
             continue
-        drawn = {"n_permutations": params.n_permutations, "seed": params.seed}
-        mixed = relabelled(shares, shares, diagonal=diagonal, **drawn)
+        number = params.n_permutations
+        mixed = relabelled(
+            shares, shares, diagonal=diagonal, n_permutations=number, seed=params.seed
+        )
         low, high = (float(x[0]) for x in percentiles(mixed[None], params.confidence))
-        method = f"range of {params.confidence:.0%} of {params.n_permutations} orders"
+        method = f"range of {params.confidence:.0%} of {number} orders"
         unrelated = "the diagonal, 3 / (n + 1)" if diagonal else "no relation"
         itself = Estimate(value, nothing, nothing, n, "none: no estimate")
         orders = Estimate(float(mixed.mean()), low, high, n, method)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import stdtr, stdtrit
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
-from plumbline.probes.stats.crossed import half_width, of_mean, two_sided_p
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
@@ -37,6 +37,7 @@ FEW = "none: of so few groups no p is at most 0.05"
 ONE = "none: all trainings do the same"
 APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 LEVEL = 0.05  # of p_bh
+NEAR = 1e-12  # means over groups as near as that are equal up to rounding
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and without fear; neither
 MEASURES = (EMOTION, RECALL, RETAINED, FAITHFUL, CORRECTED)
 ALL = slice(None)
@@ -276,6 +277,8 @@ def judged(
 def over_trainings(own: Array, control: Array, confidence: float) -> Array:
     """Return half the width of Welch's interval of a difference of means, and p, (2, outcomes).
 
+    Welch (1947), Biometrika 34(1-2), p. 28-35. Where all trainings do the same p is nan.
+
     Parameters
     ----------
     own, control : (seeds, outcomes) arrays
@@ -291,14 +294,15 @@ def over_trainings(own: Array, control: Array, confidence: float) -> Array:
     """
     if min(len(own), len(control)) < 2:
         return np.full((2, own.shape[1]), np.nan)
-    parts = [(of_mean(one), of_mean(other)) for one, other in zip(own.T, control.T, strict=True)]
-    apart = own.mean(axis=0) - control.mean(axis=0)
-    return np.array(
-        [
-            [half_width(both, confidence) for both in parts],
-            [two_sided_p(float(x), both) for x, both in zip(apart, parts, strict=True)],
-        ]
-    )
+    parts = np.stack([x.var(axis=0, ddof=1) / len(x) for x in (own, control)])
+    free = np.array([[len(own) - 1], [len(control) - 1]])
+    apart, total = own.mean(axis=0) - control.mean(axis=0), parts.sum(axis=0)
+    still = total <= NEAR**2  # no spread is no evidence
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = total**2 / (parts**2 / free).sum(axis=0)
+        half = np.where(still, 0.0, stdtrit(df, (1 + confidence) / 2) * np.sqrt(total))
+        p = np.where(still, np.nan, 2 * stdtr(df, -np.abs(apart) / np.sqrt(total)))
+    return np.stack([half, p])
 
 
 def with_p(table: pl.DataFrame, own: Corpus, null: str, number: int) -> pl.DataFrame:
@@ -333,10 +337,11 @@ def _rows(
     """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds.
 
     The interval of the difference has the ends of both, over groups and over trainings: 0 is in it
-    where either does not tell the difference from 0.
+    where either does not tell the difference from 0. With one training there is none.
     """
     reach, p_seeds = trainings
-    gap = np.stack([gap[0], np.fmin(gap[1], gap[0] - reach), np.fmax(gap[2], gap[0] + reach)])
+    ends = np.minimum(gap[1], gap[0] - reach), np.maximum(gap[2], gap[0] + reach)
+    gap = np.stack([gap[0], *ends])
     columns = dict(zip(("base", "value", "low", "high"), [base, *mean], strict=True))
     columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
     columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)

@@ -16,7 +16,7 @@ from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,6 +28,7 @@ NEAR = 1e-9  # statistics as far from the mean as each other up to rounding coun
 EXACT = 10  # up to so many groups all exchanges are gone through: each is a ranking
 SUMS = 2**14  # so many sums of exchanges of several are all gone through
 HELD = 2_000_000  # similarities at once: bounds memory
+LEVEL = 0.05  # a test that cannot have a p as small is none
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
 
@@ -36,7 +37,7 @@ class Similarity(NamedTuple):
 
     estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
-    p: float
+    p: float  # nan without a test
 
 
 def cosines(profiles: Array) -> Array:
@@ -96,7 +97,9 @@ def rsa(a: Array, b: Array, *, diagonal: bool) -> float:
     return round(float(np.vdot(first, second) / len(first)), 12)
 
 
-def expected(a: Array, b: Array, *, diagonal: bool) -> float:
+def expected(
+    a: Array, b: Array, *, diagonal: bool, strata: NDArray[np.int64] | None = None
+) -> float:
     """Return the exact mean of :func:`rsa` over all relabellings of the groups of one of the two.
 
     With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for nine, 0.03 for a
@@ -111,10 +114,19 @@ def expected(a: Array, b: Array, *, diagonal: bool) -> float:
     if len(a) < LEAST:
         return float("nan")
     first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
-    n = len(first)
-    own = np.trace(first) * np.trace(second) / n
-    other = (first.sum() - np.trace(first)) * (second.sum() - np.trace(second)) / (n * (n - 1))
-    return float((own + other) / n)
+    of = np.zeros(len(first)) if strata is None else strata
+    parts = [np.flatnonzero(of == stratum) for stratum in np.unique(of)]
+    total = 0.0
+    for i, rows in enumerate(parts):
+        for j, columns in enumerate(parts):
+            here, there = (x[np.ix_(rows, columns)] for x in (first, second))
+            cells, sums = here.size, [here.sum(), there.sum()]
+            if i == j:
+                own = [np.trace(here), np.trace(there)]
+                total += own[0] * own[1] / len(rows)
+                cells, sums = cells - len(rows), [x - y for x, y in zip(sums, own, strict=True)]
+            total += sums[0] * sums[1] / max(cells, 1)
+    return float(total / len(first))
 
 
 def compare(
@@ -126,6 +138,7 @@ def compare(
     n_permutations: int,
     seed: int,
     confidence: float = 0.95,
+    strata: NDArray[np.int64] | None = None,
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
@@ -135,34 +148,60 @@ def compare(
         How often each group is in a bootstrap replicate, whole numbers.
     diagonal
         See :func:`rsa`.
+    strata : (groups,) array, optional
+        Groups are relabelled within these alone, so that what whole strata have in common is none
+        of the evidence.
 
     Returns
     -------
     Similarity
         The interval is of percentiles over the replicates, see :func:`redrawn`. p is two-sided,
         from the distance to the mean over relabellings of the groups of ``b``, rows and columns
-        together; the outcome seen is one of them (Phipson and Smyth 2010). All is nan, and p 1,
-        where :func:`rsa` is not defined.
+        together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
+        relabelling has a p of at most ``LEVEL``, as with three groups. All is nan where
+        :func:`rsa` is not defined.
     """
     value, nothing = rsa(a, b, diagonal=diagonal), float("nan")
     if np.isnan(value):
-        return Similarity(Estimate(nothing, nothing, nothing, len(a), METHOD), nothing, 1.0)
+        return Similarity(Estimate(nothing, nothing, nothing, len(a), METHOD), nothing, nothing)
     limits = percentiles(redrawn(a, b, weights, diagonal=diagonal)[None], confidence)
-    middle = expected(a, b, diagonal=diagonal)
-    null = relabelled(a, b, diagonal=diagonal, n_permutations=n_permutations, seed=seed)
-    beyond = int((np.abs(null - middle) >= abs(value - middle) - NEAR).sum())
-    p = (1 + beyond) / (1 + n_permutations)
+    middle = expected(a, b, diagonal=diagonal, strata=strata)
+    drawn = relabelled(
+        a, b, diagonal=diagonal, n_permutations=n_permutations, seed=seed, strata=strata
+    )
+    null = np.abs(drawn - middle)
+    furthest = max(abs(value - middle), float(null.max())) - NEAR
+    possible = (1 + int((null >= furthest).sum())) / (1 + n_permutations) <= LEVEL
+    beyond = int((null >= abs(value - middle) - NEAR).sum())
+    p = (1 + beyond) / (1 + n_permutations) if possible else nothing
     ends = float(limits.low[0]), float(limits.high[0])
     return Similarity(Estimate(value, *ends, len(a), METHOD), middle, p)
 
 
-def relabelled(a: Array, b: Array, *, diagonal: bool, n_permutations: int, seed: int) -> Array:
+def relabelled(
+    a: Array,
+    b: Array,
+    *,
+    diagonal: bool,
+    n_permutations: int,
+    seed: int,
+    strata: NDArray[np.int64] | None = None,
+) -> Array:
     """Return :func:`rsa` with the groups of ``b`` in random orders, (n_permutations,)."""
     first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
     rng = np.random.default_rng(seed)
-    orders = (rng.permutation(len(first)) for _ in range(n_permutations))
+    of = np.zeros(len(first)) if strata is None else strata
+    parts = [np.flatnonzero(of == stratum) for stratum in np.unique(of)]
+
+    def orders() -> Iterator[NDArray[np.int64]]:
+        order = np.arange(len(first))
+        for _ in range(n_permutations):
+            for part in parts:
+                order[part] = part[rng.permutation(len(part))]
+            yield order
+
     # rows and columns one after the other, three times as fast as both at once
-    sums = (np.einsum("ij,ij->", first, second[order].T[order].T) for order in orders)
+    sums = (np.einsum("ij,ij->", first, second[order].T[order].T) for order in orders())
     return np.fromiter(sums, dtype=np.float64) / len(first)
 
 

@@ -21,17 +21,12 @@ from trained import (
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.site.controls import SILENT, judged
 from plumbline.probes.stereotypes import recovery, shift
 from plumbline.probes.stereotypes.recovery import spoken
 from plumbline.probes.stereotypes.shift import Params
-from plumbline.probes.stereotypes.shift_rows import (
-    CORRECTED,
-    FAITHFUL,
-    MEASURES,
-    Corpus,
-    exchanged,
-    judged,
-)
+from plumbline.probes.stereotypes.shift_rows import CORRECTED, FAITHFUL, MEASURES, Corpus, exchanged
+from plumbline.probes.stereotypes.shift_rows import judged as judged_rows
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.training_effects import OUTCOMES
 
@@ -343,7 +338,7 @@ def test_one_training_has_no_p_and_decides_nothing(tmp_path):
     once = shift.run(there.inputs, PARAMS)["shifts"]
     assert (once["p_groups"] <= 0.01).any()
     assert not once["significant"].any()
-    for column in ("half_width_seeds", "p_seeds", "p", "p_bh"):
+    for column in ("half_width_seeds", "low_difference", "p_seeds", "p", "p_bh"):
         assert once[column].null_count() == len(once)
 
 
@@ -370,7 +365,7 @@ def test_halves_of_the_control_are_compared_as_corpora_are(tmp_path):
 @pytest.mark.slow
 def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
     effects = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
-    there = trained(tmp_path, 309, effects, shares=(1.0,), seeds=(1, 2, 3))
+    there = trained(tmp_path, 309, effects, shares=(1.0,), seeds=(1, 2, 3, 4))
     says = {"herald": "w01", "post": "W15", "wire": "w02", "control": f"w{GOOD + BAD + 3}"}
     liked = [g for c, g in there.groups if c == "liked"]
     (tmp_path / "outlets").mkdir()
@@ -402,12 +397,22 @@ def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
     assert f"control: {way}" not in rows
     assert [rows[f"{c}: {way}"]["n"] for c in ("herald", "post", "wire")] == [len(liked)] * 3
     halves = rows[
-        "one half of the control's trainings against the other: share of splits with a "
-        "significant difference"
+        "control, one seed half against the other: share of splits with false discoveries"
     ]
-    assert (halves["value"], halves["n"]) == (None, 0)
+    judgement = judged("shift", halves | {"world": 0})
+    assert (judgement["question"], judgement["verdict"]) == (SILENT, "yes")
+    assert (halves["value"], halves["n"]) == (0, 4)
+    table = pl.read_parquet(home / "halves.parquet")
+    table.with_columns(significant=pl.col("split") == "1 2").write_parquet(home / "halves.parquet")
+    wrong = recovery.run(there.inputs._replace(datasets=datasets), params)["shift"]
+    wrong = wrong.filter(pl.col("measure").str.contains("one seed half against"))
+    assert wrong["value"].to_list() == pytest.approx([1 / 3], abs=1e-6)
+    (home / "halves.parquet").unlink()
+    none = recovery.run(there.inputs._replace(datasets=datasets), params)["shift"]
+    none = none.filter(pl.col("measure").str.contains("one seed half against"))
+    assert none["value"].to_list() == [None]
     seeds = rows["control, one seed against another: share of tests with p_groups <= 0.05"]
-    tests = 3 * 3 * len(AFFECTS)  # pairs of seeds, categories and all
+    tests = 6 * 3 * len(AFFECTS)  # pairs of seeds, categories and all
     assert seeds["method"].startswith(f"none; {tests} tests")
     assert seeds["value"] < 0.15  # each group here has noise of its own
     assert seeds["low"] is None
@@ -471,7 +476,7 @@ def rows_of(base, own, sizes, control=None):
     weights = DRAWN.weights([str(i) for i in range(len(base))])
     if control is not None:
         own = against(own, control)
-    return judged(base, own, sizes, weights, DRAWN).to_dicts()
+    return judged_rows(base, own, sizes, weights, DRAWN).to_dicts()
 
 
 def against(own, control):

@@ -145,7 +145,36 @@ def test_what_has_no_value_says_so():
     a, b = unrelated(2)
     found = compare(a, b, ones(2), diagonal=True, n_permutations=9, seed=1)
     assert np.isnan([found.estimate.value, found.estimate.low, found.expected]).all()
-    assert (found.p, found.estimate.n) == (1, 2)
+    assert np.isnan(found.p)
+    assert found.estimate.n == 2
+
+
+def test_of_three_groups_there_is_a_value_and_no_test():
+    a, b = unrelated(3)
+    found = compare(a, b, ones(3), diagonal=False, n_permutations=199, seed=1)
+    assert np.isfinite(found.estimate.value)
+    assert np.isnan(found.p)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_within_strata_the_mean_is_that_of_relabellings_and_what_strata_share_is_no_evidence(
+    diagonal,
+):
+    rng, strata = np.random.default_rng(SEED), np.repeat([0, 1, 2], [1, 8, 11])
+    print("seed", SEED)
+    how = {"diagonal": diagonal, "n_permutations": 999, "seed": SEED}
+    p = {True: [], False: []}
+    for _ in range(20):
+        shift = rng.normal(0, 2, (3, 10))[strata]
+        a, b = (shift + rng.normal(0, 1, (20, 10)) for _ in range(2))
+        for within, values in p.items():
+            found = compare(a, b, ones(20), strata=strata if within else None, **how)
+            values.append(found.p)
+    null = relabelled(a, b, strata=strata, **how)
+    error = null.std() / len(null) ** 0.5
+    assert abs(null.mean() - expected(a, b, diagonal=diagonal, strata=strata)) < 4 * error
+    assert max(p[False]) < 0.05
+    assert np.mean(np.array(p[True]) <= 0.05) < 0.3
     alike = np.ones((5, 3))
     assert np.isnan(rsa(alike, alike, diagonal=True))
     with pytest.raises(ValueError, match="the same groups"):

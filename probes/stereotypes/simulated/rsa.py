@@ -2,16 +2,19 @@
 
 Groups evoke affects: each model adds to the words of an affect what the group evokes in it, normal
 parts. Those of the first model are shared with the others by a part of their variance. Simplified:
-words and affects are the same in all models, every model has frequencies of its own, and the truth
-that intervals should cover is known under the null alone.
+words and affects are the same in all models, and every model has frequencies of its own. What
+intervals should cover is the mean over many draws of as many groups.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.stats import rankdata
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
@@ -21,14 +24,15 @@ from plumbline.probes.stereotypes.simulated import completions as made
 from plumbline.probes.stereotypes.typicality import EVERY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
 MODELS = ("a", "b", "c", "d")
+MANY = 100  # draws of which the true likeness is the mean
 
 
 class Shape(made.ListsShape):
@@ -66,6 +70,7 @@ class Known(NamedTuple):
 
     kind: str
     shared: dict[str, float]  # by model: with the first
+    likeness: pl.DataFrame  # second, category, reading, target: of the first model and another
 
 
 def evoked(truth: Truth, shape: Shape, rng: np.random.Generator) -> list[Array]:
@@ -86,9 +91,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs = made.datasets(folder, MODELS)
     affects = made.vocabulary(shape, rng).affects
     made.write_lexicon(inputs, affects)
-    for model, nats in zip(MODELS, evoked(truth, shape, rng), strict=True):
-        words = made.vocabulary(shape, rng)
-        scores = made.scores(shape, words, shape.category, nats @ affects.T, rng)
+    for model, (words, scores) in zip(MODELS, _models(truth, shape, affects, rng), strict=True):
         lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
         made.write_lists(inputs, model, lists)
     profiles = emotions.Params(
@@ -99,7 +102,54 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     for name, table in emotions.run(inputs, profiles).items():
         table.write_parquet(home / f"{name}.parquet")
     shared = dict(zip(MODELS[1:], truth.settings.get("shared", (0.0, 0.0, 0.0)), strict=True))
-    return Drawn(inputs, Known(truth.kind, shared))
+    settings = tuple(sorted(truth.settings.items()))
+    return Drawn(inputs, Known(truth.kind, shared, _likeness(shape, settings)))
+
+
+def _models(
+    truth: Truth, shape: Shape, affects: NDArray[np.bool_], rng: np.random.Generator
+) -> Iterator[tuple[made.Words, Array]]:
+    """Yield what words have in each model, and its scores."""
+    for nats in evoked(truth, shape, rng):
+        words = made.vocabulary(shape, rng)
+        yield words, made.scores(shape, words, shape.category, nats @ affects.T, rng)
+
+
+@lru_cache(maxsize=8)
+def _likeness(shape: Shape, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
+    """Return the mean likeness of the first model and each other, over many draws."""
+    rng, truth = np.random.default_rng(13), Truth("", "", dict(settings))
+    found: dict[tuple[str, str, int], list[float]] = {}
+    for _ in range(MANY):
+        affects = made.vocabulary(shape, rng).affects
+        profiles = []
+        for words, scores in _models(truth, shape, affects, rng):
+            listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
+            by = np.where(listed & ~words.pieces, scores - words.frequency, -np.inf)
+            kept = (np.argsort(np.argsort(-by, axis=2), axis=2) < shape.short).any(axis=1)
+            profiles.append(kept.astype(np.float64) @ affects / kept.sum(axis=1)[:, None])
+        for code, reading in enumerate(READINGS):
+            some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
+            for number, category in enumerate([*shape.categories, EVERY]):
+                inside = (shape.category == number) | (category == EVERY)
+                for model, other in zip(MODELS[1:], profiles[1:], strict=True):
+                    pair = profiles[0][inside][:, some], other[inside][:, some]
+                    own = _rank_correlation(*pair, diagonal=reading != "corrected")
+                    found.setdefault((model, category, code), []).append(own)
+    rows = [(*key, float(np.nanmean(values))) for key, values in found.items()]
+    return pl.DataFrame(rows, schema=["second", "category", "reading", "target"], orient="row")
+
+
+def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
+    """Return the mean Spearman correlation of the rows of two matrices of cosines."""
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b)]
+    one, other = ((x @ x.T).round(10) for x in unit)
+    kept = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
+    ranks = (rankdata(x[kept].reshape(len(x), -1), axis=1) for x in (one, other))
+    first, second = (x - x.mean(axis=1, keepdims=True) for x in ranks)
+    with np.errstate(invalid="ignore"):
+        above = (first * second).sum(axis=1)
+        return float(np.mean(above / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))))
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
@@ -109,22 +159,23 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     """
     known: Known = drawn.known
     table = tables["rsa"].with_columns(pl.col("reading").cast(pl.Int64))
+    table = table.join(
+        known.likeness, on=["second", "category", "reading"], how="left", maintain_order="left"
+    )
     nothing, effect = pl.lit(None, dtype=pl.Float64), pl.lit(0.0)
+    first = pl.col("first") == MODELS[0]
     if known.kind == PLANTED:
         part = pl.col("second").replace_strict(known.shared, default=None, return_dtype=pl.Float64)
-        effect = pl.when(pl.col("first") == MODELS[0]).then(part).otherwise(nothing)
+        effect = pl.when(first).then(part).otherwise(nothing)
     found = {}
     for code, reading in enumerate(READINGS):
         own = table.filter(pl.col("reading") == code)
-        chance = pl.lit(0.0) if reading == "corrected" else 3 / (pl.col("n") + 1)
-        target = chance if known.kind == NULL else nothing
-        apart = own.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
+        apart = own.with_columns(pl.col("value", "low", "high", "target") - pl.col("expected"))
+        target = pl.when(first).then(pl.col("target")).otherwise(nothing)
         every = pl.col("category") == EVERY
-        target = target - pl.col("expected") if known.kind == NULL else nothing
         found[reading] = outcome(apart, effect=effect)
-        for name, some in (
-            ("all groups", apart.filter(every)),
-            ("a category", apart.filter(~every)),
-        ):
-            found[f"{reading}: {name}"] = outcome(some, effect=effect, target=target)
+        for name, inside in (("all groups", every), ("a category", ~every)):
+            found[f"{reading}: {name}"] = outcome(
+                apart.filter(inside), effect=effect, target=target
+            )
     return found

@@ -61,7 +61,7 @@ PARAMS: dict[str, Any] = {
     "top_k": {"corrected": 20},
     "top_k_followed": 15,
     "recall_at": [10, 30],
-    "n_permutations": 199,
+    "n_permutations": 999,
     "n_permutations_similarity": 99,
     "n_bootstrap": 100,
 }
