@@ -51,7 +51,10 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         or outcome.std() < VARIES
     ):
         return pl.DataFrame()
-    first, group = np.unique([name.split(" ", 1)[0] for name in case.names], return_inverse=True)
+    # a name of two countries is one of each: else they would be compared by what they share
+    words = [name.split(" ", 1)[0] for name in case.names]
+    pairs = [f"{label} {word}" for label, word in zip(labels, words, strict=True)]
+    first, group = np.unique(pairs, return_inverse=True)
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
     # what each row adds to a coefficient: rows with one name weigh less than others together
     ratio = fitted.between / fitted.residual if fitted.residual else 0.0
@@ -86,7 +89,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),
         sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
         n=pl.lit(len(first)),
-        cluster=pl.lit("first word of a name"),
+        cluster=pl.lit("first word of a name, of a country"),
         method=pl.lit(METHOD),
     )
     return rounded(adjusted(table), ("value", "low", "high"))
