@@ -51,16 +51,18 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         or outcome.std() < VARIES
     ):
         return pl.DataFrame()
-    first, group = np.unique([name.split(" ", 1)[0] for name in case.names], return_inverse=True)
+    # a name of two countries is one of each: else they would be compared by what they share
+    words = [name.split(" ", 1)[0] for name in case.names]
+    pairs = [f"{label} {word}" for label, word in zip(labels, words, strict=True)]
+    first, group = np.unique(pairs, return_inverse=True)
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
-    # what each row adds to a coefficient, of rows from which a part of their name's mean is taken
+    # what each row adds to a coefficient: rows with one name weigh less than others together
     ratio = fitted.between / fitted.residual if fitted.residual else 0.0
-    part = 1 - 1 / np.sqrt(1 + ratio * np.bincount(group))[group, None]
-    both = np.column_stack([design, outcome])
-    both -= part * (both - centred(both, group))
-    value, moved = fitted.coefficients.value, both[:, :-1]
-    inside = moved @ np.linalg.inv(moved.T @ moved)
-    added = inside * (both[:, -1] - moved @ value)[:, None]
+    part = 1 - 1 / (1 + ratio * np.bincount(group))[group, None]
+    weighted = design - part * (design - centred(design, group))
+    value = fitted.coefficients.value
+    inside = weighted @ np.linalg.inv(design.T @ weighted)
+    added = inside * (outcome - design @ value)[:, None]
     free = len(case.countries) - 1
     for column in range(free, len(value)):  # names far from the others pull the line to themselves
         weight = np.bincount(group, inside[:, column] ** 2)
@@ -87,7 +89,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),
         sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
         n=pl.lit(len(first)),
-        cluster=pl.lit("first word of a name"),
+        cluster=pl.lit("first word of a name, of a country"),
         method=pl.lit(METHOD),
     )
     return rounded(adjusted(table), ("value", "low", "high"))

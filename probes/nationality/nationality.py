@@ -204,7 +204,7 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "low": 100 * np.expm1(log - half),
             "high": 100 * np.expm1(log + half),
             "n": (old.counts > 0).sum(axis=0)[:, None],
-            "p": apart.p(difference) if case.reading != "placebo" else np.full_like(log, np.nan),
+            "p": apart.p(difference),
             "before": one,
             "after": other,
         }
@@ -212,7 +212,9 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
     table = _by_gender(case, "class", classes, LIMITS, estimated, LOG)
     if case.reading != "placebo":
         return table
-    return table.with_columns(null=pl.lit(f"{HALVES}; no p: too few predictions change"))
+    none = {name: pl.lit(None, dtype=pl.Float64) for name in ("low", "high", "p", "p_bh")}
+    null, method = f"{HALVES}; no test: too few predictions change", "none"
+    return table.with_columns(null=pl.lit(null), method=pl.lit(method), family=pl.lit(1), **none)
 
 
 def _confusion(case: Case) -> pl.DataFrame:

@@ -33,8 +33,8 @@ LEVEL = 0.05
 FOUND = "share of tests of all, men and women with adjusted p at most .05"
 ROUNDED = 1e-5  # points: what tables and log-probabilities leave out
 CONTRAST = "positive minus negative"
-NAMES = "0 where names say nothing; above it names differ, if countries do not"
 COUNTRIES = "0 where countries are alike, whatever their names"
+HALVES = "0: half of a country's names against the other half, which differ by chance alone"
 
 
 class Params(Bootstrap):
@@ -103,7 +103,19 @@ def planted_means(rows: Path, texts: Path) -> pl.DataFrame:
 def _classifier(
     table: pl.DataFrame, truth: pl.DataFrame, by: Resampling, placebo: bool
 ) -> Iterator[Row]:
-    """Yield what one reading of the table ``delta`` tells."""
+    """Yield what one reading of the table ``delta`` tells; of placebo swaps their tests alone."""
+    tests = [
+        ("p_bh", "against the originals", COUNTRIES),
+        ("p_country_bh", "against all countries", COUNTRIES),
+    ]
+    if placebo:
+        tests = [("p_bh", "half of a country's names against the other", HALVES)]
+    for column, against, null in tests:
+        p = table[column].drop_nulls()
+        share = wilson(int((p <= LEVEL).sum()), max(1, len(p)), by.confidence)
+        yield f"{FOUND}, {against}", share, null
+    if placebo:
+        return
     own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
     own = own.join(truth.with_columns(pl.col("truth") * 100), on="country", maintain_order="left")
     known = own.drop_nulls("low")
@@ -113,16 +125,7 @@ def _classifier(
     what = "share of countries whose interval holds the planted Delta"
     null = f"{by.confidence:g}; the planted Delta is that of the same texts"
     yield what, wilson(int(inside.sum()), max(1, len(inside)), by.confidence), null
-    tests = [
-        ("p_bh", "originals exchanged", NAMES),
-        ("p_country_bh", "against all countries", COUNTRIES),
-    ]
-    for column, against, null in tests[: 1 if placebo else 2]:
-        p = table[column].drop_nulls()
-        share = wilson(int((p <= LEVEL).sum()), max(1, len(p)), by.confidence)
-        yield f"{FOUND}, {against}", share, null
-    if not placebo:
-        yield from _order(own, by)
+    yield from _order(own, by)
 
 
 def _masked(

@@ -122,9 +122,6 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         target=unknown if per_token else pl.when(pl.col("shift") == 0).then(0.0),
         family=by,
     )
-    found["changes: names of the same country"] = outcome(
-        table.filter(placebo), effect=0.0, target=0.0, family=by
-    )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
     table = table.join(known, on="country", how="left")
     countries, own = pl.col("shift").is_not_null(), ["reading"]

@@ -1,0 +1,132 @@
+"""Simulated predictions for texts with other names: what is planted, and all tests are told."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plumbline.probes.calibration.rates import tally
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from plumbline.probes.nationality import nationality as analysis
+from plumbline.probes.nationality.simulated import nationality as simulated
+
+SEED = 20261123
+SMALL = simulated.Shape(texts=24, draws=4, placebos=2, names=8)
+P = {"delta": ("p", "p_country"), "changes": ("p",), "mixed": ("p",), "correlations": ("p",)}
+
+
+def replicate(folder, name, number=0, shape=SMALL):
+    rng = np.random.default_rng([SEED, number])
+    truth = simulated.TRUTHS[name]
+    folder.mkdir(exist_ok=True)
+    drawn = simulated.draw(folder, truth, shape, rng)
+    params = analysis.Params.model_validate({"version": "0.1.0"} | simulated.PARAMS)
+    return analysis.run(drawn.inputs, params), drawn
+
+
+@pytest.fixture(scope="module")
+def null(tmp_path_factory):
+    print("seed", SEED)
+    return replicate(tmp_path_factory.mktemp("null"), next(iter(simulated.TRUTHS)))
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    print("seed", SEED)
+    return replicate(tmp_path_factory.mktemp("planted"), "countries planted")
+
+
+def test_every_p_of_the_tables_is_told(null):
+    tables, drawn = null
+    found = simulated.outcomes(tables, drawn)
+    told = sum(frame["p"].is_not_null().sum() for frame in found.values())
+    there = {name for name in tables for c in tables[name].columns if c.split("_")[0] == "p"}
+    assert there == {*P, "perplexities"}  # which has none
+    assert tables["perplexities"]["p"].null_count() == len(tables["perplexities"])
+    assert told == sum(tables[name][c].is_not_null().sum() for name in P for c in P[name])
+    ends = sum(frame["low"].is_not_null().sum() for frame in found.values())
+    first = tables["perplexities"].filter(perplexity=0)  # others are the same by other units
+    others = [tables[name]["low"].is_not_null().sum() for name in P]
+    contrasts = tables["delta"]["contrast_low"].is_not_null().sum()
+    assert ends == sum(others) + contrasts + len(first)
+
+
+def test_nothing_is_planted_in_the_null(null):
+    tables, drawn = null
+    effects = pl.concat(simulated.outcomes(tables, drawn).values())["effect"]
+    assert set(effects) == {0.0}
+
+
+def test_planted_countries_have_their_sign_and_size(planted):
+    tables, drawn = planted
+    found = simulated.outcomes(tables, drawn)
+    for name in ("originals", "others"):
+        own = found[f"delta: a country against the {name}"]
+        effect, value = own["effect"].to_numpy(), own["value"].to_numpy()
+        assert set(np.abs(effect)) == {0.0, 0.5, 1.0, 2.0, 4.0}
+        assert (np.sign(value) == np.sign(effect))[np.abs(effect) == 4].all()
+        assert np.abs(value - effect).max() < 4
+        covered = own.filter(pl.col("target").is_between("low", "high"))
+        assert 0.8 < len(covered) / len(own) <= 1
+
+
+def test_swapped_signs_are_seen(planted):
+    tables, drawn = planted
+    swapped = dict(tables)
+    swapped["delta"] = tables["delta"].with_columns(-pl.col("value", "contrast"))
+
+    def wrong(of):
+        own = simulated.outcomes(of, drawn)["delta: a country against the others"]
+        return tally(own).filter(pl.col("effect") > 0)["wrong_sign"].sum()
+
+    assert wrong(tables) == 0
+    assert wrong(swapped) > 10
+
+
+def test_outputs_that_are_swapped_are_seen(tmp_path):
+    """Positive for negative in the outputs of the probe: the planted signs turn round."""
+    name = "countries planted"
+    rng = np.random.default_rng([SEED, 3])
+    drawn = simulated.draw(tmp_path, simulated.TRUTHS[name], SMALL, rng)
+    path = drawn.inputs.outputs("classification", "m") / "sentiment-en/00000.parquet"
+    other = {"positive": "negative", "negative": "positive"}
+    told = pl.read_parquet(path).with_columns(pl.col("class").replace(other))
+    told.write_parquet(path)
+    params = analysis.Params.model_validate({"version": "0.1.0"} | simulated.PARAMS)
+    own = simulated.outcomes(analysis.run(drawn.inputs, params), drawn)
+    counts = tally(own["delta: a country against the others"]).filter(pl.col("effect") > 0)
+    assert counts["wrong_sign"].sum() == counts["p05"].sum() > 10
+
+
+def test_probabilities_are_possible_and_texts_are_each_told_once(null):
+    _, drawn = null
+    path = drawn.inputs.outputs("classification", "m") / "sentiment-en/00000.parquet"
+    told = pl.read_parquet(path).with_columns(pl.col("logprob_nats").exp())
+    shares = told.pivot(on="class", index="text", values="logprob_nats")
+    np.testing.assert_allclose(shares.drop("text").sum_horizontal(), 1)
+    rows = pl.read_parquet(drawn.inputs.datasets["counterfactuals"] / "sentiment-en.parquet")
+    assert set(rows["text"]) == set(shares["text"])
+    assert rows["id"].is_unique().all()
+    assert set(rows["reference_id"]) - {""} <= set(rows["id"])
+
+
+def test_each_kind_of_truth_is_there_and_changes_what_it_says():
+    kinds = {truth.kind for truth in simulated.TRUTHS.values()}
+    assert kinds == {NULL, PLANTED, DECOY}
+    for truth in simulated.TRUTHS.values():
+        of = simulated.planted(truth, SMALL)
+        assert (truth.kind == PLANTED) == bool(of.shift.any())
+        moved = (of.vary != 1).any() or of.rare.any() or of.per_token or np.ptp(of.long)
+        assert (truth.kind == DECOY) == bool(moved)
+        assert of.shift.sum() == pytest.approx(0)
+
+
+def test_few_of_the_tests_find_something_where_nothing_is(tmp_path):
+    """Five worlds: some of the tests find something, as tests of the right size do."""
+    print("seed", SEED)
+    found = []
+    for number in range(5):
+        tables, _ = replicate(tmp_path / str(number), next(iter(simulated.TRUTHS)), number)
+        own = tables["delta"].filter(pl.col("gender") == 0, pl.col("reading") == 1)
+        found += [*own["p_country"].to_list()]
+    share = np.mean(np.array(found) <= 0.05)
+    assert 0 < share <= 0.1
