@@ -151,7 +151,8 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
     for fitted in (0, 1):
         lines = fit(neutral, DEFAULT._replace(fitted=fitted))
         rated, ones = ratings(items, lines), np.ones(len(neutral.about))
-        load, every = np.abs(items.about["bearing"].to_numpy()), np.ones(len(rated), dtype=np.bool_)
+        signed, every = items.about["bearing"].to_numpy(), np.ones(len(rated), dtype=np.bool_)
+        load = np.abs(signed)
         axes = [*reading.axes(), (schemas.ALL, every)]
         sides = {"value": facing(items, rated), "agreement": rated}
         parts = [
@@ -175,11 +176,12 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
                     len(neutral.about),
                 )
             told = error, clusters, margin, LEVEL, freedom
-            test = equivalence(draws[0], *told) if clusters > 1 else None
+            paired = measure == "agreement" or balanced(signed[own], block.place[own])
+            test = equivalence(draws[0], *told) if paired and clusters > 1 else None
             yield reading.row(
                 draws,
                 clusters,
-                null="0: gender makes no difference",
+                null="0: gender makes no difference" if paired else UNOPPOSED,
                 p=test and test.p_difference,
                 fitted=fitted,
                 measure=schemas.MEASURES.index(measure),
