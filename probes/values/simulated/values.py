@@ -53,16 +53,16 @@ TRUTHS = {
     ),
     "gender at the margin": Truth(
         NULL,
-        "gender makes the least difference that matters, in values or in agreeing",
-        {"gender": (MARGIN, -MARGIN, 0, 0), "women": (0, 0, MARGIN, 0), "likely": (0.62, 0.62)},
+        "gender makes the least difference that matters, in values and in agreeing",
+        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "likely": (0.62, 0.62)},
     ),
     "values differ": Truth(
         PLANTED,
         "values and likelihood; templates, denials and methods are little related",
         {
-            "values": (0, 0.3, -0.6, 1.0),
+            "values": (0, 0.4, -0.7, 1.0),
             "likely": (0.58, 0.68),
-            "shape": {"frame": 0.15, "denied": 0.25, "method": 0.4},
+            "shape": {"frame": 0.35, "denied": 0.2, "method": 0.5},
         },
     ),
     "genders differ": Truth(
