@@ -66,7 +66,7 @@ TRUTHS = {
         },
     ),
     "genders differ": Truth(
-        PLANTED, "values of the genders", {"gender": (0, 0.04, -0.1, 0.24), "likely": (0.64, 0.6)}
+        PLANTED, "values of the genders", {"gender": (0, 0.06, -0.14, 0.3), "likely": (0.64, 0.6)}
     ),
     "political is agreed with": Truth(
         DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
