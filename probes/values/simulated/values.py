@@ -344,7 +344,8 @@ def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
-    effect = pl.lit(None) if known.kind == DECOY else pl.col("target").round(2) + 0.0
+    told = known.kind == NULL or known.of.values.any()  # where correlations are planted
+    effect = pl.col("target").round(2) + 0.0 if told else pl.lit(None)
     parts = {f", {n}": pl.col("comparison") == c for c, n in enumerate(COMPARISONS)}
     parts[""] = pl.lit(value=True)
     return {
