@@ -464,20 +464,31 @@ def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
 
 
 def equivalence(
-    mean: float, error: float, n: int, bound: float, level: float = 0.05
+    mean: float,
+    error: float,
+    n: int,
+    bound: float,
+    level: float = 0.05,
+    freedom: float | None = None,
 ) -> Equivalence:
     """Test the same of a mean of n whose standard error is known from elsewhere, see :func:`tost`.
+
+    Parameters
+    ----------
+    freedom
+        Degrees of freedom of the error; n - 1 if not given.
 
     Examples
     --------
     >>> round(equivalence(0.02, 0.0183, 4, 0.1).p, 3)
     0.011
     """
+    df = n - 1 if freedom is None else freedom
     if error < NEAR:
-        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), _t_p(mean, error, n), n)
-    reach = float(stdtrit(n - 1, 1 - level) * error)
-    p = float(stdtr(n - 1, (abs(mean) - bound) / error))
-    return Equivalence(mean, mean - reach, mean + reach, p, _t_p(mean, error, n), n)
+        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), _t_p(mean, error, df), n)
+    reach = float(stdtrit(df, 1 - level) * error)
+    p = float(stdtr(df, (abs(mean) - bound) / error))
+    return Equivalence(mean, mean - reach, mean + reach, p, _t_p(mean, error, df), n)
 
 
 def mean_p(differences: Floats) -> float:
@@ -492,10 +503,11 @@ def mean_p(differences: Floats) -> float:
     0.00283
     """
     values = np.asarray(differences, dtype=np.float64)
-    return _t_p(float(values.mean()), values.std(ddof=1) / np.sqrt(len(values)), len(values))
+    n = len(values)
+    return _t_p(float(values.mean()), values.std(ddof=1) / np.sqrt(n), n - 1)
 
 
-def _t_p(mean: float, error: float, n: int) -> float:
+def _t_p(mean: float, error: float, freedom: float) -> float:
     if error < NEAR:
         return float(abs(mean) < NEAR)
-    return float(2 * stdtr(n - 1, -abs(mean) / error))
+    return float(2 * stdtr(freedom, -abs(mean) / error))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Integers = NDArray[np.int64]
 
+LEVEL = 0.05  # of each of the two tests of equivalence
 ITEMS = "statement, with its opposite"
 OPPOSED = "3: a statement is agreed with as its opposite is"
 UNOPPOSED = "none: without opposites, agreeing with all that is political looks the same"
@@ -150,7 +151,8 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
     for fitted in (0, 1):
         lines = fit(neutral, DEFAULT._replace(fitted=fitted))
         rated, ones = ratings(items, lines), np.ones(len(neutral.about))
-        load, every = np.abs(items.about["bearing"].to_numpy()), np.ones(len(rated), dtype=np.bool_)
+        signed, every = items.about["bearing"].to_numpy(), np.ones(len(rated), dtype=np.bool_)
+        load = np.abs(signed)
         axes = [*reading.axes(), (schemas.ALL, every)]
         sides = {"value": facing(items, rated), "agreement": rated}
         parts = [
@@ -164,13 +166,22 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
             apart = rating_of[own, 0] - rating_of[own, 1]
             clusters = len(np.unique(block.place[own]))
             draws = mean(apart, bearing[own], block.drawn[own])
-            # the t test over clusters, with what the lines add to the standard error
-            error = np.nanstd(draws[1:]) * np.sqrt(clusters / max(clusters - 1, 1))
-            test = equivalence(draws[0], error, clusters, margin) if clusters > 1 else None
+            if axis == schemas.CALIBRATION:  # lines and ratings are of the same statements
+                error, freedom = _spread(draws[1:], clusters), clusters - 1.0
+            else:
+                own_lines = mean(apart, bearing[own], np.ones_like(block.drawn[own]))
+                error, freedom = apart_error(
+                    (apart[:, 0], bearing[own], block.place[own]),
+                    _spread(own_lines[1:], len(neutral.about)),
+                    len(neutral.about),
+                )
+            told = error, clusters, margin, LEVEL, freedom
+            paired = measure == "agreement" or balanced(signed[own], block.place[own])
+            test = equivalence(draws[0], *told) if paired and clusters > 1 else None
             yield reading.row(
                 draws,
                 clusters,
-                null="0: gender makes no difference",
+                null="0: gender makes no difference" if paired else UNOPPOSED,
                 p=test and test.p_difference,
                 fitted=fitted,
                 measure=schemas.MEASURES.index(measure),
@@ -181,6 +192,49 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
                 equivalence_high=test and finite(test.high),
                 p_equivalence=test and significant(test.p),
             )
+
+
+def apart_error(
+    items: tuple[Array, Array, Integers], line: float, neutral: int
+) -> tuple[float, float]:
+    """Return the standard error of a mean difference, and its degrees of freedom.
+
+    Pairs and lines vary by themselves; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
+
+    Parameters
+    ----------
+    items
+        Differences, bearings and numbers of the pair, (statements,) each.
+    line, neutral
+        Standard error of what the lines do to the mean, and the statements behind it.
+
+    Examples
+    --------
+    Without an error of lines it is that of the mean of pairs.
+
+    >>> each = np.array([1.0, 3.0, 2.0, 2.0, 4.0, 6.0])
+    >>> error, freedom = apart_error((each, np.ones(6), np.array([0, 0, 1, 1, 2, 2])), 0.0, 9)
+    >>> bool(np.isclose(error, np.std([2, 2, 5], ddof=1) / np.sqrt(3))), round(freedom, 6)
+    (True, 2.0)
+    """
+    apart, bearing, place = items
+    pairs = np.unique(place, return_inverse=True)[1]
+    load = np.bincount(pairs, np.abs(bearing))
+    total = np.bincount(pairs, np.abs(bearing) * apart)
+    left = (total - total.sum() / load.sum() * load) / load.mean()
+    n = len(load)
+    if n < 2:
+        return float("nan"), float("nan")
+    own = (left**2).sum() / (n * (n - 1))
+    whole = own + line**2
+    if not whole:
+        return 0.0, n - 1.0
+    return float(np.sqrt(whole)), float(whole**2 / (own**2 / (n - 1) + line**4 / (neutral - 1)))
+
+
+def _spread(draws: Array, clusters: int) -> float:
+    """Return the standard error that bootstrap replicates tell."""
+    return float(np.nanstd(draws) * np.sqrt(clusters / max(clusters - 1, 1)))
 
 
 def lines(reading: Reading) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from plumbline.probes.prompts.opinions import FORMS
 from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
-from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
+from plumbline.probes.values.schemas import ALL, READINGS, WHO
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ def _reading(
         told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
         found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
     held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
-    different = [VERDICTS[gender[axis]["verdict"]] == "different" for axis in axes]
+    different = [
+        r["low"] > r["equivalence_margin"] or r["high"] < -r["equivalence_margin"]
+        for r in map(gender.__getitem__, axes)
+    ]
     above = sum(abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
     told = "0 of them planted" if null else f"{above} of {len(axes)} planted above the margin"
     what = "values on which gender is said to make a difference that matters"

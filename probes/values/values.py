@@ -156,7 +156,7 @@ def consistency(
             n,
             params,
             null="0: unrelated, one side shuffled over statements, opposites together",
-            p=_shuffled_p(x, y, first.place[kept], params),
+            p=shuffled_p(x, y, first.place[kept], params),
             scale=str(first.about["scale"][0]),
             comparison=COMPARISONS.index(comparison),
             first=one,
@@ -202,7 +202,7 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
     return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
 
 
-def _shuffled_p(x: Array, y: Array, place: NDArray[np.int64], params: Params) -> float | None:
+def shuffled_p(x: Array, y: Array, place: NDArray[np.int64], params: Params) -> float | None:
     """Return the two-sided p of a correlation with one side shuffled.
 
     A statement and its opposite are moved together, and change places with each other: values of

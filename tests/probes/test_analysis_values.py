@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.values import recovery, values
+from plumbline.probes.values.ratings import pairs_p
 from plumbline.probes.values.schemas import (
     BASELINES,
     COMPARISONS,
@@ -19,6 +20,7 @@ from plumbline.probes.values.schemas import (
     VERDICTS,
     WHO,
 )
+from plumbline.probes.values.values import shuffled_p
 
 PARAMS = values.Params(
     version="0.1.0",
@@ -223,6 +225,56 @@ def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
     for reading in READINGS:
         assert value(found["values"], reading, "order")["low"] > 3
     assert COMPARISONS.index("methods") not in found["consistency"]["comparison"].to_list()
+
+
+@pytest.mark.parametrize("alike", [0, 0.18, 0.47, 0.65, 0.9])
+@pytest.mark.parametrize("shift", [0, 0.5])
+def test_the_p_of_a_value_has_its_size_however_much_opposites_are_alike(alike, shift):
+    rng = np.random.default_rng(3)
+    pairs, place = rng.standard_normal((1500, 6, 2)), np.repeat(np.arange(6), 2)
+    pairs[..., 1] = alike * pairs[..., 0] + np.sqrt(1 - alike**2) * pairs[..., 1]
+    rated = 4 * norm.cdf(pairs + shift) + 1
+    rated[..., 1] = 6 - rated[..., 1]  # the second is reversed
+    p = np.array([pairs_p(r.ravel(), np.tile([1.0, -1], 6), place) for r in rated])
+    print(np.mean(p <= 0.05))
+    assert 0.025 <= np.mean(p <= 0.05) <= 0.07
+
+
+def test_a_scale_that_is_not_balanced_has_no_p_and_says_why(planted, tmp_path):
+    inputs, found = planted
+    copy = tmp_path / "copy"
+    shutil.copytree(inputs.data.parent, copy)
+    path = copy / "statements/values-xx.parquet"
+    alone = pl.col("id") == "order-0-r"  # the other speaks for the value as it does
+    about = pl.read_parquet(path)
+    about.with_columns(reversed=pl.col("reversed") & ~alone).write_parquet(path)
+    folders = {name: copy / name for name in inputs.datasets}
+    tables = values.run(inputs._replace(datasets=folders, data=copy / "data"), PARAMS)
+    again, apart = tables["values"], tables["gender"].filter(pl.col("axis") == "order")
+    assert apart.filter(pl.col("measure") == 0).select("p", "p_equivalence").count().row(0) == (
+        0,
+        0,
+    )
+    assert apart.filter(pl.col("measure") == 1)["p_equivalence"].null_count() == 0
+    for axis in AXES:
+        own = again.filter(pl.col("axis") == axis)
+        assert (own["p"].count() == 0) == (axis == "order")
+        assert own["null"].str.starts_with("none: ").all() == (axis == "order")
+        assert own["low"].count() == len(own)
+    trade = pl.col("axis") == "trade"
+    assert again.filter(trade)["p"].equals(found["values"].filter(trade)["p"])
+
+
+@pytest.mark.parametrize("alike", [0, 0.9])
+def test_the_p_of_a_correlation_has_its_size_however_much_opposites_are_alike(alike):
+    rng, place = np.random.default_rng(5), np.repeat(np.arange(20), 2)
+    p = []
+    for _ in range(400):
+        both = rng.standard_normal((20, 2, 2))
+        both[:, 1] = alike * both[:, 0] + np.sqrt(1 - alike**2) * both[:, 1]
+        p.append(shuffled_p(*both.reshape(-1, 2).T, place, PARAMS))
+    print(np.mean(np.array(p) <= 0.05))
+    assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08  # three SE around
 
 
 @pytest.mark.slow

@@ -53,20 +53,20 @@ TRUTHS = {
     ),
     "gender at the margin": Truth(
         NULL,
-        "gender makes the least difference that matters, in values or in agreeing",
-        {"gender": (MARGIN, -MARGIN, 0, 0), "women": (0, 0, MARGIN, 0), "likely": (0.62, 0.62)},
+        "gender makes the least difference that matters, in values and in agreeing",
+        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "likely": (0.62, 0.62)},
     ),
     "values differ": Truth(
         PLANTED,
         "values and likelihood; templates, denials and methods are little related",
         {
-            "values": (0, 0.3, -0.6, 1.0),
+            "values": (0, 0.4, -0.7, 1.0),
             "likely": (0.58, 0.68),
-            "shape": {"frame": 0.15, "denied": 0.25, "method": 0.4},
+            "shape": {"frame": 0.35, "denied": 0.2, "method": 0.5},
         },
     ),
     "genders differ": Truth(
-        PLANTED, "values of the genders", {"gender": (0, 0.04, -0.1, 0.24), "likely": (0.64, 0.6)}
+        PLANTED, "values of the genders", {"gender": (0, 0.06, -0.14, 0.3), "likely": (0.64, 0.6)}
     ),
     "political is agreed with": Truth(
         DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
@@ -344,7 +344,8 @@ def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
-    effect = pl.lit(None) if known.kind == DECOY else pl.col("target").round(2) + 0.0
+    told = known.kind == NULL or known.of.values.any()  # where correlations are planted
+    effect = pl.col("target").round(2) + 0.0 if told else pl.lit(None)
     parts = {f", {n}": pl.col("comparison") == c for c, n in enumerate(COMPARISONS)}
     parts[""] = pl.lit(value=True)
     return {
