@@ -359,8 +359,8 @@ def _planted(known: Known, column: str) -> pl.Expr:
 
 
 def _intervals(known: Known, own: Tables, reading: str) -> Tables:
-    """Return intervals of a reading with what they should cover; see :func:`_true`."""
-    true = _true(known, reading)
+    """Return intervals of a reading with what they should cover; see :func:`truth_of`."""
+    true = truth_of(known, reading)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     shifts = own["shifts"].with_columns(**untested).join(true["states"], on=["corpus", "axis"])
     base = pl.when(pl.col("contrast") == CONTRASTS.index("itself")).then(pl.lit(""))
@@ -381,7 +381,7 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     return found
 
 
-def _true(known: Known, reading: str) -> Tables:
+def truth_of(known: Known, reading: str) -> Tables:
     """Return where states are: over all statements that there could be, on these, and on each."""
     shape, mean = known.shape, MEANS[reading]
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))

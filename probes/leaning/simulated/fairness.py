@@ -137,7 +137,7 @@ def _at(values: Array) -> pl.Expr:
 
 def _intervals(known: Known, tables: Tables) -> Tables:
     """Return intervals over texts, of these trainings, and over trainings, of all."""
-    true = _true(known)
+    true = truth_of(known)
     here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     base = true.rename({"corpus": "baseline", "these": "these_other", "all": "all_other"})
@@ -154,7 +154,7 @@ def _intervals(known: Known, tables: Tables) -> Tables:
     }
 
 
-def _true(known: Known) -> pl.DataFrame:
+def truth_of(known: Known) -> pl.DataFrame:
     """Return how often classifiers are right by corpus and group, these and all, on all texts."""
     shape, rows = known.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
