@@ -339,7 +339,8 @@ def _tests(known: Known, own: Tables) -> Tables:
     }
     for table in ("coordinates", "runs"):
         rows = own[table].with_columns(effect=_planted(known, "corpus"))
-        sides = pl.lit(random) | ((pl.col("effect") != 0) & (kind == PLANTED))
+        still = pl.lit(random) | (pl.lit(kind == NULL) & (pl.col("corpus") == ""))
+        sides = still | ((pl.col("effect") != 0) & (kind == PLANTED))
         told = pl.when(sides).then(effect)
         of = {table: rows}
         if table == "coordinates":
