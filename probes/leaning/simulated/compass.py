@@ -295,8 +295,9 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 
     p over trainings is told against the model itself, which is one (and where it is random, its
     trainings do differ from it), and between corpora; ``both`` is the larger of the two p of a
-    shift. The p over statements has no true null where a training
-    shifts them together: it is told where none does, and where it should not be believed alone.
+    shift. The p over statements has no true null where a training shifts them together: it is told
+    where none does, and where it should not be believed alone. That of a place is told where all
+    is random, and of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
     found = {}
