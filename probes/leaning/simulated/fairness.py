@@ -36,7 +36,7 @@ TRUTHS = {
     "corpora": Truth(
         PLANTED,
         "log-odds of being right that one corpus adds, by group",
-        {"effects": (0.5, 1.0, 2.0)},
+        {"effects": (0.7, 1.5, 3.0)},
     ),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
@@ -46,7 +46,7 @@ PARAMS: dict[str, Any] = {
     "control": CORPORA[2],
     "left": [CORPORA[0]],
     "right": [CORPORA[1]],
-    "n_permutations": 199,
+    "n_permutations": 999,
     "n_bootstrap": 200,
 }
 FAMILY = ("model", "task", "reading")
@@ -98,7 +98,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
     still = pl.lit(guess or kind == DECOY) | (pl.col("effect") != 0)
     over_texts = pl.when(still).then(pl.col("effect"))
-    apart = pl.when(mine).then(_at(effects - effects.mean())).otherwise(0.0)
+    apart = pl.when(mine).then(_at((effects - effects.mean()).round(2))).otherwise(0.0)
     contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     found = {
         "overall": outcome(
