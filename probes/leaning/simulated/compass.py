@@ -273,7 +273,9 @@ def _chosen(
     """Return options chosen of four that are offered in several orders."""
     at = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
-    option = np.searchsorted([-EDGE, 0, EDGE], odds[at] + rng.normal(0, shape.noise, len(at)))
+    random = shape.noise == UNIFORM  # else the model itself is one, and trainings start from it
+    noise = shape.noise * (random | (frame["corpus"].to_numpy()[at] != ""))
+    option = np.searchsorted([-EDGE, 0, EDGE], odds[at] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
     place = np.where(order, len(OPTIONS) - 1 - option, option)
     told = [f"{n + 1}) {names[n]}" for n, names in zip(place, offered, strict=True)]
