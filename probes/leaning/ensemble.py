@@ -20,7 +20,7 @@ from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
-from plumbline.probes.stats.crossed import combined, left_out
+from plumbline.probes.stats.crossed import combined, left_out, left_over, own_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.predictions import Bools, Floats, Measured
+    from plumbline.probes.stats.crossed import Contrast
 
 EACH = False
 DATASETS = ("downstream",)
@@ -37,6 +38,7 @@ TABLES = ()
 FAITHFUL, CORRECTED = range(len(ROUNDED))
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
+FEWER = 200  # replicates, for what pretrainings have by themselves of the variance over texts
 NEAR = 1e-12  # differences as small as this are none
 __all__ = ["SCHEMAS", "Params"]
 
@@ -61,7 +63,7 @@ class Voters(NamedTuple):
 
 
 Scores = dict[tuple[str, ...], tuple["Floats", int]]  # by name and vote: measures, and size
-Variance = tuple[float, int]  # and its degrees of freedom
+Seeds = tuple[int | None, int | None]  # of pretraining and of fine-tuning; None: all
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -94,8 +96,8 @@ def _rows(case: Case, params: Params) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         drawn = (case, members, itself, params.max_ensembles, params.seed)
         for reading, voters, without in (
-            (FAITHFUL, first_run(case, list(members.values())), []),
-            (CORRECTED, all_runs(*drawn), without_each_seed(*drawn)),
+            (FAITHFUL, first_run(case, list(members.values())), {}),
+            (CORRECTED, all_runs(*drawn), without_seeds(*drawn, weights[:, : 1 + FEWER])),
         ):
             place = {"reading": reading, "period": period, "share": share}
             scored = [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
@@ -123,7 +125,7 @@ def scores(
 def differences(
     scored: list[tuple[Voters, Measured]],
     case: Case,
-    without: list[list[Scores]],
+    without: dict[Seeds, Scores],
     params: Params,
 ) -> Iterator[dict[str, Any]]:
     """Yield the partisan ensemble minus all else, each way of voting by itself.
@@ -131,7 +133,7 @@ def differences(
     Parameters
     ----------
     without
-        The same without each seed; see :func:`without_each_seed`.
+        The same without seeds; see :func:`without_seeds`.
     """
     texts = int(case.numbers(case.every).max()) + 1
     for (own, mine), (other, others) in product(scored, scored):
@@ -140,13 +142,10 @@ def differences(
         apart = mine.mean - others.mean
         far, se = np.abs(apart[0]), np.nanstd(apart[1:], axis=0, ddof=1)
         p = np.where(far < NEAR, 1.0, 2 * ndtr(-far / np.maximum(se, NEAR)))
-        seeds = [
-            _variances(own, other, m, (float(se[m]) ** 2, max(1, texts - 1)), without)
-            for m in range(len(METRICS))
-        ]
+        gains = _gains(own, other, mine.mean - others.mean, without)
         trained = [
-            None if parts is None else combined(float(value), parts, params.confidence)
-            for value, parts in zip(apart[0], seeds, strict=True)
+            _over_trainings(gains, m, (float(se[m]) ** 2, max(1, texts - 1)), params.confidence)
+            for m in range(len(METRICS))
         ]
         yield from case.rows(
             *(apart, case.every, OVER_TEXTS, params.confidence, (p, NORMAL)),
@@ -158,17 +157,51 @@ def differences(
         )
 
 
-def _variances(
-    own: Voters, other: Voters, m: int, texts: Variance, without: list[list[Scores]]
-) -> list[Variance] | None:
-    """Return the variances of a difference over texts and trainings; None with too few of these."""
-    parts = [texts]
-    for each in without:
-        if not each or any(one.get(other[:2], (None, 0))[1] != other.size for one in each):
-            return None
-        gains = [one[own[:2]][0][m] - one[other[:2]][0][m] for one in each]
-        parts.append(left_out(np.array(gains)))
-    return parts if without else None
+def _gains(
+    own: Voters, other: Voters, apart: Floats, without: dict[Seeds, Scores]
+) -> dict[Seeds, Floats]:
+    """Return differences without seeds, (1 + replicates, measures); nothing with too few of these.
+
+    Without a pair of seeds fewer trainings may be left than vote: such pairs are left out.
+    """
+    found: dict[Seeds, Floats] = {}
+    for seeds, scored in without.items():
+        if other[:2] in scored and scored[other[:2]][1] == other.size:
+            found[seeds] = scored[own[:2]][0] - scored[other[:2]][0]
+        elif None in seeds:
+            return {}
+    fewer = next(iter(found.values()), apart)
+    return found | {(None, None): apart[: len(fewer)]} if found else {}
+
+
+def _over_trainings(
+    gains: dict[Seeds, Floats], m: int, texts: tuple[float, int], confidence: float
+) -> Contrast | None:
+    """Return a difference over texts and trainings; None with too few of these.
+
+    Jackknife: a statistic is P times itself minus P - 1 times that without a seed, of that seed.
+    What such values have in common over texts and seeds counts once; see
+    :func:`plumbline.probes.stats.crossed.over_trainings`.
+    """
+    if not gains:
+        return None
+    every = gains[None, None][:, m]
+    first, second = (
+        sorted({seed for own in gains if (seed := own[i]) is not None}) for i in (0, 1)
+    )
+    if len(first) < 2 or len(second) < 2:
+        return None
+    rows, columns = len(first), len(second)
+    by_first = np.array([gains[seed, None][:, m] for seed in first])  # (seeds, 1 + replicates)
+    by_second = np.array([gains[None, seed][0, m] for seed in second])
+    twice = own_part((rows * every - (rows - 1) * by_first)[:, 1:])
+    if all(pair in gains for pair in product(first, second)):
+        pairs = np.array([[gains[one, two][0, m] for two in second] for one in first])
+        own = rows * columns * every[0] + (rows - 1) * (columns - 1) * pairs
+        own = own - rows * (columns - 1) * by_second - (rows - 1) * columns * by_first[:, :1]
+        twice += left_over(own)
+    parts = [texts, left_out(by_first[:, 0]), left_out(by_second)]
+    return combined(float(every[0]), parts, confidence, twice)
 
 
 def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
@@ -218,35 +251,42 @@ def all_runs(
         yield from every[len(members) :]
 
 
-def without_each_seed(
-    case: Case, members: dict[str, Runs], itself: Runs | None, draws: int, seed: int
-) -> list[list[Scores]]:
-    """Return the scores without each pretraining seed in turn, and without each fine-tuning seed.
+def without_seeds(
+    case: Case,
+    members: dict[str, Runs],
+    itself: Runs | None,
+    draws: int,
+    seed: int,
+    weights: Floats,
+) -> dict[Seeds, Scores]:
+    """Return the scores without each pretraining seed, each fine-tuning seed, and each pair.
 
-    A list is empty where a corpus would be left without a training. The best are left out: how
-    they are chosen jumps when a training is left out.
+    Empty where a corpus would be left without a training when a seed is left out. The best are
+    left out: how they are chosen jumps when a training is left out.
     """
-    found: list[list[Scores]] = []
-    for place in (0, 1):
-        found.append([])
-        for out in sorted({own[place] for runs in members.values() for own in runs.seeds}):
-            kept = {name: _without(runs, place, out) for name, runs in members.items()}
-            if not all(runs.seeds for runs in kept.values()):
-                found[-1] = []
-                break
-            base = _without(itself, place, out) if itself and place else itself
-            voters = all_runs(case, kept, base if base and base.seeds else None, draws, seed)
-            measured: Scores = {}
-            for own in voters:
-                if own.name not in (BEST, BLIND):
-                    each = metrics(cells(case.true, own.predicted))[:, 0]
-                    measured[own[:2]] = each.mean(axis=0), own.size
-            found[-1].append(measured)
+    seeds = [own for runs in members.values() for own in runs.seeds]
+    first, second = (sorted({own[place] for own in seeds}) for place in (0, 1))
+    alone: list[Seeds] = [*((one, None) for one in first), *((None, two) for two in second)]
+    found: dict[Seeds, Scores] = {}
+    for out in [*alone, *product(first, second)]:
+        kept = {name: _without(runs, out) for name, runs in members.items()}
+        if not all(runs.seeds for runs in kept.values()):
+            if None in out:
+                return {}
+            continue
+        base = _without(itself, (None, out[1])) if itself else None
+        voters = all_runs(case, kept, base if base and base.seeds else None, draws, seed)
+        scored = found.setdefault(out, {})
+        counted = weights if out[1] is None else weights[:, :1]  # replicates of the first alone
+        for own in voters:
+            if own.name not in (BEST, BLIND):
+                drawn = case.drawn(own.predicted, case.every, counted)
+                scored[own[:2]] = drawn.mean(axis=0), own.size
     return found
 
 
-def _without(runs: Runs, place: int, out: int) -> Runs:
-    keep = [own for own in runs.seeds if own[place] != out]
+def _without(runs: Runs, out: Seeds) -> Runs:
+    keep = [own for own in runs.seeds if own[0] != out[0] and own[1] != out[1]]
     return runs.pick(keep) if keep else Runs([], runs.probability[:0])
 
 

@@ -188,7 +188,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
         text["reading"] == text["response_format"].replace_strict(readings)
         for readings in ({asked: drawn[0] for asked, drawn in DRAWN.items()}, TESTED)
     ]
-    alike = pl.col("p_seeds_bh").is_null() & (pl.col("seeds") > 1)
+    alike = pl.col("p_seeds_bh").is_null() & (pl.col("seed_sd") == 0)
     return table.with_columns(
         label=pl.when(within).then(pl.format("{}, from − before", "corpus")).otherwise(label),
         significant=sure() & (alike | sure("p_seeds_bh")),

@@ -218,7 +218,8 @@ SCHEMAS = {
         Column(
             "p_seeds",
             "float64",
-            "p over trainings: Welch's t, Student's against the model itself; null with one",
+            "p over trainings: Welch's t; Student's of fewer than five and against the model "
+            "itself; null with one, and against the model itself where responses are samples",
             **P,
         ),
         Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),

@@ -163,7 +163,7 @@ def over_trainings(
     """
     seeds = [of_mean(differences.mean(axis=1 - axis)) for axis in (0, 1)]
     parts = [Part(variance, max(1, texts - 1)), *seeds]
-    return combined(float(differences.mean()), parts, confidence, own + _left(differences))
+    return combined(float(differences.mean()), parts, confidence, own + left_over(differences))
 
 
 def own_part(drawn: NDArray[np.float64]) -> float:
@@ -188,8 +188,14 @@ def own_part(drawn: NDArray[np.float64]) -> float:
     return max(0.0, float(each - mean) / (seeds - 1))
 
 
-def _left(differences: NDArray[np.float64]) -> float:
-    """Return the variance of the mean that neither seeds of rows nor of columns explain."""
+def left_over(differences: NDArray[np.float64]) -> float:
+    """Return the variance of the mean that neither seeds of rows nor of columns explain.
+
+    Examples
+    --------
+    >>> left_over(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    0.25
+    """
     rows, columns = differences.shape
     if min(rows, columns) < 2:
         return 0.0

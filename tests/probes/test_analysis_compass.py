@@ -177,6 +177,27 @@ def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
             assert row["low"] < row["low_fixed"] <= row["value"] <= row["high_fixed"] < row["high"]
 
 
+def test_opinions_without_a_side_are_no_leaning_however_strong(tmp_path):
+    seed = 12
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = pairs(10)
+    found = []
+    for number in range(30):  # strongly for or against each pair, and its opposite
+        inputs = written_to(tmp_path / str(number), q=rows)
+        side = {row["id"]: rng.choice([-1, 1]) for row in rows if not row["reversed"]}
+        told = []
+        for row in rows:
+            agrees = -side[row["opposite"]] if row["reversed"] else side[row["id"]]
+            told.append({"id": row["id"]} | state() | chosen(3 if agrees > 0 else 0))
+        save(inputs, "multiple_choice", told)
+        quick = PARAMS.model_copy(update={"n_permutations": 99, "n_permutations_stability": 99})
+        own = analysis.run(inputs, quick)["coordinates"]
+        found += own.filter(pl.col("reading") == READINGS.index("named"))["p"].to_list()
+    print(np.mean(np.array(found) <= 0.05))
+    assert np.mean(np.array(found) <= 0.05) <= 0.12  # of options at random alone: .27
+
+
 def test_constant_answers_are_where_the_scorer_has_them(tmp_path):
     rows = compass()
     inputs = written_to(tmp_path, q=rows)

@@ -198,7 +198,7 @@ def test_intervals_of_differences_hold_the_truth_at_their_rate():
             for voters in all_runs(case, members, None, 5, 1)
             if voters.name in (PARTISAN, MEAN)
         ]
-        rows = ensemble.differences(scored, case, [], PARAMS)
+        rows = ensemble.differences(scored, case, {}, PARAMS)
         row = next(
             r for r in rows if (r["baseline"], r["vote"], r["metric"]) == (MEAN, "hard", METRICS[0])
         )

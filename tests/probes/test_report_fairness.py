@@ -46,7 +46,7 @@ def test_groups_differences_and_votes_are_there(page):
         data,
         "fairness/groups",
         reading=2,
-        metric="accuracy",
+        metric="balanced accuracy",
         corpus="news-left",
         group="left-known",
     )

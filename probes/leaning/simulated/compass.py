@@ -273,7 +273,9 @@ def _chosen(
     """Return options chosen of four that are offered in several orders."""
     at = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
-    option = np.searchsorted([-EDGE, 0, EDGE], odds[at] + rng.normal(0, shape.noise, len(at)))
+    random = shape.noise == UNIFORM  # else the model itself is one, and trainings start from it
+    noise = shape.noise * (random | (frame["corpus"].to_numpy()[at] != ""))
+    option = np.searchsorted([-EDGE, 0, EDGE], odds[at] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
     place = np.where(order, len(OPTIONS) - 1 - option, option)
     told = [f"{n + 1}) {names[n]}" for n, names in zip(place, offered, strict=True)]
@@ -295,8 +297,9 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 
     p over trainings is told against the model itself, which is one (and where it is random, its
     trainings do differ from it), and between corpora; ``both`` is the larger of the two p of a
-    shift. The p over statements has no true null where a training
-    shifts them together: it is told where none does, and where it should not be believed alone.
+    shift. The p over statements has no true null where a training shifts them together: it is told
+    where none does, and where it should not be believed alone. That of a place is told where all
+    is random, and of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
     found = {}
@@ -339,7 +342,8 @@ def _tests(known: Known, own: Tables) -> Tables:
     }
     for table in ("coordinates", "runs"):
         rows = own[table].with_columns(effect=_planted(known, "corpus"))
-        sides = pl.lit(random) | ((pl.col("effect") != 0) & (kind == PLANTED))
+        still = pl.lit(random) | (pl.lit(kind == NULL) & (pl.col("corpus") == ""))
+        sides = still | ((pl.col("effect") != 0) & (kind == PLANTED))
         told = pl.when(sides).then(effect)
         of = {table: rows}
         if table == "coordinates":
@@ -359,8 +363,8 @@ def _planted(known: Known, column: str) -> pl.Expr:
 
 
 def _intervals(known: Known, own: Tables, reading: str) -> Tables:
-    """Return intervals of a reading with what they should cover; see :func:`_true`."""
-    true = _true(known, reading)
+    """Return intervals of a reading with what they should cover; see :func:`truth_of`."""
+    true = truth_of(known, reading)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     shifts = own["shifts"].with_columns(**untested).join(true["states"], on=["corpus", "axis"])
     base = pl.when(pl.col("contrast") == CONTRASTS.index("itself")).then(pl.lit(""))
@@ -381,7 +385,7 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     return found
 
 
-def _true(known: Known, reading: str) -> Tables:
+def truth_of(known: Known, reading: str) -> Tables:
     """Return where states are: over all statements that there could be, on these, and on each."""
     shape, mean = known.shape, MEANS[reading]
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))

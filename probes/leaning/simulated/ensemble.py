@@ -46,8 +46,8 @@ TRUTHS = {
     "trainings": Truth(NULL, "a training's own ability and threshold alone"),
     "texts": Truth(NULL, "luck alone", {"luck": True}),
     "corpus, weak": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 0.5}),
-    "corpus": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 1.0}),
-    "corpus, strong": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 2.0}),
+    "corpus": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 1.5}),
+    "corpus, strong": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 3.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
 }

@@ -36,7 +36,7 @@ TRUTHS = {
     "corpora": Truth(
         PLANTED,
         "log-odds of being right that one corpus adds, by group",
-        {"effects": (0.5, 1.0, 2.0)},
+        {"effects": (0.7, 1.5, 3.0)},
     ),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
@@ -46,7 +46,7 @@ PARAMS: dict[str, Any] = {
     "control": CORPORA[2],
     "left": [CORPORA[0]],
     "right": [CORPORA[1]],
-    "n_permutations": 199,
+    "n_permutations": 999,
     "n_bootstrap": 200,
 }
 FAMILY = ("model", "task", "reading")
@@ -98,7 +98,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
     still = pl.lit(guess or kind == DECOY) | (pl.col("effect") != 0)
     over_texts = pl.when(still).then(pl.col("effect"))
-    apart = pl.when(mine).then(_at(effects - effects.mean())).otherwise(0.0)
+    apart = pl.when(mine).then(_at((effects - effects.mean()).round(2))).otherwise(0.0)
     contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     found = {
         "overall": outcome(
@@ -137,7 +137,7 @@ def _at(values: Array) -> pl.Expr:
 
 def _intervals(known: Known, tables: Tables) -> Tables:
     """Return intervals over texts, of these trainings, and over trainings, of all."""
-    true = _true(known)
+    true = truth_of(known)
     here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     base = true.rename({"corpus": "baseline", "these": "these_other", "all": "all_other"})
@@ -154,7 +154,7 @@ def _intervals(known: Known, tables: Tables) -> Tables:
     }
 
 
-def _true(known: Known) -> pl.DataFrame:
+def truth_of(known: Known) -> pl.DataFrame:
     """Return how often classifiers are right by corpus and group, these and all, on all texts."""
     shape, rows = known.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)

@@ -1,0 +1,176 @@
+"""The simulations of the study leaning: all tests are told, and planted ones have their sign."""
+
+import importlib
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plumbline.builders.core.params import section
+from plumbline.probes.calibration.rates import tally
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
+from plumbline.probes.leaning.simulated import classified
+
+SEED = 20261123
+FEWER = {"n_permutations": 99, "n_bootstrap": 60, "max_ensembles": 6}
+FEWER |= {"n_permutations_stability": 99}
+MODULES = ("compass", "fairness", "ensemble")
+
+
+def simulated(name):
+    return importlib.import_module(f"plumbline.probes.leaning.simulated.{name}")
+
+
+def replicate(folder, name, truth, shape, seed=SEED):
+    """Return a replicate and its tables."""
+    print("seed", seed)
+    module = simulated(name)
+    analysis = importlib.import_module(f"plumbline.probes.leaning.{name}")
+    drawn = module.draw(folder, module.TRUTHS[truth], shape, np.random.default_rng(seed))
+    params = section(f"analysis.{name}", analysis.Params)
+    fewer = {k: v for k, v in FEWER.items() if k in type(params).model_fields}
+    given = params.model_dump() | module.PARAMS | drawn.params | fewer
+    tables = analysis.run(drawn.inputs, type(params).model_validate(given))
+    return drawn, tables, module.outcomes(tables, drawn)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_truth_of_every_shape_is_told(tmp_path, name):
+    module = simulated(name)
+    for i, shape in enumerate(module.SHAPES.values()):
+        quick = shape.model_copy(
+            update={"words": 16} if "words" in type(shape).model_fields else {}
+        )
+        for truth, about in module.TRUTHS.items():
+            if i and truth not in ("trainings", "random"):
+                continue
+            _, _, found = replicate(tmp_path / f"{i}{truth}", name, truth, quick)
+            told = pl.concat(found.values())
+            effects = told.drop_nulls("effect")
+            planted = effects.filter(pl.col("effect") != 0, pl.col("p").is_not_null())
+            if about.kind == PLANTED:
+                assert len(planted)
+                assert len(set(planted["effect"].abs())) >= (1 if name == "ensemble" else 3)
+            elif about.kind == NULL:
+                own = pl.concat(rows for test, rows in found.items() if test != "overall")
+                assert not own.filter(pl.col("effect") != 0).height
+            assert effects["p"].is_not_null().any()
+            for rows in found.values():
+                assert tally(rows)["effect"].is_not_null().all()
+
+
+def test_no_p_of_compass_is_forgotten(tmp_path):
+    module = simulated("compass")
+    for i, shape in enumerate(module.SHAPES.values()):
+        small = shape.model_copy(update={"pairs": 4, "trainings": 2, "refused": 0.0, "unsure": 0.0})
+        _, tables, found = replicate(tmp_path / str(i), "compass", "random", small)
+        readings = {READINGS[code] for code in tables["shifts"]["reading"]}
+        for reading in readings:
+            own = {
+                name: table.filter(reading=READINGS.index(reading))
+                for name, table in tables.items()
+                if "reading" in table.columns
+            }
+            tests = {
+                key.rpartition(": ")[0]: t for key, t in found.items() if key.endswith(reading)
+            }
+            assert tests["shifts, p"]["p"].count() == own["shifts"]["p"].count()
+            both = sum(tests[f"coordinates, {w}"]["p"].count() for w in ("itself", "trained"))
+            assert both == own["coordinates"]["p"].count()
+            assert tests["runs"]["p"].count() == own["runs"]["p"].count()
+            itself = own["shifts"]["contrast"] == CONTRASTS.index("itself")
+            between = own["shifts"].filter(~itself)["p_seeds"].count()
+            assert tests["shifts, p_seeds between corpora"]["p"].count() == between
+            untold = {name for name, t in own.items() if "p" in t.columns and t["p"].count()}
+            assert untold == {"coordinates", "runs", "shifts", "stability"}
+        stable = tables["stability"].group_by("comparison").agg(pl.col("p").count())
+        for code, number in stable.iter_rows():
+            assert found[f"stability, {COMPARISONS[code]}"]["p"].count() == number
+    _, tables, found = replicate(tmp_path / "own", "compass", "trainings", module.Shape(pairs=4))
+    seeds = sum(t["p"].count() for key, t in found.items() if "p_seeds" in key)
+    assert seeds == tables["shifts"]["p_seeds"].count()
+
+
+def test_no_p_of_classifiers_is_forgotten(tmp_path):
+    shape = simulated("fairness").Shape(words=12)
+    _, tables, found = replicate(tmp_path / "fairness", "fairness", "guesses", shape)
+    for name in ("overall", "groups"):
+        assert found[name]["p"].count() == tables[name]["p"].count() > 0
+    differences = tables["differences"]
+    over = sum(t["p"].count() for key, t in found.items() if "p_trainings" in key)
+    assert over == differences["p_trainings"].count() > 0
+    texts = sum(t["p"].count() for key, t in found.items() if key.startswith("differences, p, "))
+    assert texts == differences["p"].count() > 0
+    shape = simulated("ensemble").Shape(words=12)
+    _, tables, found = replicate(tmp_path / "ensemble", "ensemble", "texts", shape)
+    over = sum(t["p"].count() for key, t in found.items() if key.startswith("p_trainings"))
+    assert over == tables["differences"]["p_trainings"].count() > 0
+    best = tables["differences"].filter(pl.col("baseline").str.starts_with("best"))
+    texts = sum(t["p"].count() for key, t in found.items() if key.startswith("p, "))
+    assert texts == tables["differences"]["p"].count() - best["p"].count() > 0
+
+
+def wrong(rows):
+    told = rows.filter(pl.col("effect").abs() >= 3, pl.col("p").is_not_null())
+    assert len(told)
+    return (told["value"] * told["effect"] < 0).mean()
+
+
+def test_planted_shifts_have_their_sign_and_swapped_sides_do_not(tmp_path):
+    module = simulated("compass")
+    quick = module.Shape(trainings=6)
+    drawn, tables, found = replicate(tmp_path, "compass", "corpora", quick)
+    tests = ("shifts, p: continuous", "shifts, both p: continuous")
+    for name in tests:
+        assert wrong(found[name]) == 0
+    turned = tables["shifts"].with_columns(value=-pl.col("value"))
+    again = module.outcomes(tables | {"shifts": turned}, drawn)
+    assert wrong(again[tests[0]]) == 1
+
+
+def test_coordinates_are_where_the_truth_has_them(tmp_path):
+    shape = simulated("compass").Shape(pairs=60, trainings=6, prompts=5, uneven=0.0)
+    shape = shape.model_copy(update={"training": 0.05})
+    module, rng = simulated("compass"), np.random.default_rng(SEED)
+    print("seed", SEED)
+    drawn = module.draw(tmp_path, module.TRUTHS["corpora"], shape, rng)
+    analysis = importlib.import_module("plumbline.probes.leaning.compass")
+    params = section("analysis.compass", analysis.Params).model_dump() | module.PARAMS
+    given = analysis.Params.model_validate(params | {"n_permutations": 99})
+    told = analysis.outputs(drawn.inputs.outputs("stances", "m"), "mask")
+    known = analysis.scales(drawn.inputs.datasets["statements"], {"q"})
+    for reading in analysis.readings("mask", told, known, given):
+        if reading.name in module.MEANS:
+            rows = pl.DataFrame(list(analysis.coordinates(reading, given)))
+            true = module.truth_of(drawn.known, reading.name)["fixed"]
+            both = rows.join(true, on=["corpus", "axis"])
+            assert len(both) == 8
+            assert (both["value"] - both["target"]).abs().max() < 3
+
+
+def test_classifiers_are_right_as_often_as_the_truth_has_it(tmp_path):
+    module = simulated("fairness")
+    shape = module.Shape(words=3000, each=1, pretraining=2)
+    drawn = module.draw(tmp_path, module.TRUTHS["corpora"], shape, np.random.default_rng(SEED))
+    print("seed", SEED)
+    path = drawn.inputs.outputs("finetuned_classifiers", "m") / "planted/*.parquet"
+    told = pl.read_parquet(path).filter(pl.col("class") == classified.POSITIVE)
+    positive = pl.col("label") == classified.POSITIVE
+    right = ((pl.col("logprob_nats").exp() > 0.5) == positive).mean()
+    found = told.group_by("corpus", "group").agg(value=right)
+    both = found.join(module.truth_of(drawn.known), on=["corpus", "group"])
+    assert len(both) == 12
+    assert (both["value"] - both["these"]).abs().max() < 0.02
+
+
+def test_decoys_plant_nothing_in_what_is_tested(tmp_path):
+    for name in MODULES:
+        module = simulated(name)
+        for truth, about in module.TRUTHS.items():
+            if about.kind == DECOY:
+                shape = module.Shape(**({"words": 12} if name != "compass" else {"pairs": 4}))
+                _, _, found = replicate(tmp_path / f"{name}{truth}", name, truth, shape)
+                for test, rows in found.items():
+                    if test != "overall":
+                        assert not rows.filter(pl.col("effect") != 0).height, test
