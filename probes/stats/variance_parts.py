@@ -285,5 +285,7 @@ def half_width(
         if set(crossed) - set(fixed):
             weights[place] = 1 / float(np.prod([levels[name] for name in crossed]))
     reach = float(ndtri((1 + confidence) / 2))
-    value, low, high = (reach * x**0.5 for x in parts.interval(weights, confidence))
+    seen = float(np.maximum(parts.value, 0) @ weights)  # a part below 0 makes no mean more certain
+    _, low, high = parts.interval(weights, confidence)
+    value, low, high = (reach * x**0.5 for x in (seen, min(low, seen), max(high, seen)))
     return Estimate(value, low, high, parts.n, f"{confidence:.0%} {ANOVA}")
