@@ -57,6 +57,7 @@ TABLES = ()
 GROUP = ["measure", "scale"]
 FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
+ENOUGH = 0.5  # share of valid responses with which it is told what scores vary with
 POOLED = ("model", "language")  # facets where all of them are taken together
 __all__ = ["SCHEMAS", "Params"]
 
@@ -107,7 +108,7 @@ def _rows(every: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
                 yield from _consistent(
                     states, where, ("respondent", "statement"), (ALPHA, HALVES), params
                 )
-        where = _where(language, "")
+        own, where = _answered(own), _where(language, "")
         yield from _varying(own, where, (*FACETS, "model"), params)
         yield from _consistent(own, where, ("statement", "model"), FORMS, params)
         yield from _consistent(own, where, ("model", "statement"), (ALPHA, HALVES), params)
@@ -115,9 +116,9 @@ def _rows(every: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
             yield from _swaps(own, language, (first, second))
     for model in models:
         own, where = itself.filter(pl.col("model") == model), _where("", model)
-        yield from _varying(own, where, (*FACETS, "language"), params)
+        yield from _varying(_answered(own), where, (*FACETS, "language"), params)
         yield from _items(own, where, "template", params)
-    yield from _items(itself, _where("", ""), "model", params)
+    yield from _items(_answered(itself), _where("", ""), "model", params)
 
 
 def _where(language: str, model: str) -> dict[str, str]:
@@ -130,6 +131,12 @@ def _asked_of_most(table: pl.DataFrame) -> pl.DataFrame:
     least = table.group_by("language").agg(all=pl.col("statement").n_unique())
     kept = asked.join(least, on="language").filter(2 * pl.col("statement") >= pl.col("all"))
     return table.join(kept, on=["language", "template"], how="semi", maintain_order="left")
+
+
+def _answered(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out models in languages in which too few of their responses are valid."""
+    valid = pl.col("score").is_not_null().mean().over("language", "model")
+    return table.filter(valid >= ENOUGH)
 
 
 def _row(found: Estimate, *, cluster: str, null: str = "", reason: str = "", **key: Any) -> Row:
@@ -153,6 +160,12 @@ def _varying(
         reason = _too_few(levels[name], name)
         yield "parts", _part(where, name, levels[name], NONE, null, reason)
     if pooled or "statement" in few:
+        return
+    if len(valid) < ENOUGH * len(table):
+        reason = (
+            f"{len(valid) / len(table):.0%} of the responses are valid: {ENOUGH:.0%} are needed"
+        )
+        yield "parts", _part(where, "rest", len(valid), NONE, null, reason)
         return
     varied = [name for name in facets if levels[name] > 1]
     codes = {name: valid[name].rank("dense").cast(pl.Int64).to_numpy() - 1 for name in varied}

@@ -151,6 +151,23 @@ def test_with_fewer_than_three_levels_there_is_a_reason_and_no_number(tmp_path):
     assert found["designs"].is_empty()
 
 
+def test_of_a_model_that_mostly_refuses_it_is_told_how_often_alone(tmp_path):
+    inputs = agreed(tmp_path, ["a", "b", "c", "d"])
+    path = inputs.outputs("agreement", "d") / "cs/0.parquet"
+    rows = pl.read_parquet(path)
+    lost = pl.when(pl.col("frame") != "f0").then(None).otherwise(pl.col("agree_nats"))
+    rows.with_columns(agree_nats=lost).write_parquet(path)
+    found = analysis.run(inputs, PARAMS)
+    parts = found["parts"].filter(pl.col("model") == "d", pl.col("term") == "rest")
+    assert parts["reason"].to_list() == ["33% of the responses are valid: 50% are needed"]
+    assert parts["value"].to_list() == [None]
+    pooled = found["parts"].filter(pl.col("model") == "", pl.col("term") == "model")
+    assert pooled["levels"].to_list() == [3]
+    shares = found["valid"].filter(pl.col("model") == "d")
+    told = dict(shares.select("level", "value").iter_rows())
+    assert (told["f0"], told["f1"]) == (1, 0)
+
+
 def test_three_models_that_agree_about_statements_are_told_apart(tmp_path):
     found = analysis.run(agreed(tmp_path, ["a", "b", "c"]), PARAMS)
     pooled = found["consistency"].filter(pl.col("model") == "", pl.col("items") == "model")
