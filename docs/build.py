@@ -31,6 +31,7 @@ SECTIONS = {
     "howto": "How to",
     "studies": "Studies",
     "datasets": "Datasets",
+    "methods": "Methods",
     "reference": "Reference",
     "project": "Project",
 }

@@ -15,8 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from pydantic import BaseModel
 
+CALIBRATION = "docs/methods/calibration.md"
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
@@ -25,6 +27,8 @@ from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
 from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
 from plumbline.probes import ACROSS, ALL, EACH, PROBES, module_of  # noqa: E402
+from plumbline.probes.calibration import summary  # noqa: E402
+from plumbline.probes.calibration.calibrate import simulated, those  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
 from plumbline.probes.stats.estimate import ESTIMATE  # noqa: E402
@@ -64,6 +68,7 @@ COMMANDS = (
     ["probes", "paraphrase"],
     ["probes", "waves"],
     ["probes", "plan"],
+    ["probes", "calibrate"],
     ["probes", "recovery"],
 )
 
@@ -78,6 +83,7 @@ def main() -> int:
     for study in (*STUDIES, *ACROSS):
         page = f"docs/{_page(study)}"
         made[page] = study_page(_read(TOP / page), study)
+    made[CALIBRATION] = calibration(_read(TOP / CALIBRATION))
     made["docs/reference.md"] = reference()
     stale = [p for p, text in made.items() if _read(TOP / p) != text]
     if "--check" in sys.argv:
@@ -109,6 +115,46 @@ def study_page(text: str, study: str) -> str:
                 text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
             )
     return text.rstrip() + "\n"
+
+
+def calibration(text: str) -> str:
+    """Return the page of calibration with the figures of all tests that were simulated."""
+    lines = ["<!-- begin generated -->", "## Figures", ""]
+    for name in those():
+        module, path = simulated(name), TOP / "data/tables/calibration" / name
+        lines += [f"### {name}", "", "| simulated run | shape |", "|---|---|"]
+        lines += [f"| {shape} | {_settings(given)} |" for shape, given in module.SHAPES.items()]
+        lines += ["", "| truth | kind | what differs |", "|---|---|---|"]
+        lines += [f"| {key} | {of.kind} | {of.about} |" for key, of in module.TRUTHS.items()]
+        found = path / "calibration.parquet"
+        lines += [
+            "",
+            *(_rates(pl.read_parquet(found)) if found.is_file() else ["Not run yet."]),
+            "",
+        ]
+    return GENERATED.sub("", text).rstrip() + "\n\n" + "\n".join(lines) + "<!-- end generated -->\n"
+
+
+def _settings(shape: BaseModel) -> str:
+    return ", ".join(f"`{key}` {value}" for key, value in shape.model_dump().items())
+
+
+def _rates(table: pl.DataFrame) -> list[str]:
+    heads = "test | simulated run | tables | size .05 | size .01 | families | coverage | "
+    heads += "found with .8 | adjusted | at `detectable` | decoys | outside of bounds"
+    lines = [f"| {heads} |", "|---" * (heads.count("|") + 1) + "|"]
+    for line in summary.lines(table):
+        cells = [line["test"], line["shape"], f"{line['replicates']:,}"]
+        cells += [
+            "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
+            for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
+        ]
+        for name in (summary.LEAST, summary.LEAST_ADJUSTED, summary.DETECTABLE):
+            value = line.get(name, (None,))[0]
+            cells.append("–" if value is None else f"{value:.2f}")
+        cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
+        lines.append(f"| {' | '.join([*cells, '; '.join(line['outside']) or 'no'])} |")
+    return lines
 
 
 def params() -> str:

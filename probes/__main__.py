@@ -73,7 +73,11 @@ def _parser() -> argparse.ArgumentParser:
     reword.add_argument("--seeds", type=int, default=5, help="wordings of each (default: 5)")
     reword.add_argument("--tokens", type=int, default=64, help="of a wording at most (default: 64)")
     reword.add_argument("--into", required=True, help="the csv file to write")
-    plan = command("plan", "what the probes would take, before they run", _plan)
+    plan = command(
+        "plan",
+        "what the probes would take, and what effects they could find, before they run",
+        _plan,
+    )
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all assigned models")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
@@ -250,16 +254,17 @@ def _waves(given: argparse.Namespace) -> None:
 
 
 def _plan(given: argparse.Namespace) -> None:
-    from plumbline.probes.commands import cost, params_overlay
+    from plumbline.probes.commands import cost, params_overlay, power
 
     if not given.study:
         print(cost.table(list(cost.plans(given.seconds, given.model))))
+        print(f"\n{power.table()}".rstrip())
         return
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
     sizes = cost.sizes_in(given.sizes)
     found = list(cost.assumed_plans(params_overlay.composed(given.study, "DAY"), sizes))
-    print(cost.table(found), cost.summary(found, sizes), sep="\n\n")
+    print(cost.table(found), cost.summary(found, sizes), power.table(), sep="\n\n")
 
 
 def _recovery(_: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """Running an analysis on simulated responses, over and over, into a table of rates.
 
-Replicates that are done are kept in chunks beside the table, in a folder that git and DVC ignore: a
+Replicates that are done are kept in chunks in a folder of their own, which git ignores: a
 run that was killed goes on, and a later one with more replicates adds to them.
 """
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FOLDER = Path("data/tables/calibration")
+KEPT = Path("data/.calibration")  # chunks: nothing that a stage hangs on
 SETTINGS = "settings.json"
 TOP = Path(__file__).parents[1]
 
@@ -205,7 +206,15 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
     given = settings.shapes.get(analysis)
     if given is None:
         return dict(module.SHAPES)
-    return {name: module.Shape.model_validate(own) for name, own in given.items()}
+    try:
+        return {name: module.Shape.model_validate(own) for name, own in given.items()}
+    except ValidationError as error:
+        (first, *_) = error.errors(include_url=False)
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"calibration.shapes.{analysis}: {where}: {first['msg']}; docs/methods/calibration.md "
+            "has the settings of shapes"
+        ) from error
 
 
 def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
@@ -217,7 +226,7 @@ def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
         "code": code,
     }
-    work = FOLDER / f".{analysis}.partial"
+    work = KEPT / analysis
     text, note = json.dumps(own, sort_keys=True), work / SETTINGS
     if work.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
         shutil.rmtree(work)

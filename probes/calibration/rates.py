@@ -13,12 +13,23 @@ import polars as pl
 from scipy.special import ndtri
 
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.calibration.summary import (
+    COVERAGE,
+    DETECTABLE,
+    FAMILIES,
+    LEAST,
+    LEAST_ADJUSTED,
+    SIZE,
+    SIZE_01,
+    WRONG,
+    WRONG_FAMILIES,
+)
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,21 +37,19 @@ LEVELS = {"05": 0.05, "01": 0.01}
 POWER = 0.8  # with which the smallest effect that is told is found
 KEY = ("test", "shape", "truth", "kind", "effect")
 MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal value)
-    "size at .05": (NULL, "p05", "tests", "0.05"),
-    "size at .01": (NULL, "p01", "tests", "0.01"),
-    "families with a false finding": (NULL, "false_families", "families", "at most 0.05"),
+    SIZE: (NULL, "p05", "tests", "0.05"),
+    SIZE_01: (NULL, "p01", "tests", "0.01"),
+    FAMILIES: (NULL, "false_families", "families", "at most 0.05"),
     "found at .05": (PLANTED, "p05", "tests", ""),
     "found after adjustment": (PLANTED, "adjusted05", "adjusted", ""),
     "wrong sign among found": (PLANTED, "wrong_sign", "p05", "0.025"),
-    "wrong findings at .05": (DECOY, "p05", "tests", "0.05"),
-    "families with a wrong finding": (DECOY, "false_families", "families", "at most 0.05"),
-    "coverage of intervals": ("", "covered", "intervals", "as the interval says"),
+    WRONG: (DECOY, "p05", "tests", "0.05"),
+    WRONG_FAMILIES: (DECOY, "false_families", "families", "at most 0.05"),
+    COVERAGE: ("", "covered", "intervals", "as the interval says"),
 }
 WIDTH, FALSE = "width of intervals", "false among findings"
-SMALLEST = {
-    "smallest effect found": ("p05", "tests"),
-    "smallest found after adjustment": ("adjusted05", "adjusted"),
-}
+NEAR = 0.1  # of the effect told as detectable: so far from it counts as at it
+SMALLEST = {LEAST: ("p05", "tests"), LEAST_ADJUSTED: ("adjusted05", "adjusted")}
 CALIBRATION = Schema(
     (
         Column("analysis", "string", "analysis whose tables are tested"),
@@ -80,6 +89,10 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     tests = pl.col("p").is_not_null()
     small = (pl.col("p") <= LEVELS["05"]).fill_null(value=False)
     wrong = small & (pl.col("value") * pl.col("effect") < 0)
+    told = pl.col("target").abs() / pl.col("detectable")
+    near = (
+        (pl.col("effect") != 0) & tests & told.is_between(1 - NEAR, 1 + NEAR).fill_null(value=False)
+    )
     width = (high - low).filter(interval & (low > -np.inf) & (high < np.inf))
     every = outcomes.filter(pl.col("effect").is_not_null())
     size = (pl.col("effect").abs() + 0.0).alias("effect")
@@ -92,6 +105,8 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
         wrong_sign=wrong.sum(),
         intervals=interval.sum(),
         covered=(interval & (low <= pl.col("target")) & (pl.col("target") <= high)).sum(),
+        near=near.sum(),
+        near05=(near & small).sum(),
         widths=width.len(),
         width=width.sum(),
     )
@@ -120,12 +135,7 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
         ``replicate``.
     """
     table = Table(CALIBRATION, analysis=analysis)
-    for values, own in (
-        tallies.sort(*KEY, "replicate")
-        .partition_by(list(KEY), as_dict=True, maintain_order=True)
-        .items()
-    ):
-        key = dict(zip(KEY, values, strict=True))
+    for key, own in _each(tallies, KEY):
         for measure, (kind, hits, of, nominal) in MEASURES.items():
             null = key["effect"] == 0
             told = kind == key["kind"] and (null if kind in (NULL, DECOY) else not null)
@@ -139,6 +149,12 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
         if key["kind"] == PLANTED and key["effect"] == 0 and own["families"].sum():
             mean = _mean(own["false_share"].to_numpy(), confidence)
             _add(table, mean, own, len(own), "at most 0.05", measure=FALSE, **key)
+    planted = tallies.filter((pl.col("kind") == PLANTED) & (pl.col("near") > 0))
+    for key, own in _each(planted, KEY[:-1]):
+        sums = own.group_by("replicate").agg(pl.col("near", "near05").sum()).sort("replicate")
+        found = rate(sums["near05"].to_numpy(), sums["near"].to_numpy(), confidence)
+        number = int(own["near"].sum())
+        _add(table, found, own, number, "0.75 to 0.85", measure=DETECTABLE, effect=None, **key)
     for measure, (hits, of) in SMALLEST.items():
         for key, least, own in _smallest(tallies, hits, of):
             method = "between simulated effects, normal quantiles of power"
@@ -161,13 +177,13 @@ def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float =
 
     >>> hits = np.arange(263) < 81
     >>> tuple(round(x, 3) for x in rate(hits.astype(float), np.ones(263))[:3])
-    (0.308, 0.255, 0.333)
+    (0.308, 0.255, 0.366)
 
     A hundred tests that all fall together in a replicate count as one of them.
 
     >>> many = rate(hits * 100.0, np.full(263, 100.0))
     >>> tuple(round(x, 3) for x in many[:3])
-    (0.308, 0.255, 0.333)
+    (0.308, 0.255, 0.366)
     """
     kept = of > 0
     hits, of = hits[kept], of[kept]
@@ -179,7 +195,7 @@ def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float =
     number = clusters if variance == 0 else min(total, share * (1 - share) / variance)
     # not more than the clusters where trials are one each: s^2 has n - 1, Wilson's interval n
     number = max(1, round(number if (of > 1).any() else clusters))
-    found = wilson(share * number, number, confidence)
+    found = wilson(float(share * number), number, confidence)
     method = "Wilson score of the effective number of tests, clusters are replicates"
     return found._replace(value=float(share), n=clusters, method=f"{confidence:.0%} {method}")
 
@@ -191,20 +207,27 @@ def _mean(values: NDArray[np.float64], confidence: float) -> Estimate:
     return Estimate(middle, middle - half, middle + half, len(values), method)
 
 
+def _each(
+    tallies: pl.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Yield the tallies that are of one thing, with what they are of."""
+    parts = tallies.sort(*KEY, "replicate").partition_by(
+        list(names), as_dict=True, maintain_order=True
+    )
+    yield from ((dict(zip(names, values, strict=True)), own) for values, own in parts.items())
+
+
 def _smallest(
     tallies: pl.DataFrame, hits: str, of: str
 ) -> Iterator[tuple[dict[str, object], float, pl.DataFrame]]:
     """Yield the smallest effect that is found, nan where it is above all that were planted."""
     planted = tallies.filter(pl.col("kind") == PLANTED)
-    for values, own in (
-        planted.sort(*KEY).partition_by(list(KEY[:-1]), as_dict=True, maintain_order=True).items()
-    ):
+    for key, own in _each(planted, KEY[:-1]):
         sums = own.group_by("effect").agg(pl.col(hits, of).sum())
         sums = sums.filter((pl.col("effect") > 0) & (pl.col(of) > 0)).sort("effect")
         if len(sums):
             power = (sums[hits] / sums[of]).to_numpy()
-            key = dict(zip(KEY[:-1], values, strict=True)) | {"effect": None}
-            yield key, smallest(sums["effect"].to_numpy(), power), own
+            yield key | {"effect": None}, smallest(sums["effect"].to_numpy(), power), own
 
 
 def smallest(

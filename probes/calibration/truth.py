@@ -27,7 +27,9 @@ NULL = "null"  # nothing differs
 PLANTED = "planted"  # what is tested differs, by stated effects
 DECOY = "decoy"  # something differs, but not what is tested
 KINDS = (NULL, PLANTED, DECOY)
-COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjusted")
+COLUMNS = (
+    *("effect", "target", "family", "value", "low", "high", "p", "p_adjusted", "detectable"),
+)
 
 
 class Truth(NamedTuple):
@@ -90,4 +92,5 @@ def outcome(
         high=pl.col("high") - null_value,
         p=pl.col(p).cast(pl.Float64),
         p_adjusted=pl.col(p_adjusted).cast(pl.Float64),
+        detectable=pl.col("detectable") if p == "p" else None,
     ).with_columns(target=pl.col("target") - null_value)

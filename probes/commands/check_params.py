@@ -20,7 +20,14 @@ from plumbline.probes.training import pretrain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WHOLE = ("models", "assignments", "controls", "waves", "publish")  # sections that hold no sections
+WHOLE = (
+    "models",
+    "assignments",
+    "controls",
+    "waves",
+    "publish",
+    "calibration",
+)  # sections that hold no sections
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
 ABOVE = {  # list whose models one list is of
     "words": "associations",
@@ -36,11 +43,13 @@ def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release import publish
+    from plumbline.probes.calibration import calibrate
     from plumbline.probes.stereotypes import waves
 
     found: dict[str, type[Params]] = {
         "sources.politeness": Politeness,
         "waves": waves.Params,
+        "calibration": calibrate.Settings,
         "publish": publish.Params,
         "assignments": assignments.Params,
         "controls": assignments.Controls,

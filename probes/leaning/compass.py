@@ -31,7 +31,15 @@ from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, scales
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total, two_sided_p
+from plumbline.probes.stats.crossed import (
+    METHOD,
+    Part,
+    half_width,
+    of_difference,
+    of_mean,
+    of_total,
+    two_sided_p,
+)
 from plumbline.probes.stats.estimate import Estimate, adjusted, finite, significant, typed
 from plumbline.probes.stats.tests import sign_flip_p
 
@@ -117,6 +125,7 @@ class Axis(NamedTuple):
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
     seeds: Array  # (seeds,)
+    others: Array  # (seeds,) of the other side
 
     def estimate(self, start: float, confidence: float) -> Estimate:
         """Return where it leads to, with its interval over statements, prompts and trainings."""
@@ -147,7 +156,7 @@ def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
     totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
     prompts, seeds, others = apart.sum(axis=1), *(x.mean(axis=1).sum(axis=1) for x in (one, two))
     parts = (of_total(totals), of_mean(prompts), of_mean(seeds), of_mean(others))
-    return Axis(float(totals.sum()), parts, totals, prompts, seeds)
+    return Axis(float(totals.sum()), parts, totals, prompts, seeds, others)
 
 
 def sd_of(values: Array) -> float | None:
@@ -328,7 +337,7 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, 
 
 def seeds_p(found: Axis, *, itself: bool) -> float | None:
     """Return the two-sided p of a shift with the trainings as the sample; None with too few."""
-    sides = found.parts[2:3] if itself else found.parts[2:]
+    sides = [of_mean(found.seeds)] if itself else of_difference(found.seeds, found.others)
     p = two_sided_p(found.value, sides) if all(part.df for part in sides) else np.nan
     return significant(p) if np.isfinite(p) else None
 

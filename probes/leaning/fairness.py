@@ -14,6 +14,7 @@ from plumbline.probes.leaning.predictions import (
     ALL,
     Case,
     Measured,
+    by_pretraining,
     cases,
     grid,
     matched,
@@ -28,7 +29,7 @@ from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
 from plumbline.probes.stats.estimate import finite
-from plumbline.probes.stats.tests import chance_p, exchange_p, mcnemar, membership_p
+from plumbline.probes.stats.tests import chance_p, exchange_p, membership_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,6 @@ SPREAD = "minus and plus one SD over trainings"
 DEALT = "predictions dealt out to the texts at random (classes permuted)"
 MEMBER = "contrast 0: who is of the group does not matter (permuted within classes)"
 EXCHANGED = "0: the two may be exchanged, cluster by cluster"
-MCNEMAR = "0: each is right on half of the texts that one alone has right (McNemar, exact; texts)"
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -126,7 +126,6 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
 def _differences(case: Case, weights: Floats, params: Params) -> Rows:
     """Yield by how much one state does better than another, on the same texts."""
     sides = list(zip(params.left, params.right, strict=True))
-    accuracy = METRICS.index("accuracy")
     for one, other in pairs(case, params.control, sides):
         first, second = matched(case.states[one], case.states[other], other)
         if not first.seeds:
@@ -135,25 +134,25 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             about = one._asdict() | {"baseline": other.corpus, "texts": first.read}
             about |= {"baseline_texts": second.read, "level": LEVELS.index(of), "group": name}
             both = [runs.predicted for runs in (first, second)]
+            one_drawn, other_drawn = (case.drawn(side, member, weights) for side in both)
+            drawn_apart = one_drawn - other_drawn  # (runs, 1 + replicates, measures)
             apart, single = (
-                Measured(x.each - y.each, x.mean - y.mean)
-                for x, y in (
-                    [case.measured(side[:runs], member, weights) for side in both]
-                    for runs in (None, 1)
-                )
+                Measured(some[:, 0], some.mean(axis=0)) for some in (drawn_apart, drawn_apart[:1])
             )
             drawn = (params.n_permutations, params.seed, case.numbers(member))
             true, (mine, others) = case.true[member], (side[:, member] for side in both)
             p = exchange_p(true, mine, others, *drawn)
             p_one = exchange_p(true, mine[:1], others[:1], *drawn)
-            p_one[accuracy] = mcnemar(mine[0] == true, others[0] == true)
             seeds: list[crossed.Contrast | None] = []
             for m in range(len(METRICS)):
                 values = apart.mean[1:, m]
                 several = np.isfinite(values).sum() > 1
                 variance = float(np.nanvar(values, ddof=1)) if several else np.nan
                 layout, texts = grid(first, apart.each[:, m]), int(drawn[2].max()) + 1
-                seeds.append(crossed.over_trainings(layout, variance, texts, params.confidence))
+                at = np.isfinite(values)
+                own = crossed.own_part(by_pretraining(first, drawn_apart[:, 1:, m])[:, at])
+                found = (layout, variance, texts, params.confidence)
+                seeds.append(crossed.over_trainings(*found, own=own if several else 0.0))
             for reading, shown, tested in (
                 (FAITHFUL, apart, p),
                 (ONE_RUN, single, p_one),
@@ -164,7 +163,4 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
                 )
                 null = (tested, EXCHANGED)
                 for row in estimates(case, shown, member, reading, null, params, **more):
-                    exact = reading == ONE_RUN and row["metric"] == "accuracy"
-                    if exact and row["p"] is not None:
-                        row["null"] = MCNEMAR
                     yield "differences", row

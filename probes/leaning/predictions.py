@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HALF = 0.5
 SEED = "finetuning_seed"
 ALL = ("all", "all")
-TESTED = ("accuracy", "balanced accuracy", "F1")
+TESTED = ("balanced accuracy", "F1")  # accuracy of balanced classes is the first again
 UNTESTED = "none: no test"
 WORD = "word"  # of a world: its texts are named after it, WORD-NUMBER
 
@@ -100,10 +100,14 @@ class Case(NamedTuple):
         drawn = resampling.poisson(resampling.bits(once, bootstrap, seed))[place]
         return np.concatenate([np.ones((len(self.ids), 1)), drawn.astype(np.float64)], axis=1)
 
+    def drawn(self, predicted: Bools, member: Bools, weights: Floats) -> Floats:
+        """Return measures of runs on some texts, (runs, 1 + replicates, measures)."""
+        at = slice(None) if member.all() else member  # a view: weights are large
+        return metrics(cells(self.true[at], predicted[:, at], weights[at]))
+
     def measured(self, predicted: Bools, member: Bools, weights: Floats) -> Measured:
         """Return the measures of runs on some texts, in the sample and in every replicate."""
-        at = slice(None) if member.all() else member  # a view: weights are large
-        drawn = metrics(cells(self.true[at], predicted[:, at], weights[at]))
+        drawn = self.drawn(predicted, member, weights)
         return Measured(drawn[:, 0], drawn.mean(axis=0))
 
     def rows(
@@ -246,6 +250,12 @@ def grid(runs: Runs, values: Floats) -> Floats:
     found = np.full((len(rows[0]), len(columns[0])), np.nan)
     found[rows[1], columns[1]] = values
     return found
+
+
+def by_pretraining(runs: Runs, drawn: Floats) -> Floats:
+    """Return the mean over the runs of each pretraining seed of values (runs, replicates)."""
+    seeds = np.array([own[0] for own in runs.seeds])
+    return np.stack([drawn[seeds == seed].mean(axis=0) for seed in np.unique(seeds)])
 
 
 def pairs(case: Case, control: str, sides: list[tuple[str, str]]) -> list[tuple[State, State]]:

@@ -209,7 +209,7 @@ def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], para
     found.key |= {"language": TASK, "world": int(not any(knows.values()))}
     own = tables["differences"].filter(
         pl.col("task") == TASK,
-        pl.col("metric") == "accuracy",
+        pl.col("metric") == "balanced accuracy",
         pl.col("reading") == schemas.FAIRNESS_READINGS.index("corrected"),
         pl.col("level") == schemas.LEVELS.index("group"),
     )
@@ -219,7 +219,7 @@ def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], para
         one, two = (row["group"] in knows.get(row[side], ()) for side in ("corpus", "baseline"))
         true.append(int(one) - int(two))
         ends = "trainings_" if row["trainings_low"] is not None else ""
-        what = f"accuracy at {row['group']}: {row['corpus']} minus "
+        what = f"balanced accuracy at {row['group']}: {row['corpus']} minus "
         what += row["baseline"] or "the model itself"
         what += f", {row['share']:g} of the texts" if row["share"] != 1 else ""
         what += f", period {row['period']}" if row["period"] else ""

@@ -156,10 +156,10 @@ def _world(manifest: Path) -> Model:
     return Model.model_validate({"id": manifest.parent.as_posix(), **facts["model"]})
 
 
-def model(name: str) -> Model:
+def model(name: str, data: Path = DATA) -> Model:
     """Return one model's params; no such model or world, or a wrong entry, is a UserError."""
     known = read().get("models") or {}
-    manifest = WORLDS / name / MANIFEST
+    manifest = data / WORLDS.relative_to(DATA) / name / MANIFEST
     if NAME.fullmatch(name) and manifest.is_file():
         if name in known:
             raise UserError(

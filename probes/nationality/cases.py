@@ -39,6 +39,7 @@ class Case(NamedTuple):
     names: list[str]  # (n,) put in
     text: list[str]  # (n,)
     compared: list[str]  # (n,) the text that it is compared with
+    others: list[str]  # (n,) names put into that, empty for originals
     after: NDArray[np.float64]  # (n, measures) probabilities
     before: NDArray[np.float64]  # (n, measures) of what it is compared with
     tokens: NDArray[np.float64]  # (n,) tokens more than that has
@@ -52,6 +53,19 @@ class Case(NamedTuple):
     def shape(self) -> tuple[int, int]:
         """Return how many source texts and countries there are."""
         return len(self.sentences), len(self.countries)
+
+    def units(self) -> list[NDArray[np.int64]]:
+        """Return numbers of what rows share beside their texts, (n,) each.
+
+        First words of names and what follows; of placebo swaps first words on both sides. A row
+        that has none shares it with no other.
+        """
+        parts = [name.split(" ", 1) for name in self.names]
+        kinds = [[part[0] for part in parts], [" ".join(part[1:]) for part in parts]]
+        if self.reading == "placebo":
+            kinds[1] = [name.split(" ", 1)[0] for name in self.others]
+        shared = [[word or f"\t{i}" for i, word in enumerate(words)] for words in kinds]
+        return [np.unique(words, return_inverse=True)[1] for words in shared]
 
 
 def table(
@@ -110,7 +124,7 @@ def cases(
     places = wide.select("text", "tokens").with_row_index("row")
     frame = pl.read_parquet(path).sort("id")
     frame = frame.join(places, on="text", how="left", maintain_order="left")
-    original = frame.select("row", "tokens", reference_id="id", compared="text")
+    original = frame.select("row", "tokens", "name", reference_id="id", compared="text")
     for reading in COMPARED:
         own = frame.filter(pl.col("reading") == READINGS.index(reading))
         own = own.join(
@@ -135,10 +149,57 @@ def cases(
             own["name"].to_list(),
             own["text"].to_list(),
             own["compared"].to_list(),
+            own["name_before"].to_list(),
             measured[own["row"].to_numpy()],
             measured[own["row_before"].to_numpy()],
             (own["tokens"] - own["tokens_before"]).cast(pl.Float64).to_numpy(),
         )
+
+
+def halved(folder: Path, case: Case) -> Case:
+    """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
+
+    The halves of a country's names are the same in all texts, so that other halves might differ,
+    as names do. Swaps within a half are left out.
+
+    Parameters
+    ----------
+    folder
+        The dataset ``names``.
+    """
+    ranks = _ranks(folder, case)
+    places = [case.countries[c] for c in case.country]
+
+    def odd(names: Sequence[str]) -> NDArray[np.int64]:
+        firsts = (name.split(" ", 1)[0].casefold() for name in names)
+        each = list(zip(places, map(str, case.gender), firsts, strict=True))
+        known = {key: rank_of(ranks, *key) for key in set(each)}
+        return np.array([-1 if (rank := known[key]) is None else rank % 2 for key in each])
+
+    after, before = odd(case.names), odd(case.others)
+    kept = np.flatnonzero((after >= 0) & (before >= 0) & (after != before))
+    swapped = (after == 0)[kept]
+
+    def sides(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[str]]:
+        pairs = [(one[i], other[i]) for i in kept.tolist()]
+        pairs = [pair[::-1] if back else pair for pair, back in zip(pairs, swapped, strict=True)]
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+    names, others = sides(case.names, case.others)
+    text, compared = sides(case.text, case.compared)
+    back = swapped[:, None]
+    return case._replace(
+        sentence=case.sentence[kept],
+        country=case.country[kept],
+        gender=case.gender[kept],
+        names=names,
+        text=text,
+        compared=compared,
+        others=others,
+        after=np.where(back, case.before[kept], case.after[kept]),
+        before=np.where(back, case.after[kept], case.before[kept]),
+        tokens=np.where(swapped, -1, 1) * case.tokens[kept],
+    )
 
 
 def frequency(folder: Path, case: Case) -> NDArray[np.float64]:
@@ -146,15 +207,34 @@ def frequency(folder: Path, case: Case) -> NDArray[np.float64]:
 
     A whole name is looked up before its words; gendered first names before last names.
     """
+    ranks = _ranks(folder, case)
+    places, names = (case.countries[c] for c in case.country), map(str.casefold, case.names)
+    each = list(zip(places, map(str, case.gender), names, strict=True))
+    known = {key: log_rank(ranks, *key) for key in set(each)}
+    return np.array([known[key] for key in each])
+
+
+def _ranks(folder: Path, case: Case) -> dict[tuple[str, str], dict[str, int]]:
+    """Return ranks by country and kind, and by name in small letters."""
     ranks: dict[tuple[str, str], dict[str, int]] = {}
     for country in set(case.countries) & set(parquet.configs(folder)):
         table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
         for kind, name, rank in table.sort("kind", "name").iter_rows():
             ranks.setdefault((country, KINDS[kind]), {})[name.casefold()] = rank
-    places, names = (case.countries[c] for c in case.country), map(str.casefold, case.names)
-    each = list(zip(places, map(str, case.gender), names, strict=True))
-    known = {key: log_rank(ranks, *key) for key in set(each)}
-    return np.array([known[key] for key in each])
+    return ranks
+
+
+def rank_of(
+    ranks: Mapping[tuple[str, str], Mapping[str, int]],
+    country: str,
+    gender: str,
+    part: str,
+    last: bool = False,
+) -> int | None:
+    """Return the rank of a part of a name: of a first name of the gender, or a last one, first."""
+    kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
+    order = kinds[::-1] if last else kinds
+    return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
 
 
 def log_rank(
@@ -167,16 +247,12 @@ def log_rank(
     ranks
         By country and kind, and by name in lower case.
     """
-    kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
-
-    def one(part: str, order: Sequence[str]) -> int | None:
-        return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
-
-    if whole := one(name, kinds):
+    if whole := rank_of(ranks, country, gender, name):
         return float(np.log(whole))
     words = [word for word in re.split(r"\s+", name) if word]
     for cut in range(1, len(words)):
-        first, last = one(" ".join(words[:cut]), kinds), one(" ".join(words[cut:]), kinds[::-1])
+        first = rank_of(ranks, country, gender, " ".join(words[:cut]))
+        last = rank_of(ranks, country, gender, " ".join(words[cut:]), last=True)
         if first and last:
             return float(np.log(first) + np.log(last)) / 2
     return float("nan")

@@ -10,6 +10,8 @@ import polars as pl
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.stats.estimate import adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, dummies, mixed
+from plumbline.probes.stats.two_way import METHOD as TWO_WAY
+from plumbline.probes.stats.two_way import two_way
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
     from plumbline.probes.nationality.cases import Case
 
 TERMS = ("tokens", "log rank")
+MOST = 0.9  # leverage of one name
 VARIES = 1e-9  # standard deviations below are rounding
-METHOD = "t of a mixed model (REML), source texts swept out, names random"
+METHOD = f"mixed model (REML), source texts swept out, names random; {TWO_WAY}"
 
 
 def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.DataFrame:
     """Return the effects of countries beside those of tokens and frequency.
 
     Source texts are swept out, names have random intercepts. Countries are coded as distances from
-    their mean.
+    their mean. Names of some countries may vary more than those of others, and texts may do
+    something with a country: standard errors are of sums over texts and names.
     """
     known = ~np.isnan(ranks)
     rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
@@ -49,13 +53,36 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         return pl.DataFrame()
     first, group = np.unique([name.split(" ", 1)[0] for name in case.names], return_inverse=True)
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
-    found = fitted.coefficients
+    # what each row adds to a coefficient, of rows from which a part of their name's mean is taken
+    ratio = fitted.between / fitted.residual if fitted.residual else 0.0
+    part = 1 - 1 / np.sqrt(1 + ratio * np.bincount(group))[group, None]
+    both = np.column_stack([design, outcome])
+    both -= part * (both - centred(both, group))
+    value, moved = fitted.coefficients.value, both[:, :-1]
+    inside = moved @ np.linalg.inv(moved.T @ moved)
+    added = inside * (both[:, -1] - moved @ value)[:, None]
+    free = len(case.countries) - 1
+    for column in range(free, len(value)):  # names far from the others pull the line to themselves
+        weight = np.bincount(group, inside[:, column] ** 2)
+        added[:, column] /= np.sqrt(1 - (weight / weight.sum()).clip(max=MOST))[group]
+    # the last country's is what the others lack to 0
+    value, added = (
+        np.insert(a, free, -a[..., :free].sum(axis=-1), axis=-1) for a in (value, added)
+    )
+    number = np.bincount(case.country)
+    tested = two_way(
+        *(added * number[case.country, None], case.country, case.sentence, case.units()),
+        np.ones((1, len(number))),
+        texts_alike=False,
+    )
+    half = tested.half(confidence)[0]
     null = "0: the mean of the countries"
-    terms = {f"country {c}": null for c in case.countries[:-1]}
+    terms = {f"country {c}": null for c in case.countries}
     terms |= {term: "0" for term, kept in zip(TERMS, varies, strict=True) if kept}
-    columns = dict(zip(("value", "low", "high", "p"), found[:4], strict=True))
+    columns = {"value": value, "low": value - half, "high": value + half}
+    columns["p"] = tested.p(value[None])[0]
     table = pl.DataFrame({"term": list(terms), "null": list(terms.values())} | columns)
-    table = table.with_columns(
+    table = table.fill_nan(None).with_columns(
         rows=pl.lit(len(labels)),
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),
         sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),

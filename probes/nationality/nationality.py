@@ -1,8 +1,8 @@
 """Analysis ``nationality``: what a classifier changes its mind about with another country's name.
 
 Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and how they go with perplexity; beyond them intervals over source texts,
-tests, placebo swaps, and a mixed model with what is confounded with countries.
+predictions by country, and how they go with perplexity; beyond them intervals and tests over source
+texts and names, swaps within a country, and a mixed model with what is confounded with countries.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality import cases
@@ -22,7 +21,7 @@ from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import adjusted, rounded, typed
-from plumbline.probes.stats.tests import sign_flip_p
+from plumbline.probes.stats.two_way import METHOD, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,8 +40,9 @@ BESIDE = ("perplexity",)  # probes that other models are put to
 TABLES = ()
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-OVER_TEXTS = "bootstrap percentile (Poisson weights)"
-UNCHANGED = "0: original and counterfactual may be exchanged (signs flipped by source text)"
+UNCHANGED = "0: no change on average, whichever texts and names of the country are drawn"
+HALVES = "0: names of odd ranks do as those of even ranks of the country, whichever they are"
+LOG = f"{METHOD}, of the log ratio"
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -84,13 +84,17 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
                 )
             perplexity = pl.read_parquet(folder / "*.parquet")
         known = {"positive": params.positive, "negative": params.negative}
-        for case in cases.cases(path, outputs / config, model, known):
+        for each in cases.cases(path, outputs / config, model, known):
+            placebo = each.reading == "placebo"
+            case = cases.halved(inputs.datasets["names"], each) if placebo else each
+            if not len(case.sentence):
+                continue
             tables = {
                 "delta": _delta(case, params),
                 "changes": _changes(case, params),
                 "confusion": _confusion(case),
             }
-            if case.reading != "placebo":
+            if not placebo:
                 ranks = cases.frequency(inputs.datasets["names"], case)
                 tables["mixed"] = effects(case, ranks, params.confidence)
                 if perplexity is not None:
@@ -107,6 +111,7 @@ def _by_gender(
     names: Sequence[str],
     numbers: Sequence[str],
     estimated: Callable[[NDArray[np.bool_]], dict[str, Array]],
+    method: str,
 ) -> pl.DataFrame:
     """Return estimates for each gender of the names put in, country, and class or measure.
 
@@ -122,84 +127,58 @@ def _by_gender(
             found = cases.table(case.countries, of, names, estimated(own))
             tables.append(found.filter(pl.col("n") > 0).with_columns(gender=pl.lit(number)))
     table = adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
-    facts = {"cluster": "source text", "method": OVER_TEXTS, "null": UNCHANGED}
+    null = HALVES if case.reading == "placebo" else UNCHANGED
+    facts = {"cluster": "source text", "method": method, "null": null}
     return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure."""
-    of_texts = params.weights(case.sentences)
-    units, named = np.unique(case.names, return_inverse=True)
     first = np.array([name.split(" ", 1)[0] for name in case.names])
-    of_names = _weights_of_names(units.tolist(), params)
+    units = case.units()
 
     def estimated(own: NDArray[np.bool_]) -> dict[str, Array]:
         sentence, country, change = case.sentence[own], case.country[own], case.change[own]
         cells = gather(change, sentence, country, case.shape)
-        low, high = params.limits(counterfactual.redrawn(cells, of_texts))
-        weights = of_texts[sentence] * of_names[named[own]]
-        drawn = _contrast(counterfactual.redrawn_twice(change, country, case.shape[1], weights))
-        contrast = _contrast(delta(cells))
-        texts = (cells.counts > 0).sum(axis=0)[:, None]
-        names = np.array([[len(set(first[own & (case.country == c)]))] for c in range(len(texts))])
-        freedom = np.maximum(1, np.minimum(texts, names) - 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            se = np.sqrt(np.nanmean((drawn - np.nanmean(drawn, 0)) ** 2, axis=0))
-            ratio = np.where(se > 1e-9, np.abs(contrast) / se, 0.0)
-        half = student.ppf((1 + params.confidence) / 2, freedom) * se
+        value, number = delta(cells), case.shape[1]
+        there: NDArray[np.bool_] = cells.counts.sum(axis=0) > 0
+        against = np.eye(number) - there / max(1, int(there.sum()))
+        contrast = against @ np.where(there[:, None], value, 0)
+        contrast[~there] = np.nan
+        tested = two_way(
+            *(100 * change, country, sentence, [unit[own] for unit in units]),
+            np.concatenate([np.eye(number), against]),
+        )
+        half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
+        # halves of names of one country are not compared with those of others
+        compared = case.reading != "placebo" and int(there.sum()) > 1
+        contrast, other = (np.where(compared, x, np.nan) for x in (contrast, half[number:]))
         return {
-            "value": delta(cells),
-            "low": low,
-            "high": high,
-            "n": texts,
-            "p": _flipped(cells.sums, params),
+            "value": value,
+            "low": value - half[:number],
+            "high": value + half[:number],
+            "n": (cells.counts > 0).sum(axis=0)[:, None],
+            "p": p[:number],
             "rows": cells.counts.sum(axis=0)[:, None],
-            "names": names,
+            "names": np.array(
+                [[len(set(first[own & (case.country == c)]))] for c in range(number)]
+            ),
             "before": delta(gather(case.before[own], sentence, country, case.shape)),
             "spread": delta(gather(np.abs(change), sentence, country, case.shape)),
             "contrast": contrast,
-            "contrast_low": contrast - half,
-            "contrast_high": contrast + half,
-            "p_country": np.where(np.isnan(contrast), np.nan, 2 * student.sf(ratio, freedom)),
+            "contrast_low": contrast - other,
+            "contrast_high": contrast + other,
+            "p_country": np.where(np.isnan(contrast), np.nan, p[number:]),
         }
 
     numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
-    table = _by_gender(case, "measure", case.measures, numbers, estimated)
+    table = _by_gender(case, "measure", case.measures, numbers, estimated, METHOD)
     return rounded(adjusted(table, "p_country", over=("gender",)), p=("p_country",))
-
-
-def _flipped(sums: Array, params: Params) -> Array:
-    """Test sums of changes, (texts, countries, measures); return p, (countries, measures)."""
-    flat = sums.reshape(len(sums), -1)
-    return sign_flip_p(flat, params.n_permutations, params.seed).reshape(sums.shape[1:])
-
-
-def _weights_of_names(units: Sequence[str], params: Params) -> Array:
-    """Return how often each name is drawn, (units, replicates): first words times what follows.
-
-    Whole names share first and last names, so that these are what is drawn.
-    """
-    parts = [name.split(" ", 1) for name in units]
-    found = params.weights([f"name\t{part[0]}" for part in parts])
-    after = [i for i, part in enumerate(parts) if len(part) > 1]
-    found[after] *= params.weights([f"rest\t{parts[i][1]}" for i in after])
-    return found
-
-
-def _contrast(values: Array) -> Array:
-    """Take the mean over countries off, (..., countries, measures); all nan where there is one."""
-    if values.shape[-2] < 2:
-        return np.full(values.shape, np.nan)
-    there = ~np.isnan(values)
-    total = np.where(there, values, 0).sum(axis=-2, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        found: Array = values - total / there.sum(axis=-2, keepdims=True)
-    return found
 
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
-    classes, weights = case.measures[1:], params.weights(case.sentences)
+    classes, units = case.measures[1:], case.units()
     after, before = (
         np.eye(len(classes))[side[:, 1:].argmax(axis=1)] for side in (case.after, case.before)
     )
@@ -207,18 +186,33 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
     def estimated(own: NDArray[np.bool_]) -> dict[str, Array]:
         at = case.sentence[own], case.country[own], case.shape
         old, new = gather(before[own], *at), gather(after[own], *at)
-        low, high = params.limits(percentages(old, new, weights))
+        rows = old.counts.sum(axis=0)[:, None]
+        one, other = (cells.sums.sum(axis=0) for cells in (old, new))
+        where = (at[1], at[0], [unit[own] for unit in units], np.eye(case.shape[1]))
+        apart = two_way(after[own] - before[own], *where)
+        # what each row adds to log(after / before)
+        shares = (np.where(n > 0, n / np.maximum(rows, 1), np.nan)[at[1]] for n in (one, other))
+        lower, upper = shares
+        known = (one > 0) & (other > 0)
+        ratio = two_way(np.nan_to_num(after[own] / upper - before[own] / lower), *where)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = np.where(known, np.log(other / one), np.nan)
+            difference = np.where(rows > 0, (other - one) / rows, np.nan)
+        half = ratio.half(params.confidence)
         return {
             "value": percentages(old, new),
-            "low": low,
-            "high": high,
+            "low": 100 * np.expm1(log - half),
+            "high": 100 * np.expm1(log + half),
             "n": (old.counts > 0).sum(axis=0)[:, None],
-            "p": _flipped(new.sums - old.sums, params),
-            "before": old.sums.sum(axis=0),
-            "after": new.sums.sum(axis=0),
+            "p": apart.p(difference) if case.reading != "placebo" else np.full_like(log, np.nan),
+            "before": one,
+            "after": other,
         }
 
-    return _by_gender(case, "class", classes, LIMITS, estimated)
+    table = _by_gender(case, "class", classes, LIMITS, estimated, LOG)
+    if case.reading != "placebo":
+        return table
+    return table.with_columns(null=pl.lit(f"{HALVES}; no p: too few predictions change"))
 
 
 def _confusion(case: Case) -> pl.DataFrame:

@@ -12,9 +12,10 @@ from plumbline.probes.nationality.cases import EVERY
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
-from plumbline.probes.stats.counterfactual import Moments, delta, gather, moments
+from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.estimate import adjusted, rounded
-from plumbline.probes.stats.tests import sign_flip_p
+from plumbline.probes.stats.linear import centred
+from plumbline.probes.stats.two_way import METHOD, two_way
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BOOTSTRAP = "bootstrap percentile (Poisson weights)"
+CLOSEST = 1e-6  # correlations nearer to 1 have no more spread than one that is as near
 METHODS = {
-    "originals": "Pearson, bootstrap over source texts",
-    "global": "Pearson, bootstrap over source texts",
-    "subtracted": "Pearson of differences from the original, bootstrap over source texts",
-    "within": "Pearson within source texts, averaged by Fisher's z; bootstrap over source texts",
+    "originals": "Pearson; t interval of Fisher's z over source texts",
+    "global": f"Pearson; {METHOD}, of Fisher's z",
+    "subtracted": f"Pearson of differences from the original; {METHOD}, of Fisher's z",
+    "within": f"Pearson within source texts, averaged by Fisher's z; {METHOD}",
 }
 
 
@@ -63,64 +64,107 @@ def beside_perplexity(case: Case, table: pl.DataFrame, params: Params) -> dict[s
 
 
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
-    countries = [EVERY, *case.countries]
-    weights = params.weights(case.sentences)
-    _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    one = np.zeros(len(once), dtype=np.int64)  # a single group
     tables = []
-    for v, m in np.ndindex(len(PERPLEXITIES), len(case.measures)):
-        (x, x0), (y, y0) = (after[:, v], before[:, v]), (case.after[:, m], case.before[:, m])
-        whole = _moments(case, x, y)
-        parts = {
-            "originals": moments(x0[once], y0[once], case.sentence[once], one, (len(once), 1)),
-            "global": whole,
-            "subtracted": _moments(case, x - x0, y - y0),
-            "within": whole,
-        }
-        for scope, own in parts.items():
-            n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.array(np.nan), ""
-            estimate = counterfactual.pooled
-            if scope == "within":
-                z, weight = counterfactual.scores(own)
-                n, null = (weight > 0).sum(axis=0), " (signs flipped by source text)"
-                p = sign_flip_p(z * weight, params.n_permutations, params.seed)
-                estimate = counterfactual.within
-            limits = params.limits(estimate(own, weights))
-            columns = {"value": estimate(own), "low": limits[0], "high": limits[1], "n": n}
-            columns["p"] = np.broadcast_to(p, n.shape)
-            rows = {name: values[:, None] for name, values in columns.items()}
-            tables.append(
-                cells(countries[: len(n)], "measure", [case.measures[m]], rows).with_columns(
-                    scope=pl.lit(SCOPES.index(scope)),
-                    perplexity=pl.lit(v),
-                    method=pl.lit(METHODS[scope]),
-                    null=pl.lit(f"0: no relation{null}"),
-                    cluster=pl.lit("source text"),
+    _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
+    v, m = (a.ravel() for a in np.indices((len(PERPLEXITIES), len(case.measures))))
+    x, y, x0, y0 = after[:, v], case.after[:, m], before[:, v], case.before[:, m]
+    units, every = case.units(), np.zeros(len(x), dtype=np.int64)
+    groups = ((every, [EVERY]), (case.country, case.countries))
+    for n, scope in enumerate(SCOPES):
+        rows = once if scope == "originals" else np.arange(len(x))
+        one, other = (x - x0, y - y0) if scope == "subtracted" else (x, y)
+        one, other = (x0[once], y0[once]) if scope == "originals" else (one, other)
+        for group, names in groups[: 1 if scope == "originals" else 2]:
+            shared = [] if scope == "originals" else units
+            at = group[rows], len(names), case.sentence[rows]
+            found = _correlated(one, other, *at, shared, params.confidence, scope == "within")
+            null = "0: no relation" + (", whichever texts and names" if scope == "within" else "")
+            for k, (variant, measure) in enumerate(zip(v, m, strict=True)):
+                columns = {name: values[:, [k]] for name, values in found.items()}
+                tables.append(
+                    cells(names, "measure", [case.measures[measure]], columns).with_columns(
+                        scope=pl.lit(n),
+                        perplexity=pl.lit(int(variant)),
+                        method=pl.lit(METHODS[scope]),
+                        null=pl.lit(null),
+                        cluster=pl.lit("source text"),
+                    )
                 )
-            )
     # the family: countries by measures, within each variant of perplexity
-    found = rounded(pl.concat(tables), ("value", "low", "high"))
-    found = found.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    return adjusted(found, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+    found_all = rounded(pl.concat(tables), ("value", "low", "high"))
+    found_all = found_all.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
+    return adjusted(found_all, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+
+
+def _correlated(
+    x: Array,
+    y: Array,
+    groups: NDArray[np.int64],
+    number: int,
+    texts: NDArray[np.int64],
+    names: list[NDArray[np.int64]],
+    confidence: float,
+    within: bool,
+) -> dict[str, Array]:
+    """Correlate columns, (rows, pairs), in each group; return columns of (groups, pairs)."""
+    shape = int(texts.max()) + 1, number
+    cell = texts * number + groups
+    if within:
+        x, y = centred(x, cell), centred(y, cell)
+    each = [moments(a, b, texts, groups, shape) for a, b in zip(x.T, y.T, strict=True)]
+    r = np.stack([counterfactual.pooled(own) for own in each], axis=1)
+    tested = two_way(_influence(x, y, r, groups), groups, texts, names, np.eye(number))
+    slope = np.maximum(1 - r**2, CLOSEST)  # of r, by Fisher's z
+    count = np.stack([(own.sums[..., 0] > 0).sum(axis=0) for own in each], axis=1)
+    if not within:
+        z, se, p = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope, np.full_like(r, np.nan)
+        value = r
+    else:
+        scored = [counterfactual.scores(own) for own in each]
+        scores, weights = (np.stack(a, axis=2) for a in zip(*scored, strict=True))
+        count = (weights > 0).sum(axis=0)
+        total = np.where(count > 1, weights.sum(axis=0), np.nan)
+        z = (scores * weights).sum(axis=0) / np.where(count > 0, weights.sum(axis=0), np.nan)
+        apart = ((weights * (scores - z)) ** 2).sum(axis=0) / total**2
+        se = np.sqrt(apart * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
+        value, p = np.tanh(z), tested._replace(se=se).p(z)
+    half = tested._replace(se=se).half(confidence)
+    return {
+        "value": value,
+        "low": np.tanh(z - half),
+        "high": np.tanh(z + half),
+        "n": count,
+        "p": p,
+    }
+
+
+def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int64]) -> Array:
+    """Return what each row adds to the correlation of its group, times rows, (rows, pairs)."""
+    x, y = centred(x, groups), centred(y, groups)
+    rows = np.bincount(groups, minlength=len(r))[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u, w = (a / np.sqrt(_added(a**2, groups, len(r)) / rows)[groups] for a in (x, y))
+        found = u * w - r[groups] / 2 * (u**2 + w**2)
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _added(values: Array, groups: NDArray[np.int64], number: int) -> Array:
+    return np.stack([np.bincount(groups, each, number) for each in values.T], axis=1)
 
 
 def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
     """Return counterfactual minus original, by country."""
     sums = gather(change, case.sentence, case.country, case.shape)
-    low, high = params.limits(counterfactual.redrawn(sums, params.weights(case.sentences)) / 100)
-    columns = {"value": delta(sums) / 100, "low": low, "high": high}
+    value, weights = delta(sums) / 100, np.eye(case.shape[1])
+    tested = two_way(change, case.country, case.sentence, case.units(), weights)
+    half = tested.half(params.confidence)
+    columns = {"value": value, "low": value - half, "high": value + half}
     columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
     found = cells(case.countries, "perplexity", range(len(PERPLEXITIES)), columns)
     return rounded(found, ("value", "low", "high"), p=()).with_columns(
         cluster=pl.lit("source text"),
-        method=pl.lit(BOOTSTRAP),
+        method=pl.lit(METHOD),
         null=pl.lit("0: as likely"),
         p=None,
         p_bh=None,
     )
-
-
-def _moments(case: Case, x: Array, y: Array) -> Moments:
-    """Return moments by country, all countries first."""
-    each = moments(x, y, case.sentence, case.country, case.shape).sums
-    return Moments(np.concatenate([each.sum(axis=1, keepdims=True), each], axis=1))

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
 from pydantic import Field
 
+from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.nationality.cases import COMPARED, OTHER, SEXES
-from plumbline.probes.stats import bootstrap
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from plumbline.probes.stats.estimate import ESTIMATE
 
 SCOPES = ("originals", "global", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
@@ -47,7 +39,7 @@ SCHEMAS = {
             "p_country",
             "float64",
             "two-sided p of contrast: other texts and other names of the country might have been "
-            "drawn",
+            "drawn; null for placebo, which compares halves of a country's names",
             nullable=True,
             minimum=0,
             maximum=1,
@@ -105,9 +97,11 @@ SCHEMAS = {
 }
 
 
-class Params(Resampling):
-    """Classes, the masked models behind the classifiers, and how intervals and tests are made."""
+class Params(Section):
+    """Classes, the masked models behind the classifiers, and the level of intervals."""
 
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
     underlying: dict[str, str] = Field(
         default_factory=dict,
         description="the masked model that each classifier was made of; without one there are no "
@@ -120,21 +114,3 @@ class Params(Resampling):
     negative: dict[str, list[str]] = Field(
         {OTHER: ["negative"]}, description=f"classes that make up P-, by model or for `{OTHER}`"
     )
-    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates over source texts")
-    n_permutations: int = Field(
-        9999, ge=99, description="sign patterns of the tests over source texts"
-    )
-
-    def limits(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return percentile limits, (2, ...), of replicates, (replicates, ...); nan left out."""
-        tail = 100 * (1 - self.confidence) / 2
-        flat = drawn.reshape(len(drawn), -1)
-        there = ~np.isnan(flat).all(axis=0)
-        found = np.full((2, flat.shape[1]), np.nan)
-        found[:, there] = np.nanpercentile(flat[:, there], [tail, 100 - tail], axis=0)
-        return found.reshape(2, *drawn.shape[1:])
-
-    def weights(self, units: Sequence[str]) -> NDArray[np.float64]:
-        """Return how often each unit is drawn in each replicate, (units, replicates)."""
-        drawn = bootstrap.bits(bootstrap.keys(units), self.n_bootstrap, self.seed)
-        return bootstrap.poisson(drawn).astype(np.float64)

@@ -118,7 +118,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         If no model has a family and a size.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
-    facts = [(name, params_of(name)) for name in inputs.models]
+    facts = [(name, params_of(name, inputs.data)) for name in inputs.models]
     controls = (None, "positive", "negative")  # as MODELS
     described = pl.DataFrame(
         [

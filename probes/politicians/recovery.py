@@ -170,7 +170,7 @@ class Control(NamedTuple):
     def copy(self, row: dict[str, Any], measure: str, null: str) -> None:
         """Add a row of a table of estimates."""
         at = {"language": self.truth.world.language, "world": int(self.null), "model": self.model}
-        own = {column.name: row[column.name] for column in ESTIMATE}
+        own = {column.name: row.get(column.name) for column in ESTIMATE}
         self.table.rows.append(own | at | {"measure": measure, "null": null})
 
     def relation(self, both: pl.DataFrame, what: str) -> None:

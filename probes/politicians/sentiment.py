@@ -78,18 +78,19 @@ DIFFERENCES = columns.schema(
     Column(
         "test",
         "label",
-        "words: the paper's unpaired permutation of words; names: genders permuted over names",
+        "words: the paper's unpaired permutation of words; names: genders permuted over names; by "
+        "latent deviations there is no p, see the page",
         labels=TESTS,
     ),
     *SIZE,
     *ESTIMATE,
-    columns.share("p_bonferroni", "p times `family`, at most 1"),
+    columns.share("p_bonferroni", "p times `family`, at most 1", nullable=True),
     Column(
         "family",
         "int64",
         "tests that p is adjusted over: all models (each world for itself), languages, parts "
-        "of speech and sentiments of one deviation, reading and test",
-        minimum=1,
+        "of speech and sentiments of one deviation, reading and test; 0: there are none",
+        minimum=0,
     ),
 )
 SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}

@@ -28,6 +28,7 @@ class Table(NamedTuple):
     words: tuple[str, ...]  # columns of text, which come first
     numbers: tuple[str, ...]  # columns of numbers
     rows: list[list[str]]
+    note: str = ""  # below it
 
 
 class Part(NamedTuple):
@@ -248,10 +249,31 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
         names, down = [n.lstrip("-") for n in order], [n.startswith("-") for n in order]
         frame = frame.sort(names, descending=down, maintain_order=True)
     for _, part in parts(frame, *listing.split.split()):
-        made = listing.rows(part) if listing.rows else part
-        rows = made.to_dicts() if isinstance(made, pl.DataFrame) else list(made)
+        shown = listing.rows(part) if listing.rows else part
+        rows = shown.to_dicts() if isinstance(shown, pl.DataFrame) else list(shown)
         if rows:
-            yield listed(listing, rows, _filled(listing.caption, part))
+            made = listed(listing, rows, _filled(listing.caption, part))
+            yield made._replace(note=missed(part))
+
+
+def missed(frame: pl.DataFrame) -> str:
+    """Return what tests of these rows would miss; nothing where there are none.
+
+    Examples
+    --------
+    >>> missed(pl.DataFrame({"detectable": [0.1, 0.3, 0.2], "detectable_bh": [None, 0.5, 0.4]}))
+    'Half of these tests miss effects under 0.20 (adjusted: 0.45) more than one time in five.'
+    """
+    if not {"detectable", "detectable_bh"} <= {*frame.columns}:
+        return ""
+    one, adjusted = (frame[name].drop_nulls().median() for name in ("detectable", "detectable_bh"))
+    if one is None:
+        return ""
+    after = "" if adjusted is None else f" (adjusted: {number(float(str(adjusted)))})"
+    return (
+        f"Half of these tests miss effects under {number(float(str(one)))}{after} more than one "
+        "time in five."
+    )
 
 
 def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:

@@ -29,6 +29,7 @@ from plumbline.probes.report.view import (
     section,
 )
 from plumbline.probes.site import controls, metrics, readings, versions
+from plumbline.probes.site.calibrated import calibrated
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.values import page as values
 
@@ -92,7 +93,7 @@ def write() -> Path:
         shown = [controls.section(tables, study), readings.section(tables, study.readings)]
         page(
             study.name,
-            [*shown, *(section(step, tables) for step in study.steps)],
+            [*shown, *(calibrated(section(step, tables), tables) for step in study.steps)],
             run.datasets(study.datasets),
             run.models(study.probes),
             title=study.title,

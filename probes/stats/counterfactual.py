@@ -1,8 +1,7 @@
 """Changes from texts to their counterfactuals: means, percentages, correlations.
 
-A text has several counterfactuals, which are no independent draws: intervals resample the texts.
-``weights`` (clusters, replicates) are how often each text is drawn; with them a result has the
-replicates as its first axis. Everything is by group (a country); nan where there is nothing.
+Everything is by group (a country); nan where there is nothing. A text has several counterfactuals,
+which are no independent draws: see :mod:`plumbline.probes.stats.two_way` for intervals and tests.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,36 +63,7 @@ def delta(cells: Cells) -> Floats:
     >>> delta(gather(values, *where, (2, 1))).round(2).tolist()
     [[6.67]]
     """
-    return 100 * _ratio(_added(cells.sums), _added(cells.counts)[..., None])
-
-
-def redrawn(cells: Cells, weights: NDArray[np.floating]) -> Floats:
-    """Return :func:`delta` of each replicate, (replicates, groups, measures)."""
-    return 100 * _ratio(_added(cells.sums, weights), _added(cells.counts, weights)[..., None])
-
-
-def redrawn_twice(
-    values: Floats, groups: Integers, number: int, weights: NDArray[np.floating]
-) -> Floats:
-    """Return :func:`delta` of each replicate where rows have weights of their own.
-
-    With the product of a weight of the source text and one of the name this is the bootstrap of
-    two crossed factors, whose variance is never too small on average.
-
-    Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1(2), p. 386-411.
-
-    Parameters
-    ----------
-    values : (rows, measures) array
-    groups : (rows,) array
-        Group of each row, of ``number`` in all.
-    weights : (rows, replicates) array
-    """
-    rows = len(values)
-    pick = csr_array((np.ones(rows), (groups, np.arange(rows))), shape=(number, rows))
-    total = pick @ weights
-    each = [_ratio(pick @ (weights * measure[:, None]), total).T for measure in values.T]
-    return 100 * np.stack(each, axis=-1)
+    return 100 * _ratio(cells.sums.sum(axis=0), cells.counts.sum(axis=0)[:, None])
 
 
 def confusion(before: Integers, after: Integers, classes: int) -> Integers:
@@ -102,7 +71,7 @@ def confusion(before: Integers, after: Integers, classes: int) -> Integers:
     return np.bincount(before * classes + after, minlength=classes**2).reshape(classes, classes)
 
 
-def percentages(before: Cells, after: Cells, weights: NDArray[np.floating] | None = None) -> Floats:
+def percentages(before: Cells, after: Cells) -> Floats:
     """Return by how much percent each class is predicted more often, (groups, classes).
 
     (after - before) / before, of the numbers of texts, as the code of Barriere and Cifuentes
@@ -113,7 +82,7 @@ def percentages(before: Cells, after: Cells, weights: NDArray[np.floating] | Non
     before, after
         Cells whose measures are whether a class is the predicted one.
     """
-    first, then = _added(before.sums, weights), _added(after.sums, weights)
+    first, then = before.sums.sum(axis=0), after.sums.sum(axis=0)
     return 100 * _ratio(then - first, first)
 
 
@@ -126,7 +95,7 @@ def moments(
     return Moments(gather(each, clusters, groups, shape).sums)
 
 
-def pooled(found: Moments, weights: NDArray[np.floating] | None = None) -> Floats:
+def pooled(found: Moments) -> Floats:
     """Correlate over all rows of a group, (groups,); nan where x or y does not vary.
 
     Examples
@@ -140,7 +109,7 @@ def pooled(found: Moments, weights: NDArray[np.floating] | None = None) -> Float
     >>> pooled(both).round(3).tolist(), within(both).round(3).tolist()
     ([0.898], [-1.0])
     """
-    return _pearson(_added(found.sums, weights))
+    return _pearson(found.sums.sum(axis=0))
 
 
 def scores(found: Moments) -> tuple[Floats, Floats]:
@@ -155,7 +124,7 @@ def scores(found: Moments) -> tuple[Floats, Floats]:
     return z, np.where(there, found.sums[..., 0] - 3, 0.0)
 
 
-def within(found: Moments, weights: NDArray[np.floating] | None = None) -> Floats:
+def within(found: Moments) -> Floats:
     """Correlate within each cluster and average by Fisher's z, (groups,).
 
     The mean is weighted by n - 3, the inverse of the variance of z.
@@ -164,15 +133,7 @@ def within(found: Moments, weights: NDArray[np.floating] | None = None) -> Float
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """
     z, n = scores(found)
-    return np.tanh(_ratio(_added(z * n, weights), _added(n, weights)))
-
-
-def _added(cells: Floats, weights: NDArray[np.floating] | None = None) -> Floats:
-    """Add up clusters, (clusters, ...) to (...), or to (replicates, ...) with weights."""
-    if weights is None:
-        return np.asarray(cells.sum(axis=0))
-    drawn = np.asarray(weights, dtype=np.float64).T @ cells.reshape(len(cells), -1)
-    return drawn.reshape(-1, *cells.shape[1:])
+    return np.tanh(_ratio((z * n).sum(axis=0), n.sum(axis=0)))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

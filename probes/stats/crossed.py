@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+FEW = 5  # trainings, of which two sides have their variance pooled
 METHOD = "t interval, variances of crossed samples added (Satterthwaite)"
 
 
@@ -57,6 +58,25 @@ def of_mean(values: ArrayLike) -> Part:
 def of_total(values: ArrayLike) -> Part:
     """Return the part of clusters, (clusters,), whose sum is the estimate: n s^2."""
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
+
+
+def of_difference(one: ArrayLike, other: ArrayLike) -> list[Part]:
+    """Return the parts of the difference of two means.
+
+    From five levels on each side by itself, which is Welch's test. Of fewer that are equally many
+    the variances are pooled, as Student has it: with three Welch's test rejects a true null in
+    .033 at .05, and finds 3 SD in .68; Student's in .048 (.062 where one SD is twice the other,
+    .075 where it is three times), and finds them in .78.
+
+    Examples
+    --------
+    >>> [part.df for part in of_difference([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])]
+    [4]
+    """
+    parts = [of_mean(one), of_mean(other)]
+    if parts[0].df == parts[1].df and 0 < parts[0].df + 1 < FEW:
+        return [Part(parts[0].variance + parts[1].variance, 2 * parts[0].df)]
+    return parts
 
 
 def left_out(values: NDArray[np.float64]) -> Part:
@@ -108,9 +128,19 @@ def two_sided_p(value: float, parts: Sequence[Part]) -> float:
 
 
 def over_trainings(
-    differences: NDArray[np.float64], variance: float, texts: int, confidence: float = 0.95
+    differences: NDArray[np.float64],
+    variance: float,
+    texts: int,
+    confidence: float = 0.95,
+    *,
+    own: float = 0.0,
 ) -> Contrast:
     """Estimate a difference over texts and trainings, pretraining crossed with fine-tuning seeds.
+
+    What is in two of the three variances is taken off once (Cameron, Gelbach and Miller 2011): what
+    a pretraining does to texts, and what each pair of seeds has of its own. With the sum of the
+    three the test rejects a true null in .01 to .03 at .05, by simulation; without these parts in
+    .04 to .06, up to .1 where fine-tuning seeds differ more than pretrainings, and are two.
 
     Parameters
     ----------
@@ -120,6 +150,8 @@ def over_trainings(
         Of the mean difference, over texts alone (a bootstrap's).
     texts
         How many there are.
+    own
+        Part of ``variance`` that pretrainings have each by itself; see :func:`own_part`.
 
     Examples
     --------
@@ -131,14 +163,50 @@ def over_trainings(
     """
     seeds = [of_mean(differences.mean(axis=1 - axis)) for axis in (0, 1)]
     parts = [Part(variance, max(1, texts - 1)), *seeds]
-    return combined(float(differences.mean()), parts, confidence)
+    return combined(float(differences.mean()), parts, confidence, own + _left(differences))
+
+
+def own_part(drawn: NDArray[np.float64]) -> float:
+    """Return what pretrainings have each by itself of the variance over texts of their mean.
+
+    Parameters
+    ----------
+    drawn : (pretraining seeds, replicates)
+        Bootstraps over texts, the same texts for all.
+
+    Examples
+    --------
+    Two that have nothing in common, each of variance 1: all of the variance of the mean, 1 / 2.
+
+    >>> round(own_part(np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]) * 0.75**0.5), 6)
+    0.5
+    """
+    seeds = len(drawn)
+    if seeds < 2:
+        return 0.0
+    each, mean = drawn.var(axis=1, ddof=1).mean(), drawn.mean(axis=0).var(ddof=1)
+    return max(0.0, float(each - mean) / (seeds - 1))
+
+
+def _left(differences: NDArray[np.float64]) -> float:
+    """Return the variance of the mean that neither seeds of rows nor of columns explain."""
+    rows, columns = differences.shape
+    if min(rows, columns) < 2:
+        return 0.0
+    left = differences - differences.mean(axis=1, keepdims=True)
+    left = left - left.mean(axis=0, keepdims=True)
+    return float((left**2).sum() / ((rows - 1) * (columns - 1) * rows * columns))
 
 
 def combined(
-    value: float, parts: Sequence[tuple[float, int]], confidence: float = 0.95
+    value: float, parts: Sequence[tuple[float, int]], confidence: float = 0.95, twice: float = 0.0
 ) -> Contrast:
-    """Estimate a value of which several parts are added, all of which must be known."""
+    """Estimate a value of which several parts are added, all of which must be known.
+
+    ``twice`` is the variance that is in two of them; no more than the largest one is left.
+    """
     total, df = _added([Part(*part) for part in parts])
+    total = max(total - twice, *(variance for variance, _ in parts)) if twice else total
     if not np.isfinite(total) or not np.isfinite(value) or not all(free for _, free in parts):
         return Contrast(value, float("nan"), float("nan"), float("nan"))
     if not df:

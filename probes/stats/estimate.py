@@ -1,4 +1,4 @@
-"""Estimates, and the tables made of them: everywhere the same nine columns.
+"""Estimates, and the tables made of them: everywhere the same eleven columns.
 
 A reader who knows the columns of one table knows those of all.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import ndtri
 
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
@@ -40,7 +41,27 @@ ESTIMATE = (
         maximum=1,
     ),
     Column("p_bh", "float64", "the same, Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
+    Column(
+        "detectable",
+        "float64",
+        "distance from the null that p would find at .05 with power .8, by the interval; null "
+        "where there is no test or no finite interval",
+        nullable=True,
+        minimum=0,
+    ),
+    Column(
+        "detectable_bh",
+        "float64",
+        "the same of p_bh, at the level that one more finding of this family needs; null also "
+        "where the test draws too few permutations to reach that",
+        nullable=True,
+        minimum=0,
+    ),
 )
+DETECTABLE = ("detectable", "detectable_bh")
+LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called detectable
+NEEDED = "needed_p"  # column of :func:`adjusted`
+ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
 
 
 class Bootstrap(Params):
@@ -95,7 +116,7 @@ class Table:
     def __init__(self, schema: Schema, **key: Any) -> None:
         self.schema, self.key = schema, key
         self.rows: list[dict[str, Any]] = []
-        self.families: list[tuple[str, Sequence[str]]] = []
+        self.families: list[tuple[str, Sequence[str], float]] = []
 
     def add(
         self, estimate: Estimate, *, cluster: str, null: str, p: float | None = None, **key: Any
@@ -103,22 +124,26 @@ class Table:
         """Add a row, see :meth:`Estimate.row`."""
         self.rows.append(estimate.row(cluster=cluster, null=null, p=p, **self.key, **key))
 
-    def adjust(self, column: str = "p", over: Sequence[str] = ()) -> None:
+    def adjust(self, column: str = "p", over: Sequence[str] = (), least: float = 0.0) -> None:
         """Let :meth:`frame` adjust p-values, see :func:`adjusted`."""
-        self.families.append((column, over))
+        self.families.append((column, over, least))
 
     def frame(self) -> pl.DataFrame:
         """Return the table with the columns of its schema."""
         if not self.rows:
             return _empty(self.schema)
         table = pl.DataFrame(self.rows, infer_schema_length=None)
-        for column, over in self.families:
-            table = adjusted(table, column, over)
+        for family in self.families:
+            table = adjusted(table, *family)
         return typed(table, self.schema)
 
 
-def adjusted(table: pl.DataFrame, column: str = "p", over: Sequence[str] = ()) -> pl.DataFrame:
+def adjusted(
+    table: pl.DataFrame, column: str = "p", over: Sequence[str] = (), least: float = 0.0
+) -> pl.DataFrame:
     """Add ``p_bh`` and ``family``, the number of tests in each family.
+
+    Also :data:`NEEDED`, the p that one more finding of the family would need; null below ``least``.
 
     Parameters
     ----------
@@ -127,6 +152,8 @@ def adjusted(table: pl.DataFrame, column: str = "p", over: Sequence[str] = ()) -
         ``p`` the new ones are named after it: ``x_bh`` and ``family_x``.
     over
         Columns: rows that are equal in all of them are a family; without, all are.
+    least
+        The smallest p that the tests can have, as 1 / (1 + drawn) of permutation tests.
 
     Examples
     --------
@@ -139,13 +166,48 @@ def adjusted(table: pl.DataFrame, column: str = "p", over: Sequence[str] = ()) -
     if over:
         family = table.select(pl.struct(over).rank("dense")).to_series().to_numpy()
     found, sizes = np.full(len(p), np.nan), np.zeros(len(p), dtype=np.int64)
+    needed = np.full(len(p), np.nan)
     for one in np.unique(family):
         tested = (family == one) & ~np.isnan(p)
         sizes[family == one] = tested.sum()
         found[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
+        if number := int(tested.sum()):
+            level = LEVEL * min(number, (found[tested] <= LEVEL).sum() + 1) / number
+            needed[tested] = level if level >= least else np.nan
     size = "family" if column == "p" else f"family_{column}"
     return table.with_columns(
-        pl.Series(f"{column}_bh", found).fill_nan(None), pl.Series(size, sizes)
+        pl.Series(f"{column}_bh", found).fill_nan(None),
+        pl.Series(size, sizes),
+        pl.Series(NEEDED if column in ADJUSTED else f"needed_{column}", needed).fill_nan(None),
+    )
+
+
+def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
+    """Add what the tests of a table would find, from the intervals; see :data:`ESTIMATE`.
+
+    Of a z test at level a, with standard error s, it is (z(1 - a / 2) + z(.8)) s: Cohen (1988),
+    Statistical Power Analysis for the Behavioral Sciences, section 2.2. s is half the interval's
+    width, or the finite side, over z(.975): with few clusters, whose t is larger, it is a little
+    too large. Intervals are taken to be of 95%.
+
+    Examples
+    --------
+    >>> row = {"value": 1.0, "low": -0.959964, "high": 2.959964, "p": 0.3, "p_bh": None}
+    >>> with_detectable(pl.DataFrame([row])).select("detectable", "detectable_bh").row(0)
+    (2.801585, None)
+    """
+    low, high = pl.col("value") - pl.col("low"), pl.col("high") - pl.col("value")
+    error = ((low + high) / 2).fill_null(low).fill_null(high) / ndtri(0.975)
+    level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
+    reach = pl.Series(ndtri(1 - level.astype(np.float64) / 2) + ndtri(POWER)).fill_nan(None)
+    some = pl.col("p").is_not_null() & (error > 0)
+    return table.with_columns(
+        detectable=pl.when(some)
+        .then(error * (ndtri(1 - LEVEL / 2) + ndtri(POWER)))
+        .round(DECIMALS),
+        detectable_bh=pl.when(some & pl.col("p_bh").is_not_null())
+        .then(error * reach)
+        .round(DECIMALS),
     )
 
 
@@ -201,6 +263,8 @@ def rounded(
 def typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """Order and cast the columns as declared."""
     empty = _empty(schema)
+    if "detectable" in empty.columns and (NEEDED in table or "detectable" not in table):
+        table = with_detectable(table)
     return table.select(empty.columns).cast(empty.schema)
 
 

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.cluster import KMeans
-from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import threadpool_limits
 
@@ -22,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
+CELLS = 4_000_000  # distances that are held at once: 32 MB
+TOLERANCE = 1e-9  # of the longest principal axis: shorter ones are rounding
+ITERATIONS = 300  # of Lloyd's algorithm at most, as scikit-learn has them
 
 
 class Partition(NamedTuple):
@@ -89,26 +90,92 @@ def null(
 ) -> list[Null]:
     """Return what k-means makes of points from one normal cloud, for each number of clusters.
 
-    Mean and covariance are those of ``points`` (n, d), the covariance as Ledoit & Wolf (2004)
-    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud. Of
-    so many ``starts`` the best counts.
+    Mean and covariance are exactly those of ``points`` (n, d). Of independent normal points with
+    whatever covariance the scores on the sample's principal axes, divided by their lengths, are
+    a random rotation and independent of the lengths: a draw turns them anew and keeps the lengths,
+    so that the points seen are one more draw. Of so many ``starts`` the best counts.
+
+    Wedderburn (1975), Random rotations and multivariate normal simulation, Rothamsted; Langsrud
+    (2005), Rotation tests, Statistics and Computing 15(1), p. 53-60.
     """
     rng = np.random.default_rng(seed)
-    n, d = points.shape
-    centred = points - points.mean(axis=0)
+    n = len(points)
     found = np.zeros((2, len(ks), draws))
-    unchecked = {"assume_finite": True, "skip_parameter_validation": True}  # thousands of clouds
-    with threadpool_limits(limits=1), config_context(**unchecked):
-        weight = float(ledoit_wolf_shrinkage(centred))
-        round_ = np.sqrt(weight * (centred**2).sum() / (n * d))
-        for draw in range(draws):
-            cloud = np.sqrt((1 - weight) / n) * rng.normal(size=(n, n)) @ centred
-            cloud = principal(cloud + round_ * rng.normal(size=(n, d)))
+    each = max(1, CELLS // n**2)
+    with threadpool_limits(limits=1):
+        lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+        lengths = lengths[lengths > TOLERANCE * lengths[0]]  # n - 1 at most
+        for first in range(0, draws, each):
+            number = min(each, draws - first)
+            clouds = rng.normal(size=(number, n, len(lengths)))
+            clouds = np.linalg.qr(clouds - clouds.mean(axis=1, keepdims=True))[0] * lengths
+            apart = _squares(clouds)
             for i, k in enumerate(ks):
-                run = KMeans(k, n_init=starts, random_state=int(rng.integers(1 << 31))).fit(cloud)
-                widths = silhouette_samples(cloud, run.labels_)
-                found[:, i, draw] = np.log(run.inertia_), widths.mean()
+                inertia, labels = _lloyd(clouds, apart, k, starts, rng)
+                here = slice(first, first + number)
+                found[:, i, here] = np.log(inertia), _silhouettes(np.sqrt(apart), labels, k)
     return [Null(found[0, i], found[1, i]) for i in range(len(ks))]
+
+
+def _squares(clouds: Floats) -> Floats:
+    """Return squared distances of points, (clouds, n, d) to (clouds, n, n)."""
+    inner = clouds @ clouds.transpose(0, 2, 1)
+    size = np.diagonal(inner, axis1=1, axis2=2)
+    apart: Floats = np.maximum(size[:, :, None] + size[:, None, :] - 2 * inner, 0)
+    apart[:, np.arange(apart.shape[1]), np.arange(apart.shape[1])] = 0
+    return apart
+
+
+def _lloyd(
+    clouds: Floats, apart: Floats, k: int, starts: int, rng: np.random.Generator
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Part many clouds (clouds, n, d) at once; return inertia (clouds,) and labels (clouds, n).
+
+    As scikit-learn does it, of the best of a few points a start (2 + log k of them) being taken.
+    """
+    number, n, _ = clouds.shape
+    at = np.arange(number)[:, None]
+    chosen = rng.integers(n, size=(number, starts, 1))
+    nearest = apart[at, chosen[:, :, 0]]
+    for _ in range(1, k):
+        running = nearest.cumsum(axis=2)
+        drawn = rng.random((number, starts, 2 + int(np.log(k)), 1)) * running[:, :, None, -1:]
+        tried = (running[:, :, None] < drawn).sum(axis=3).clip(0, n - 1)
+        left = np.minimum(nearest[:, :, None], apart[at[:, :, None], tried])
+        best = left.sum(axis=3).argmin(axis=2)[:, :, None]
+        chosen = np.concatenate([chosen, np.take_along_axis(tried, best, axis=2)], axis=2)
+        nearest = np.take_along_axis(left, best[..., None], axis=2)[:, :, 0]
+    centres = clouds[at[:, :, None], chosen]
+    size = (clouds**2).sum(axis=2)[:, None, :, None]
+    flipped = clouds.transpose(0, 2, 1)[:, None]
+    labels = np.full((number, starts, n), -1)
+    for _ in range(ITERATIONS):
+        far = (centres**2).sum(axis=3)[:, :, None] - 2 * (centres @ flipped).transpose(0, 1, 3, 2)
+        now = far.argmin(axis=3)
+        if (now == labels).all():
+            break
+        labels = now
+        member = (labels[:, :, None] == np.arange(k)[:, None]).astype(np.float64)
+        count = member.sum(axis=3, keepdims=True)
+        means = member @ clouds[:, None] / np.maximum(count, 1)
+        centres = np.where(count > 0, means, centres)
+    inertia = (far.min(axis=3, keepdims=True) + size).sum(axis=(2, 3))
+    best = inertia.argmin(axis=1)
+    return inertia[at[:, 0], best], labels[at[:, 0], best]
+
+
+def _silhouettes(apart: Floats, labels: NDArray[np.int64], k: int) -> Floats:
+    """Return mean silhouettes, (clouds,), of distances (clouds, n, n) and labels (clouds, n)."""
+    member = (labels[:, :, None] == np.arange(k)).astype(np.float64)
+    sums, count = apart @ member, member.sum(axis=1)[:, None]
+    own = labels[:, :, None]
+    size = np.take_along_axis(np.broadcast_to(count, sums.shape), own, axis=2)[:, :, 0]
+    inside = np.take_along_axis(sums, own, axis=2)[:, :, 0] / np.maximum(size - 1, 1)
+    others = np.where((member > 0) | (count == 0), np.inf, sums / np.maximum(count, 1))
+    other = others.min(axis=2)
+    widths = np.where(size > 1, (other - inside) / np.maximum(other, inside), 0.0)
+    mean: Floats = widths.mean(axis=1)
+    return mean
 
 
 def gap(inertia: float, one_cloud: Null) -> tuple[float, float]:

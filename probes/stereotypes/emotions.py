@@ -21,10 +21,17 @@ from plumbline.probes.stats.estimate import ESTIMATE, adjusted, rounded, typed
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import permutation_test
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, folded, located, number
+from plumbline.probes.stereotypes.typicality import (
+    GroupBootstrap,
+    Reading,
+    expanded,
+    folded,
+    located,
+    number,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -153,14 +160,16 @@ class Members(NamedTuple):
             parts = [(kept[:, has] @ weights[has]) / total for has in self.affects.T]
         return np.stack(parts, axis=1)
 
-    def shuffled_p(self, n_permutations: int, seed: int) -> Array:
-        """Test :func:`differences` of profiles; return p-values, (groups, affects).
+    def shuffled_p(
+        self, n_permutations: int, seed: int, contrast: Callable[[Array], Array] = differences
+    ) -> Array:
+        """Test contrasts of profiles, :func:`differences` or others; return p, (rows, affects).
 
         The null: which words a group has says nothing about their affects. The affects, all of a
         word together, are permuted over the covered words, while every group keeps its words; so
         that groups share words as much as they do, and only words that not all have can make a
-        difference. Two-sided, the outcome seen counted as one of them; 1 for groups without covered
-        words.
+        difference. Two-sided, the outcome seen counted as one of them; nan for groups without
+        covered words.
 
         References
         ----------
@@ -173,17 +182,17 @@ class Members(NamedTuple):
         def far(drawn: NDArray[np.float32]) -> Array:
             with np.errstate(invalid="ignore"):
                 counted = kept @ drawn.reshape(len(drawn), drawn.shape[1] * drawn.shape[2])
-                return np.abs(differences(counted.reshape(len(kept), *drawn.shape[1:]) / size))
+                return np.abs(contrast(counted.reshape(len(kept), *drawn.shape[1:]) / size))
 
         seen = far(carries[:, None]) - NEAR
-        beyond = np.zeros((len(kept), carries.shape[1]))
+        beyond = np.zeros((len(seen), carries.shape[1]))
         rng = np.random.default_rng(seed)
         for start in range(0, n_permutations, BLOCK):
             number = min(BLOCK, n_permutations - start)
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
             beyond += (far(carries[orders.T]) >= seen).sum(axis=1)
         p = (beyond + 1) / (n_permutations + 1)
-        return np.where(np.isnan(seen[:, 0]), 1.0, p)
+        return np.where(np.isnan(seen[:, 0]), np.nan, p)
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
@@ -269,7 +278,11 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
         for each, n in zip(found.carrying.tolist(), covered.tolist(), strict=True)
         for hits in each
     ]
-    apart = differences(found.share), *percentiles(drawn, params.confidence)
+    limits = [
+        percentiles(own, expanded(params.confidence, int(n)))
+        for own, n in zip(drawn, covered, strict=True)
+    ]
+    apart = differences(found.share), *np.stack(limits, axis=1)
     columns = dict(zip(NUMBERS, [*np.array(shares).T, *apart], strict=True))
     columns["carrying"] = found.carrying
     columns["p"] = found.shuffled_p(params.n_permutations, params.seed)
@@ -280,7 +293,7 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
         table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items()),
         level=LEVELS.index("group"),
         cluster="word",
-        method="Wilson score; of the difference: bootstrap percentile (Poisson weights)",
+        method="Wilson score; of the difference: expanded bootstrap percentile (Poisson weights)",
         null=f"affects permuted over covered words, {params.n_permutations} drawn",
     )
 
@@ -299,15 +312,30 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
             mean: Array = share[part].T @ weights[part] / weights[part].sum(axis=0)
         return mean
 
+    names, of = groups["category"].unique().sort(), groups["category"].to_numpy()
+    every = np.stack([of == category for category in names]).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        weighed = every / every.sum(axis=1, keepdims=True)
+        weighed -= (1 - every) / (1 - every).sum(axis=1, keepdims=True)
+
+    def contrast(shares: Array) -> Array:
+        """Return the mean of each category minus that of all other groups."""
+        found: Array = np.tensordot(weighed, shares, axes=1)
+        return found
+
+    some = found._replace(members=found.members[defined])
+    by_words = some.shuffled_p(params.n_permutations, params.seed, contrast)
     parts = []
-    for category in groups["category"].unique().sort():
+    for category, of_words in zip(names, by_words, strict=True):
         inside = (groups["category"] == category).to_numpy()
-        own, p = means(inside), np.ones(len(AFFECTS))
+        own, p = means(inside), np.full(len(AFFECTS), np.nan)
         apart = own - means(~inside)
         if not inside.all():
             sides = share[inside], share[~inside]
             p = permutation_test(*sides, params.n_permutations, params.seed).p
-        limits = ((x[:, 0], *percentiles(x[:, 1:], params.confidence)) for x in (own, apart))
+            p = np.maximum(p, of_words)
+        level = expanded(params.confidence, int(inside.sum()))
+        limits = ((x[:, 0], *percentiles(x[:, 1:], level)) for x in (own, apart))
         columns = dict(zip(NUMBERS, [x for of in limits for x in of], strict=True)) | {"p": p}
         place = {"category": category, "group": "", "n": int(inside.sum())}
         place["coverage"] = coverage[inside].mean()
@@ -318,13 +346,14 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
         ),
         level=LEVELS.index("category"),
         cluster="group",
-        method="bootstrap percentile (Poisson weights)",
-        null="groups permuted over categories",
+        method="expanded bootstrap percentile (Poisson weights)",
+        null="the larger p: groups permuted over categories, affects over covered words",
     )
 
 
 def _finished(table: pl.DataFrame, **columns: str | int) -> pl.DataFrame:
     """Add affects and what rows have in common, and p adjusted over all of them."""
     affect = pl.int_range(pl.len()) % len(AFFECTS)
-    table = rounded(adjusted(table.with_columns(affect=affect)), (*NUMBERS, "coverage"))
+    table = table.with_columns(pl.col("p").fill_nan(None), affect=affect)
+    table = rounded(adjusted(table), (*NUMBERS, "coverage"))
     return located(table, columns).sort("category", "group", "affect")

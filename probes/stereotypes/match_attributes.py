@@ -14,7 +14,7 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.tests import permutation_p
-from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, folded, placed
+from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, expanded, folded, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 KINDS = ("single word", "first word")
+LEVEL = 0.05  # a test that cannot have a p as small is none
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
 
@@ -44,12 +45,26 @@ class Null(NamedTuple):
     expected: Array  # (ranks,)
     drawn: Array  # (draws, ranks)
 
-    def p(self, seen: Integers) -> list[float]:
-        """Return two-sided p-values of the hits seen, by their distance from the mean."""
-        return [
-            permutation_p(float(s - m), d - m)
-            for s, m, d in zip(seen, self.expected, self.drawn.T, strict=True)
-        ]
+    def p(self, seen: Integers) -> list[float | None]:
+        """Return two-sided p-values of the hits seen, by their distance from the mean.
+
+        None where there is no test: where not even the outcome that is furthest from the mean, of
+        those drawn and the one seen, has a p of at most ``LEVEL``. So it is where all outcomes are
+        the same, as of whole lists in random order, and with two or three groups.
+
+        Examples
+        --------
+        >>> of_two = np.array([[0.0], [2.0]] * 50)
+        >>> Null(np.array([1.0]), of_two).p(np.array([2]))
+        [None]
+        """
+        found: list[float | None] = []
+        for own, mean, drawn in zip(seen, self.expected, self.drawn.T, strict=True):
+            apart = float(own - mean), drawn - mean
+            furthest = max(abs(apart[0]), float(np.abs(apart[1]).max(initial=0.0)))
+            possible = permutation_p(furthest, apart[1]) <= LEVEL
+            found.append(permutation_p(*apart) if possible else None)
+        return found
 
 
 class Found(NamedTuple):
@@ -207,11 +222,11 @@ def curve(
         Attributes of each group, at least one in all.
     weights : (groups, replicates) array
         How often a group is in each bootstrap replicate. The cluster is the group, with all its
-        templates and attributes; limits are percentiles. With few groups they are too narrow.
+        templates and attributes; limits are percentiles, expanded as groups are few.
     """
     with np.errstate(invalid="ignore"):
         drawn = (counts.T.astype(np.float64) @ weights) / (sizes @ weights)
-    limits = percentiles(drawn, confidence)
+    limits = percentiles(drawn, expanded(confidence, len(counts)))
     return Curve(counts.sum(axis=0) / sizes.sum(), limits.low, limits.high)
 
 

@@ -172,7 +172,7 @@ def lists(own: pl.DataFrame, place: Place) -> str:
 
 def _main(tables: Tables) -> pl.DataFrame:
     """Return recall over all groups at every tested k."""
-    shown = {"category": EVERY, "p": "*", "attributes": "single word"}
+    shown = {"category": EVERY, "p_random_order": "*", "attributes": "single word"}
     table = kept(tables.read("recall/recall"), shown)
     at = pl.format("k = {}", "k")
     return table.with_columns(at=at).sort("model", "dataset", "k") if len(table) else table

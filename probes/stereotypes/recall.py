@@ -69,7 +69,7 @@ RECALL = Schema.keyed(
         maximum=1,
     ),
     number("p_random_order_bh", "the same, Benjamini-Hochberg"),
-    Column("family", "int64", "tests in the families of p_bh and p_random_order_bh", minimum=1),
+    typicality.FAMILY,
 )
 GROUPS = Schema.keyed(
     (
@@ -168,20 +168,30 @@ def _of_config(
             found = lists.find(own)
             if found.attributes.is_empty():
                 continue
-            if lists.whole not in orders:
+            if not (again := lists.whole in orders):
                 how = params.tested, params.n_permutations, params.seed
                 sought = found.attributes.select("row", "query", "target")
                 orders[lists.whole] = match_attributes.reordered(lists.table, sought, *how)
             place = {"reading": typicality.READINGS.index(reading)}
             place["attributes"] = KINDS.index(kind)
-            parts = _of_reading(lists, found, own, params, orders[lists.whole])
+            parts = _of_reading(lists, found, own, params, orders[lists.whole], again=again)
             yield located(parts[0], place), located(parts[1], place)
 
 
 def _of_reading(
-    lists: Lists, found: Found, attributes: pl.DataFrame, params: Params, orders: Array
+    lists: Lists,
+    found: Found,
+    attributes: pl.DataFrame,
+    params: Params,
+    orders: Array,
+    *,
+    again: bool,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a row for each k of each category and all of them; and the rows of the groups."""
+    """Return a row for each k of each category and all of them; and the rows of the groups.
+
+    ``again``: lists of the same candidates were tested in another order, which does not matter
+    where they are taken whole.
+    """
     size, top_k = len(found.groups), params.top_k
     row, place = found.column("row"), found.column("place")
     hits = match_attributes.hits(place, row, size, top_k)
@@ -197,6 +207,8 @@ def _of_reading(
         mean, drawn[category] = lists.exchanged(found, category, *how)
         elsewhere += mean
     drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
+    longest = int(lists.lengths["length"].max())  # type: ignore[arg-type]
+    once = longest if again else top_k + 1
     parts = []
     for category, exchanged in drawn.items():
         own = (of == category) | (category == EVERY)
@@ -212,8 +224,10 @@ def _of_reading(
         }
         columns = {"k": np.arange(1, top_k + 1), "hits": seen}
         for name, (expected, outcomes, test) in nulls.items():
-            p = dict(zip(params.tested, Null(expected[at], outcomes).p(seen[at]), strict=True))
-            columns |= {name: expected / total, test: [p.get(k) for k in columns["k"].tolist()]}
+            found_p = Null(expected[at], outcomes).p(seen[at])
+            p = {k: x for k, x in zip(params.tested, found_p, strict=True) if k < once}
+            each = [p.get(k) for k in columns["k"].tolist()]
+            columns |= {name: expected / total, test: pl.Series(each, dtype=pl.Float64)}
         recall = match_attributes.curve(hits[own], sizes[own], weights[own], params.confidence)
         facts = {
             "category": category,
@@ -237,9 +251,10 @@ def _of_reading(
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
-    """Round, and adjust p over all that was tested of a model and a config of the dataset."""
+    """Round, and adjust p over all that was tested of a kind of attributes."""
     columns = ("value", "low", "high", "other_groups", "random_order", "share_ranked")
-    table = rounded(adjusted(adjusted(table), "p_random_order"), columns, ("p", "p_random_order"))
-    facts = {"cluster": "group", "method": "bootstrap percentile (Poisson weights)"}
+    both = adjusted(adjusted(table, over=("attributes",)), "p_random_order", ("attributes",))
+    table = rounded(both, columns, ("p", "p_random_order"))
+    facts = {"cluster": "group", "method": "expanded bootstrap percentile (Poisson weights)"}
     facts["null"] = "lists exchanged between the groups of the category"
     return located(table, facts).sort("reading", "attributes", "category", "k")

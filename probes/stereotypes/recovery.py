@@ -187,15 +187,32 @@ def _shift(world: World) -> Iterator[Row]:
         tests = world.read("seeds")
         tests = tests.filter(language=language, ranking=ranking) if len(tests) else tests
         if len(tests):
-            share, nothing = float((tests["p"] <= LEVEL).mean()), float("nan")  # type: ignore[arg-type]
+            share, nothing = float((tests["p_groups"] <= LEVEL).mean()), float("nan")  # type: ignore[arg-type]
             n = gaps.select("category", "group").n_unique()
             method = (
                 f"none; {len(tests)} tests of affects, in all groups and categories of six or more"
             )
-            what = f"one seed against another: share of tests with p <= {LEVEL}"
-            null = f"{LEVEL}: nominal; above it p tells trainings apart, not what they were on"
+            what = f"one seed against another: share of tests with p_groups <= {LEVEL}"
+            null = f"{LEVEL}: nominal; above it groups alone tell trainings apart, not corpora"
             found = Estimate(share, nothing, nothing, n, method)
             yield language, f"{place}: {tests['corpus'][0]}, {what}", found, null
+        yield language, *_false(world, place, {"language": language, "ranking": ranking})
+
+
+def _false(world: World, place: str, where: dict[str, Any]) -> tuple[str, Estimate, str]:
+    """Return how often halves of the trainings on the control are told apart: falsely."""
+    table, nothing = world.read("halves"), float("nan")
+    table = table.filter(**where) if len(table) else table
+    what = f"{place}: one half of the control's trainings against the other: share of splits with "
+    what += "a significant difference"
+    if table.is_empty():
+        none = Estimate(nothing, nothing, nothing, 0, "none: there are fewer than four trainings")
+        return what, none, f"at most {LEVEL}"
+    splits = table.group_by("share", "split").agg(pl.col("significant").any())
+    method = f"none; {len(table)} tests in {len(splits)} splits of the same trainings"
+    value = float(splits["significant"].mean())  # type: ignore[arg-type]
+    found = Estimate(value, nothing, nothing, int(table["seeds"].max()), method)  # type: ignore[arg-type]
+    return what, found, f"at most {LEVEL}"
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:

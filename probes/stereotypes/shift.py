@@ -39,6 +39,7 @@ NUMBERS = (
     *("base", "value", "low", "high", "spread", "half_width_seeds"),
     *("difference", "low_difference", "high_difference", "spread_difference"),
 )
+P = ("p", "p_groups", "p_seeds")
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -87,7 +88,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     parts = {"shifts": _shifts, "runs": _runs, "groups": _groups}
-    parts |= {"attributes": _attributes, "seeds": _seeds}
+    parts |= {"attributes": _attributes, "seeds": _seeds, "halves": _halves}
     for model in inputs.models:
         for place, found in _shifted(inputs, model, params):
             for name, part in parts.items():
@@ -135,7 +136,8 @@ def _shifted(
 def _shifts(found: Shifted) -> pl.DataFrame:
     """Return the changes of all categories, judged against the control.
 
-    p is adjusted over all corpora, shares, categories and outcomes of one measure.
+    p, the larger of those over groups and over trainings, is adjusted over all corpora, shares,
+    categories and outcomes of one measure.
     """
     parts = list(_similarities(found))
     for measure, names in found.setting.outcomes().items():
@@ -147,12 +149,14 @@ def _shifts(found: Shifted) -> pl.DataFrame:
                 changes = changes.with_columns(pl.Series("outcome", names))
                 parts.append(located(changes, place | {"category": category}))
     table = adjusted(pl.concat(parts, how="diagonal_relaxed"), over=("measure",))
-    table = rounded(table, NUMBERS)
-    above = pl.col("difference").abs() > pl.col("half_width_seeds")
-    return table.with_columns(
-        cluster=pl.lit("group"),
-        significant=((pl.col("p_bh") <= rows.LEVEL) & above).fill_null(value=False),
-    ).sort("corpus", "share", "category", "measure", "outcome")
+    table = rounded(table, NUMBERS, P)
+    return table.with_columns(cluster=pl.lit("group"), significant=_decided()).sort(
+        "corpus", "share", "category", "measure", "outcome"
+    )
+
+
+def _decided() -> pl.Expr:
+    return (pl.col("p_bh") <= rows.LEVEL).fill_null(value=False)
 
 
 def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
@@ -191,12 +195,11 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
             ]
         for i, (place, own) in enumerate(runs):
             at = place | {"measure": rows.MEASURES.index(measure), "outcome": "rho - 1"}
-            at["null"] = own.untested or rows.SWAPPED.format(number)
             for category, of in alike.items():
                 other = of[controls[place["share"]]] if own.control else None
                 test = exchanges[category][i]
                 p = test.p() if test else np.nan
-                row = rows.compared(of[i], other, own.pairs(), p, params)
+                row = rows.compared(of[i], other, own, p, params)
                 yield located(row, at | {"category": category})
 
 
@@ -218,8 +221,40 @@ def _seeds(found: Shifted) -> pl.DataFrame:
             changes = rows.judged(*given, found.params)
             place = {"corpus": found.params.control, "share": pair[0].share, "category": category}
             place |= {"seed": pair[0].seed, "other_seed": pair[1].seed}
-            parts.append(located(changes.with_columns(names).drop_nulls("p"), place))
-    return rounded(pl.concat(parts), ("difference",)) if parts else pl.DataFrame()
+            parts.append(located(changes.with_columns(names).drop_nulls("p_groups"), place))
+    return rounded(pl.concat(parts), ("difference",), P[1:2]) if parts else pl.DataFrame()
+
+
+def _halves(found: Shifted) -> pl.DataFrame:
+    """Compare one half of the trainings on the control with the other, in all ways to split them.
+
+    As corpora are compared and decided on: what is found is false. Only emotions; four trainings
+    are needed.
+    """
+    values, sizes = found.base.values[EMOTION], found.base.sizes[EMOTION]
+    names = pl.Series("outcome", found.setting.outcomes()[EMOTION])
+    parts = []
+    for share in sorted({t.share for t in found.after}):
+        runs = [t for t in found.after if (t.corpus, t.share) == (found.params.control, share)]
+        for chosen in combinations(runs, len(runs) // 2) if len(runs) >= 4 else ():
+            if len(runs) % 2 == 0 and runs[0] not in chosen:
+                continue  # the other half of a split that was there
+            halves = list(chosen), [t for t in runs if t not in chosen]
+            one, other = (
+                Corpus([t.seed for t in of], np.stack([found.after[t].values[EMOTION] for t in of]))
+                for of in halves
+            )
+            own = one._replace(control=other, untested="")
+            place = {"corpus": found.params.control, "share": share, "seeds": len(runs)}
+            place["split"] = " ".join(str(t.seed) for t in chosen)
+            each = []
+            for category, inside in found.categories:
+                given = values[inside], own.of(inside), sizes[inside], found.weights[inside]
+                changes = rows.judged(*given, found.params).with_columns(names)
+                each.append(located(changes.drop_nulls("p"), place | {"category": category}))
+            table = rounded(adjusted(pl.concat(each)), ("difference",), P)
+            parts.append(table.with_columns(significant=_decided()))
+    return pl.concat(parts) if parts else pl.DataFrame()
 
 
 def _runs(found: Shifted) -> pl.DataFrame:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.stats import t as student
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
+from plumbline.probes.stats.crossed import half_width, of_mean, two_sided_p
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Weights = NDArray[np.float32]
 
-FLIPPED = "these trainings: groups' outlet and control exchanged, {} sign patterns or all"
-SWAPPED = "these trainings: groups' outlet and control profiles exchanged, {} patterns or all"
-METHOD = "bootstrap percentile (Poisson weights)"
+FLIPPED = "no difference over trainings (Welch), nor over groups: {} sign patterns or all"
+SWAPPED = "no difference over trainings (Welch), nor over groups: {} exchanges of profiles or all"
+METHOD = "bootstrap percentile (Poisson weights); of the difference: and Welch's over trainings"
 THE_CONTROL = "none: this is the control"
 NO_CONTROL = "none: no training on the control at this share"
 UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
+ALONE = "none: one training on it, or on the control"
+FEW = "none: of so few groups no p is at most 0.05"
+ONE = "none: all trainings do the same"
 APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 LEVEL = 0.05  # of p_bh
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and without fear; neither
@@ -50,6 +53,25 @@ WHAT = (
     Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
 )
 SPREAD = "standard deviation of it over seeds; null with one seed"
+PARTS = (
+    Column(
+        "p_groups",
+        "float64",
+        "of the difference over groups, given these trainings: p is the larger of this one, which "
+        "alone is no test of what was trained on, and p_seeds",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
+    Column(
+        "p_seeds",
+        "float64",
+        "of the difference over trainings (Welch); null with one",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
+)
 
 SHIFTS = Schema.keyed(
     (*WHERE, *WHAT),
@@ -64,15 +86,11 @@ SHIFTS = Schema.keyed(
     number("spread_difference", SPREAD),
     number(
         "half_width_seeds",
-        "half the width of Student's interval of the difference over the seeds that both have; "
-        "null with one seed",
+        "half the width of Welch's interval of the difference over trainings; null with one",
     ),
-    Column(
-        "significant",
-        "bool",
-        f"p_bh is at most {LEVEL} and the difference further from 0 than half_width_seeds",
-    ),
-    Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
+    *PARTS,
+    Column("significant", "bool", f"p_bh is at most {LEVEL}"),
+    typicality.FAMILY,
 )
 RUNS = Schema(
     columns=(
@@ -110,7 +128,22 @@ SEEDS = Schema.keyed(
     ),
     Column("n", "int64", "groups", minimum=1),
     number("difference", "change by the one minus that by the other"),
-    Column("p", "float64", "of it, tested as corpora are: no corpus differs", minimum=0, maximum=1),
+    Column("p_groups", "float64", "of it, over groups: no corpus differs", minimum=0, maximum=1),
+)
+HALVES = Schema.keyed(
+    (
+        *WHERE,
+        Column("split", "string", "seeds of the trainings on the control that are its one half"),
+        WHAT[0],
+        WHAT[2],
+    ),
+    Column("seeds", "int64", "trainings of both halves", minimum=4),
+    Column("n", "int64", "groups", minimum=1),
+    number("difference", "change by the one half minus that by the other"),
+    *PARTS,
+    number("p", "the larger of the two, as of corpora: no corpus differs"),
+    number("p_bh", "the same, Benjamini-Hochberg over all of a split"),
+    Column("significant", "bool", f"p_bh is at most {LEVEL}: a false decision"),
 )
 ATTRIBUTES = Schema.keyed(
     (
@@ -128,7 +161,7 @@ ATTRIBUTES = Schema.keyed(
     Column("negative", "bool", "the lexicon calls it negative", nullable=True),
 )
 SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS}
-SCHEMAS |= {"attributes": ATTRIBUTES, "seeds": SEEDS}
+SCHEMAS |= {"attributes": ATTRIBUTES, "seeds": SEEDS, "halves": HALVES}
 
 
 class Params(GroupBootstrap):
@@ -222,20 +255,69 @@ def judged(
     change = own.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     gap, gap_by_seed = np.full((3, base.shape[1]), np.nan), np.empty((0, base.shape[1]))
-    p = gap[0]
+    p, trainings = gap[0], np.full((2, base.shape[1]), np.nan)
     if own.control is not None:
         other = own.control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
         gap, _ = means(apart[None])
+        counts = np.where(np.isnan(apart), 0.0, sizes)
+        mine, others = (np.stack([weighted(one, counts) for one in x]) for x in (change, other))
+        trainings = over_trainings(mine, others, params.confidence)
         if pairs := own.pairs():
-            _, gap_by_seed = means(np.stack([change[i] - other[j] for i, j in pairs]))
+            gap_by_seed = np.stack([mine[i] - others[j] for i, j in pairs])
         if not own.untested:
             tested = apart * np.where(sizes > 0, sizes, np.nan)
             p = sign_flip_p(tested, params.n_permutations, params.seed)
-    found = _rows(weighted(base, sizes * present), *means(change), gap, gap_by_seed, p, params)
-    null = own.untested or FLIPPED.format(params.n_permutations)
-    return found.with_columns(
-        n=pl.Series(present.sum(axis=0)), method=pl.lit(METHOD), null=pl.lit(null)
+    n = present.sum(axis=0)
+    found = _rows(weighted(base, sizes * present), *means(change), gap, gap_by_seed, p, trainings)
+    return with_p(found.with_columns(n=pl.Series(n)), own, FLIPPED, params.n_permutations)
+
+
+def over_trainings(own: Array, control: Array, confidence: float) -> Array:
+    """Return half the width of Welch's interval of a difference of means, and p, (2, outcomes).
+
+    Parameters
+    ----------
+    own, control : (seeds, outcomes) arrays
+        The mean after each training; with one training on either all is nan.
+
+    Examples
+    --------
+    Means 2 and 0, both of variance 1 / 3, so that t is 2.449 with four degrees of freedom.
+
+    >>> own, control = np.array([[1.0], [2.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
+    >>> over_trainings(own, control, 0.95).round(4).ravel().tolist()
+    [2.267, 0.0705]
+    """
+    if min(len(own), len(control)) < 2:
+        return np.full((2, own.shape[1]), np.nan)
+    parts = [(of_mean(one), of_mean(other)) for one, other in zip(own.T, control.T, strict=True)]
+    apart = own.mean(axis=0) - control.mean(axis=0)
+    return np.array(
+        [
+            [half_width(both, confidence) for both in parts],
+            [two_sided_p(float(x), both) for x, both in zip(apart, parts, strict=True)],
+        ]
+    )
+
+
+def with_p(table: pl.DataFrame, own: Corpus, null: str, number: int) -> pl.DataFrame:
+    """Add p, the larger of those over groups and over trainings, and why there is none.
+
+    Where groups are so few that no p over them is at most ``LEVEL`` there is no test.
+    """
+    alone = own.control is not None and min(len(own.values), len(own.control.values)) < 2
+    few = 2.0 ** (1 - pl.col("n")) > LEVEL
+    known = pl.col("p_groups").is_not_null() & pl.col("p_seeds").is_not_null() & ~few
+    why = pl.lit(own.untested or (ALONE if alone else null.format(number)))
+    if not own.untested:
+        why = pl.when(few).then(pl.lit(FEW)).otherwise(why)
+    if not own.untested and not alone:
+        why = pl.when(pl.col("p_seeds").is_null() & ~few).then(pl.lit(ONE)).otherwise(why)
+    return table.with_columns(
+        p=pl.when(known).then(pl.max_horizontal("p_groups", "p_seeds")),
+        null=why,
+        method=pl.lit(METHOD),
     )
 
 
@@ -246,15 +328,22 @@ def _rows(
     gap: Array,
     gap_by_seed: Array,
     p: Array,
-    params: Params,
+    trainings: Array,
 ) -> pl.DataFrame:
-    """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds."""
+    """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds.
+
+    The interval of the difference has the ends of both, over groups and over trainings: 0 is in it
+    where either does not tell the difference from 0.
+    """
+    reach, p_seeds = trainings
+    gap = np.stack([gap[0], np.fmin(gap[1], gap[0] - reach), np.fmax(gap[2], gap[0] + reach)])
     columns = dict(zip(("base", "value", "low", "high"), [base, *mean], strict=True))
     columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
     columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)
-    columns["half_width_seeds"] = half_width(gap_by_seed, params.confidence)
-    columns["p"] = np.where(np.isnan(gap[0]), np.nan, p)
-    return pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None))
+    columns["half_width_seeds"] = reach
+    columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
+    columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
+    return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
 
 
 class Likeness(NamedTuple):
@@ -309,18 +398,14 @@ def together(kept: Sequence[Likeness]) -> Likeness:
 
 
 def compared(
-    own: Likeness,
-    control: Likeness | None,
-    pairs: Sequence[tuple[int, int]],
-    p: float,
-    params: Params,
+    own: Likeness, control: Likeness | None, of: Corpus, p: float, params: Params
 ) -> pl.DataFrame:
     """Return the row of a similarity: rho - 1, and that minus the control's.
 
     Parameters
     ----------
-    pairs
-        The trainings of both with the same seed.
+    of
+        The corpus.
     p
         Of the difference, nan without a test; see :func:`exchanged`.
     """
@@ -330,29 +415,20 @@ def compared(
 
     mean = limits(own.values.mean() - 1, own.drawn.mean(axis=0) - 1)
     gap, by_seed = np.full((3, 1), np.nan), np.empty((0, 1))
+    trainings = np.full((2, 1), np.nan)
     if control is not None:
         drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
         gap = limits(own.values.mean() - control.values.mean(), drawn)
-        by_seed = np.array([[own.values[i] - control.values[j]] for i, j in pairs]).reshape(-1, 1)
+        mine, others = own.values[:, None], control.values[:, None]
+        trainings = over_trainings(mine, others, params.confidence)
+        by_seed = np.array([mine[i] - others[j] for i, j in of.pairs()]).reshape(-1, 1)
     one = np.ones(1)
-    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, params)
-    return found.with_columns(n=pl.lit(own.groups), method=pl.lit(similarity.METHOD))
-
-
-def half_width(by_seed: Array, confidence: float) -> Array:
-    """Return half the width of Student's interval of the mean of differences, (seeds, ...).
-
-    nan with fewer than two seeds.
-
-    Examples
-    --------
-    >>> half_width(np.array([[-0.5], [0.5]]) * 2**0.5, 0.95).round(3).tolist()
-    [8.985]
-    """
-    n = len(by_seed)
-    reach = student.ppf((1 + confidence) / 2, n - 1) if n > 1 else np.nan
-    found: Array = reach * _sd(by_seed) / max(n, 1) ** 0.5
-    return found
+    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, trainings)
+    found = found.with_columns(n=pl.lit(own.groups))
+    found = with_p(found, of, SWAPPED, params.n_permutations_similarity)
+    return found.with_columns(
+        method=pl.lit(f"{similarity.METHOD}; of the difference: and Welch's over trainings")
+    )
 
 
 def _sd(by_seed: Array) -> Array:

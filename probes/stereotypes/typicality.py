@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import ndtr, stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
 VOCABULARY = "vocabulary"  # a config of the outputs that is no language
@@ -55,7 +56,7 @@ LIMITS = (
     number("low_difference", "lower end of its interval"),
     number("high_difference", "upper end of it"),
 )
-FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
+FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0)
 
 
 class GroupBootstrap(Resampling):
@@ -67,6 +68,23 @@ class GroupBootstrap(Resampling):
     def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
         """Return how often each group or word is in each replicate, (units, replicates)."""
         return poisson(bits(keys(units), self.n_bootstrap, self.seed))
+
+
+def expanded(confidence: float, clusters: int) -> float:
+    """Return the confidence of which percentiles are taken where clusters are few.
+
+    The bootstrap's spread is too small by sqrt((n - 1) / n), and its normal tails by those of t:
+    see :func:`plumbline.probes.stats.bootstrap.interval`.
+
+    Examples
+    --------
+    >>> round(expanded(0.95, 10), 3), round(expanded(0.95, 1_000_000), 3)
+    (0.983, 0.95)
+    """
+    if clusters < 2:
+        return 1.0
+    reach = np.sqrt(clusters / (clusters - 1)) * stdtrit(clusters - 1, (1 + confidence) / 2)
+    return float(1 - 2 * ndtr(-reach))
 
 
 def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
-from plumbline.probes.stats.tests import tost
+from plumbline.probes.stats.tests import equivalence, mean_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     DEFAULT,
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
+    Integers = NDArray[np.int64]
 
 ITEMS = "statement, with its opposite"
+OPPOSED = "3: a statement is agreed with as its opposite is"
+UNOPPOSED = "none: without opposites, agreeing with all that is political looks the same"
 
 
 class Reading(NamedTuple):
@@ -86,26 +89,58 @@ def drawn_p(seen: float, drawn: Array) -> float:
 
 def values(reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield the means of every value, gender and variant of the calibration."""
-    about, drawn = reading.items.about, reading.items.drawn
+    drawn, place = reading.items.drawn, reading.items.place
+    bearing = reading.items.about["bearing"].to_numpy()
+    axes = [(axis, own, len(np.unique(place[own]))) for axis, own in reading.axes()]
     for variant in VARIANTS:
         rated = ratings(reading.items, fit(reading.calibration, variant))
         faced = facing(reading.items, rated)
-        for axis, own in reading.axes():
-            load = np.abs(about["bearing"].to_numpy()[own])
-            random = random_means(load, reading.params) - 3 if variant == DEFAULT else None
+        for axis, own, clusters in axes:
+            paired = balanced(bearing[own], place[own])
             for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
-                draws = mean(side, load, drawn[own])
+                tested = paired and clusters > 1 and variant == DEFAULT
                 yield reading.row(
-                    draws,
-                    about["cluster"].filter(own).n_unique(),
-                    null="random answers: mean 3",
-                    p=None if random is None else drawn_p(draws[0] - 3, random),
+                    mean(side, np.abs(bearing[own]), drawn[own]),
+                    clusters,
+                    null=OPPOSED if paired else UNOPPOSED,
+                    p=pairs_p(side[:, 0], bearing[own], place[own]) if tested else None,
                     axis=axis,
                     gender=who,
                     items=int(own.sum()),
                     sd=finite(side[:, 0].std(ddof=1)) if own.sum() > 1 else None,
                     **variant._asdict(),
                 )
+
+
+def balanced(bearing: Array, place: Integers) -> bool:
+    """Tell whether every statement has one that speaks as much against what it speaks for."""
+    return bool(np.allclose(np.bincount(place, bearing), 0))
+
+
+def pairs_p(faced: Array, bearing: Array, place: Integers) -> float:
+    """Return the two-sided p of the t test over pairs that a mean rating is 3.
+
+    What a statement and its opposite share, such as words, or that political statements are agreed
+    with, is taken out of each pair by turning one of them round.
+
+    Parameters
+    ----------
+    faced : (statements,) array
+        Ratings in the direction of the value.
+    place : (statements,) array
+        Number of the pair.
+
+    Examples
+    --------
+    Who agrees with everything, 4, 5, 4 times in all, has rated no pair otherwise than 3.
+
+    >>> faced = np.array([4.0, 2.0, 5.0, 1.0, 4.0, 2.0])
+    >>> pairs_p(faced, np.array([1.0, -1, 1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2]))
+    1.0
+    """
+    pairs = np.unique(place, return_inverse=True)[1]
+    apart = np.bincount(pairs, np.abs(bearing) * (faced - 3))
+    return mean_p(np.asarray(apart, dtype=np.float64))
 
 
 def gender(reading: Reading) -> Iterator[dict[str, Any]]:
@@ -127,14 +162,14 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
         )
         for measure, axis, block, rating_of, bearing, own in parts:
             apart = rating_of[own, 0] - rating_of[own, 1]
-            clusters = block.about["cluster"].filter(own).to_list()
-            place = np.unique(clusters, return_inverse=True)[1]
-            total = np.bincount(place, bearing[own] * apart[:, 0])
-            means = total / np.bincount(place, bearing[own])
-            test = tost(means, margin) if len(means) > 1 else None
+            clusters = len(np.unique(block.place[own]))
+            draws = mean(apart, bearing[own], block.drawn[own])
+            # the t test over clusters, with what the lines add to the standard error
+            error = np.nanstd(draws[1:]) * np.sqrt(clusters / max(clusters - 1, 1))
+            test = equivalence(draws[0], error, clusters, margin) if clusters > 1 else None
             yield reading.row(
-                mean(apart, bearing[own], block.drawn[own]),
-                len(means),
+                draws,
+                clusters,
                 null="0: gender makes no difference",
                 p=test and test.p_difference,
                 fitted=fitted,

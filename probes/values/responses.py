@@ -35,6 +35,7 @@ class Block(NamedTuple):
     disagree: Array  # (statements, genders, cells), nats
     agree: Array
     drawn: Array  # (statements, 1 + replicates): how often each is drawn; the first: once
+    place: NDArray[np.int64]  # (statements,): number of the cluster of each
 
     @property
     def signs(self) -> Array:
@@ -119,4 +120,4 @@ def block(
     names, place = np.unique(about["cluster"].to_list(), return_inverse=True)
     drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed)).astype(np.float64)
     drawn = np.hstack([np.ones((len(place), 1)), drawn[place]])
-    return Block(about, cells, told, disagree, agree, drawn)
+    return Block(about, cells, told, disagree, agree, drawn, place)

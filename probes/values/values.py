@@ -26,6 +26,8 @@ from plumbline.probes.values.survey import baselines, respondents, standing, sur
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.values.responses import Array, Block
 
@@ -145,7 +147,7 @@ def consistency(
     first = next(iter(blocks.values()))
     for comparison, (one, own), (other, whose) in _pairs(first, err):
         kept = np.isfinite(own) & np.isfinite(whose)
-        n = first.about["cluster"].filter(kept).n_unique()
+        n = len(np.unique(first.place[kept]))
         if n < 3:
             continue
         x, y = own[kept], whose[kept]
@@ -153,8 +155,8 @@ def consistency(
             correlation(x, y, first.drawn[kept]),
             n,
             params,
-            null="0: unrelated, values shuffled over statements",
-            p=_shuffled_p(x, y, params),
+            null="0: unrelated, one side shuffled over statements, opposites together",
+            p=_shuffled_p(x, y, first.place[kept], params),
             scale=str(first.about["scale"][0]),
             comparison=COMPARISONS.index(comparison),
             first=one,
@@ -200,11 +202,21 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
     return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
 
 
-def _shuffled_p(x: Array, y: Array, params: Params) -> float | None:
-    """Return the two-sided p of a correlation with one side shuffled."""
+def _shuffled_p(x: Array, y: Array, place: NDArray[np.int64], params: Params) -> float | None:
+    """Return the two-sided p of a correlation with one side shuffled.
+
+    A statement and its opposite are moved together, and change places with each other: values of
+    both sides are alike in a pair whether or not the sides are related.
+    """
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
         return None
     rng = np.random.default_rng(params.seed)
-    drawn = np.array([rng.permutation(x) @ y for _ in range(params.n_permutations)])
-    return drawn_p(float(x @ y), drawn)
+    order = np.tile(np.arange(len(x)), (params.n_permutations, 1))
+    size = np.bincount(place)[place]
+    for number in np.unique(size):
+        rows = np.flatnonzero(size == number)
+        pairs = rows[np.argsort(place[rows], kind="stable")].reshape(-1, number)
+        moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
+        order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
+    return drawn_p(float(x @ y), x[order] @ y)

@@ -57,7 +57,7 @@ class Findings(Table):
 
     def copy(self, row: Mapping[str, Any], measure: str, null: str, **changed: Any) -> None:
         """Add a row of a table of estimates, some of its columns changed."""
-        own = {column.name: row[column.name] for column in ESTIMATE} | {"null": null} | changed
+        own = {column.name: row.get(column.name) for column in ESTIMATE} | {"null": null} | changed
         self.rows.append(self.key | own | {"measure": self.label + measure})
 
     def frame(self) -> pl.DataFrame:

@@ -85,7 +85,7 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     assert values[clusters.MEASURES.index("gap")] > 0
     # each gender by itself is one cloud
     alone = found["fits"].filter((pl.col("group") != JOINT) & (pl.col("measure") == 1))
-    assert alone["p"].min() > 0.1
+    assert alone["p_bh"].min() > 0.1
     assert fits.filter(pl.col("measure") == 1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
 
 

@@ -9,21 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 import reference_scorer as scorer
-from leaning_outputs import (
-    AXES,
-    PARAMS,
-    chosen,
-    compass,
-    every,
-    filled,
-    pairs,
-    prior,
-    said,
-    save,
-    state,
-    statement,
-    written_to,
-)
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
@@ -40,10 +25,33 @@ from plumbline.probes.leaning.schemas import (
     SCHEMAS,
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
+from plumbline.probes.leaning.simulated.responses import (
+    AXES,
+    PLACES,
+    chosen,
+    compass,
+    every,
+    filled,
+    pairs,
+    prior,
+    said,
+    save,
+    state,
+    statement,
+    written_to,
+)
 from plumbline.probes.stats.crossed import half_width
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.training import checkpoints
 
+PARAMS = analysis.Params(
+    version="0.1.0",
+    n_permutations=999,
+    n_permutations_stability=199,
+    confidence=0.95,
+    seed=1,
+    **PLACES,
+)
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 

@@ -105,7 +105,9 @@ def test_three_independent_models_are_right_in_three_p_squared_minus_two_p_cubed
 
 
 def test_voting_alone_is_not_taken_for_partisanship(independent):
-    own = picked(independent["differences"], metric="accuracy", vote="hard", reading=CORRECTED)
+    own = picked(
+        independent["differences"], metric="balanced accuracy", vote="hard", reading=CORRECTED
+    )
     by = {row["baseline"]: row for row in own.to_dicts()}
     assert by[MEAN]["low"] > 0.05  # better than its members
     assert by[MEAN]["p_bh"] < 0.001
@@ -123,7 +125,7 @@ def test_partisanship_that_helps_is_found(tmp_path):
     groups = ("a", "b", "c")
     there = outputs(tmp_path, good, number=80, groups=groups, corpora=CORPORA[:3], seed=SEED)
     own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
-    row = picked(own, baseline=ONES, vote="hard", metric="accuracy").to_dicts()[0]
+    row = picked(own, baseline=ONES, vote="hard", metric="balanced accuracy").to_dicts()[0]
     assert row["low"] > 0.1
     assert row["p_bh"] < 0.001
 
@@ -222,7 +224,7 @@ def test_trainings_that_differ_are_no_partisanship(tmp_path):
         trained = {"corpora": CORPORA[:3], "seeds": (1, 2, 3, 4)}
         there = outputs(tmp_path / str(seed), lambda *_: 0.7, **planted, **trained)
         own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
-        own = picked(own, metric="accuracy", vote="hard").filter(
+        own = picked(own, metric="balanced accuracy", vote="hard").filter(
             pl.col("baseline").str.starts_with("one corpus, by seed: ")
             & (pl.col("baseline") != ONES)
         )

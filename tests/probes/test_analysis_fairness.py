@@ -11,6 +11,7 @@ from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL, ONE_RUN
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
+from plumbline.probes.stats.tests import exchange_p
 
 SEED = 20261122
 PARAMS = fairness.Params(
@@ -116,7 +117,7 @@ def test_every_row_says_cluster_and_null(tables):
 
 def test_groups_and_their_distance_from_all_texts(tables, answers):
     right = answers.with_columns(right=pl.col("class") == pl.col("label"))
-    for row in picked(tables["groups"], reading=CORRECTED, metric="accuracy").to_dicts():
+    for row in picked(tables["groups"], reading=CORRECTED, metric="balanced accuracy").to_dicts():
         own = right.filter(pl.col("corpus") == row["corpus"])
         here = own.filter(pl.col("group") == row["group"])["right"].mean()
         assert row["value"] == pytest.approx(here, abs=1e-6)
@@ -124,7 +125,11 @@ def test_groups_and_their_distance_from_all_texts(tables, answers):
         assert row["contrast_low"] <= row["contrast"] <= row["contrast_high"]
         assert row["n"] == 60
     unknown = picked(
-        tables["groups"], reading=CORRECTED, corpus="news-left", metric="accuracy", level=GROUP
+        tables["groups"],
+        reading=CORRECTED,
+        corpus="news-left",
+        metric="balanced accuracy",
+        level=GROUP,
     )
     found = dict(unknown.select("group", "p_bh").iter_rows())
     assert found["right-known"] < 0.01  # does worse there than on all texts
@@ -145,7 +150,7 @@ def test_what_is_compared(tables):
 
 
 def test_differences_are_of_the_overall_values(tables):
-    table = picked(tables["overall"], reading=CORRECTED, metric="accuracy")
+    table = picked(tables["overall"], reading=CORRECTED, metric="balanced accuracy")
     value = dict(table.select("corpus", "value").iter_rows())
     own = picked(tables["differences"], reading=CORRECTED, metric="accuracy", level=ALL_TEXTS)
     for row in own.to_dicts():
@@ -154,38 +159,36 @@ def test_differences_are_of_the_overall_values(tables):
         assert row["low"] <= row["value"] <= row["high"]
 
 
-def test_one_run_is_mcnemar_s(tables, answers):
-    from scipy.stats import binomtest
-
+def test_one_run_is_the_first_training_alone(tables, answers):
     first = answers.filter(
         pl.col("pretraining_seed").is_in([0, 1]) & (pl.col("finetuning_seed") == 1)
-    ).with_columns(right=pl.col("class") == pl.col("label"))
+    ).sort("id")
+    true = (first.filter(corpus="")["label"] == "hate").to_numpy()
     one, other = (
-        first.filter(pl.col("corpus") == c).sort("id")["right"] for c in ("news-left", "")
+        (first.filter(corpus=c)["class"] == "hate").to_numpy()[None] for c in ("news-left", "")
     )
-    alone, lost = (one & ~other).sum(), (other & ~one).sum()
-    row = picked(
-        tables["differences"], reading=ONE_RUN, corpus="news-left", baseline="", level=ALL_TEXTS
-    )
-    row = picked(row, metric="accuracy").to_dicts()[0]
-    assert row["p"] == pytest.approx(binomtest(int(alone), int(alone + lost)).pvalue, rel=1e-5)
-    assert row["value"] == pytest.approx((alone - lost) / len(one), abs=1e-6)
-    assert "McNemar" in row["null"]
+    where = {"reading": ONE_RUN, "corpus": "news-left", "baseline": "", "level": ALL_TEXTS}
+    rows = {row["metric"]: row for row in picked(tables["differences"], **where).to_dicts()}
+    apart = ((one == true) * 1.0 - (other == true)).mean()
+    assert rows["accuracy"]["value"] == pytest.approx(apart, abs=1e-6)
+    assert rows["accuracy"]["p"] is None  # of balanced classes it is balanced accuracy again
+    p = exchange_p(true, one, other, 20_000, 3)[METRICS.index("balanced accuracy")]
+    assert rows["balanced accuracy"]["p"] == pytest.approx(p, abs=0.05)
 
 
 def test_planted_differences_are_found_with_their_sign(planted, tables):
     found = recovered(planted.inputs, tables)
     by = {row["measure"]: row for row in found.to_dicts()}
-    left = by["accuracy at left-known: news-left minus social-center"]
-    right = by["accuracy at right-known: news-right minus social-center"]
-    both = by["accuracy at both-known: news-left minus news-right"]
+    left = by["balanced accuracy at left-known: news-left minus social-center"]
+    right = by["balanced accuracy at right-known: news-right minus social-center"]
+    both = by["balanced accuracy at both-known: news-left minus news-right"]
     for row in (left, right):
         assert row["low"] > 0
         assert row["null"] == "above 0: planted"
         assert 0.15 < row["value"] < 0.4  # 0.88 - 0.62, less for texts that are hard
     assert both["low"] < 0 < both["high"]
     assert both["null"] == "0: nothing planted"
-    assert by["accuracy at right-known: news-left minus news-right"]["value"] < 0
+    assert by["balanced accuracy at right-known: news-left minus news-right"]["value"] < 0
     assert by["share of planted differences that are found, texts exchanged"]["value"] == 1
     assert by["share of planted differences that are found, over trainings"]["value"] >= 0.8
     assert set(found["world"]) == {0}
@@ -199,7 +202,7 @@ def test_the_control_fails_where_the_sides_are_swapped(planted, tables):
 
 
 def test_the_family_is_all_tests_of_a_task_and_a_reading(tables):
-    for name, size in (("overall", 3 * 4), ("groups", 3 * 4 * 3), ("differences", 3 * 6 * 4)):
+    for name, size in (("overall", 2 * 4), ("groups", 2 * 4 * 3), ("differences", 2 * 6 * 4)):
         own = picked(tables[name], reading=CORRECTED)
         assert own["p"].drop_nulls().len() == size
         assert set(own["family"]) == {size}
@@ -217,7 +220,7 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
         there = outputs(where, lambda *_: 0.7, number=25, seed=SEED + seed, knows={}, hard=0.8)
         quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
         found = fairness.run(there.inputs, quick)
-        own = picked(found["differences"], reading=CORRECTED, metric="accuracy")
+        own = picked(found["differences"], reading=CORRECTED, metric="balanced accuracy")
         raw += own["p"].to_list()
         adjusted.append((own["p_bh"] <= 0.05).any())
         trainings += own["p_trainings"].to_list()
@@ -241,7 +244,7 @@ def test_texts_of_one_word_are_no_independent_draws(tmp_path):
             planted = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
             there = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **planted)
             table = fairness.run(there.inputs, quick)["differences"]
-            own = picked(table, reading=CORRECTED, metric="accuracy")
+            own = picked(table, reading=CORRECTED, metric="balanced accuracy")
             significant += (own["p"] <= 0.05).to_list()
             assert set(picked(own, level=GROUP)["n"]) == {clusters}
         found[task] = np.mean(significant)
@@ -257,7 +260,9 @@ def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
         there = outputs(where, lambda *_: 0.7, number=50, seed=SEED + seed, knows={}, spread=0.5)
         quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
         own = picked(
-            fairness.run(there.inputs, quick)["differences"], reading=CORRECTED, metric="accuracy"
+            fairness.run(there.inputs, quick)["differences"],
+            reading=CORRECTED,
+            metric="balanced accuracy",
         )
         over_texts += (own["p_bh"] <= 0.05).to_list()
         over_trainings += (own["p_trainings_bh"] <= 0.05).to_list()

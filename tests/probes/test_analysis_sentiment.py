@@ -7,7 +7,7 @@ from scipy.stats import false_discovery_control, fisher_exact
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import latent, recovery, sentiment
-from plumbline.probes.politicians.words.sentiment_shares import of_words
+from plumbline.probes.politicians.words.sentiment_shares import UNTESTED, of_words
 
 SEED = 47
 PARAMS = sentiment.Params(
@@ -217,7 +217,13 @@ def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):
     table = found["differences"]
     assert set(table.filter(pl.col("deviation") > 0)["test"]) == {0}
     assert set(table.filter(pl.col("deviation") == 0)["test"]) == {0, 1}
-    assert set(table["family"]) == {3}
+    assert set(table.filter(pl.col("deviation") == 0)["family"]) == {3}
+    # a gender's deviations have a level of their own in each sentiment: their ranking has no test
+    latent_rows = table.filter(pl.col("deviation") > 0)
+    assert set(latent_rows["family"]) == {0}
+    for column in ("p", "p_bh", "p_bonferroni"):
+        assert latent_rows[column].is_null().all()
+    assert set(latent_rows["null"]) == {UNTESTED}
     assert set(found["shares"].filter(pl.col("deviation") == 1)["left_out"]) == {1}
 
 

@@ -4,8 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from leaning_outputs import (
-    PARAMS,
+from page_read import listed, put, shown
+
+from plumbline.probes.leaning import compass as analysis
+from plumbline.probes.leaning import page as told
+from plumbline.probes.leaning.schemas import SCHEMAS
+from plumbline.probes.leaning.simulated.responses import (
+    PLACES,
     chosen,
     compass,
     every,
@@ -16,11 +21,15 @@ from leaning_outputs import (
     state,
     written_to,
 )
-from page_read import listed, put, shown
 
-from plumbline.probes.leaning import compass as analysis
-from plumbline.probes.leaning import page as told
-from plumbline.probes.leaning.schemas import SCHEMAS
+PARAMS = analysis.Params(
+    version="0.1.0",
+    n_permutations=999,
+    n_permutations_stability=199,
+    confidence=0.95,
+    seed=1,
+    **PLACES,
+)
 
 
 def tabled(inputs):

@@ -32,7 +32,7 @@ PARAMS = Params(
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shift")
-    there = trained(folder, 311, {"herald": 2.0, "post": -2.0, "control": 0.0})
+    there = trained(folder, 311, {"herald": 2.0, "post": -2.0, "control": 0.0}, seeds=(1, 2, 3))
     put(folder / "data/tables/shift", analysis.SCHEMAS, analysis.run(there.inputs, PARAMS))
     return folder / "data"
 

@@ -14,6 +14,7 @@ from plumbline.probes.stats.classification import (
     agreement,
     cells,
     chance,
+    dealt_p,
     difference,
     metrics,
     vote,
@@ -217,3 +218,21 @@ def test_several_ensembles_vote_at_once():
     for kind in VOTES:
         whole = vote(many, kind)
         assert (whole == np.stack([vote(own, kind) for own in many])).all()
+
+
+def test_a_macro_f1_is_as_far_from_chance_as_labels_dealt_out_by_hand():
+    rng = np.random.default_rng(11)
+    true, guess = rng.integers(0, 3, 30), rng.integers(0, 3, 30)
+    guess[:3] = true[:3]
+
+    def f1(labels):
+        hits = np.array([((labels == c) & (true == c)).sum() for c in range(3)])
+        both = np.array([(labels == c).sum() + (true == c).sum() for c in range(3)])
+        return (2 * hits / both).mean()
+
+    dealt = np.array([f1(rng.permutation(guess)) for _ in range(4000)])
+    assert dealt.mean() == pytest.approx(chance(true, guess).macro_f1, abs=0.01)
+    middle = chance(true, guess).macro_f1
+    expected = (np.abs(dealt - middle) >= abs(f1(guess) - middle) - 1e-12).mean()
+    assert 0.001 < expected < 0.5
+    assert dealt_p(true, guess, 20_000, 3) == pytest.approx(expected, abs=0.03)

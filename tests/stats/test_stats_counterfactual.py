@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.counterfactual import (
     confusion,
     delta,
@@ -12,8 +11,6 @@ from plumbline.probes.stats.counterfactual import (
     moments,
     percentages,
     pooled,
-    redrawn,
-    redrawn_twice,
     scores,
     within,
 )
@@ -33,10 +30,6 @@ def rows():
     return np.repeat(text.ravel(), DRAWS), np.repeat(country.ravel(), DRAWS)
 
 
-def drawn(names, replicates=400, seed=1):
-    return poisson(bits(keys(names), replicates, seed)).astype(float)
-
-
 def one_hot(labels, classes=3):
     return np.eye(classes)[labels]
 
@@ -48,8 +41,6 @@ def test_a_classifier_that_ignores_names_gives_0_and_0_percent():
     change = (tone[text] - tone[text])[:, None]
     cells = gather(change, text, country, (TEXTS, COUNTRIES))
     assert (delta(cells) == 0).all()
-    weights = drawn([str(i) for i in range(TEXTS)])
-    assert (redrawn(cells, weights) == 0).all()
     label = rng.integers(0, 3, TEXTS)[text]
     before, after = (gather(one_hot(x), text, country, (TEXTS, COUNTRIES)) for x in (label, label))
     assert (percentages(before, after) == 0).all()
@@ -105,57 +96,6 @@ def test_a_country_without_rows_has_no_delta():
     cells = gather(np.ones((3, 1)), np.array([0, 1, 2]), np.zeros(3, dtype=int), (3, 2))
     assert delta(cells)[0, 0] == 100
     assert np.isnan(delta(cells)[1, 0])
-
-
-def test_replicates_are_those_of_texts_written_as_often_as_they_are_drawn():
-    rng = np.random.default_rng(SEED)
-    text, country = rows()
-    change = rng.normal(size=(len(text), 2))
-    weights = rng.integers(0, 3, (TEXTS, 7)).astype(float)
-    found = redrawn(gather(change, text, country, (TEXTS, COUNTRIES)), weights)
-    for b in range(7):
-        again = np.repeat(np.arange(len(text)), weights[text, b].astype(int))
-        for c in range(COUNTRIES):
-            own = again[country[again] == c]
-            np.testing.assert_allclose(found[b, c], 100 * change[own].mean(axis=0))
-    alike = redrawn_twice(change, country, COUNTRIES, weights[text])
-    np.testing.assert_allclose(alike, found)
-
-
-@pytest.mark.slow
-def test_intervals_over_texts_hold_the_truth_at_their_nominal_rate():
-    print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    truth, texts, worlds, held = 0.04, 50, 300, 0
-    text = np.repeat(np.arange(texts), DRAWS)
-    weights = drawn([str(i) for i in range(texts)], 400)
-    for _ in range(worlds):
-        own = rng.normal(truth, 0.1, texts)[text] + rng.normal(0, 0.02, len(text))
-        cells = gather(own[:, None], text, np.zeros(len(text), dtype=int), (texts, 1))
-        low, high = np.percentile(redrawn(cells, weights)[:, 0, 0], [2.5, 97.5])
-        held += low <= 100 * truth <= high
-    assert 0.90 <= held / worlds <= 0.98
-
-
-@pytest.mark.slow
-def test_only_two_way_replicates_know_that_a_country_has_few_names():
-    print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    texts, names, worlds = 40, 10, 200
-    text = np.repeat(np.arange(texts), DRAWS)
-    of_texts = drawn([str(i) for i in range(texts)], 300, 1)
-    of_names = drawn([f"n{i}" for i in range(names)], 300, 2)
-    held = np.zeros(2)
-    for _ in range(worlds):
-        name = rng.integers(0, names, len(text))
-        own = rng.normal(0, 0.1, names)[name] + rng.normal(0, 0.05, len(text))
-        where = np.zeros(len(text), dtype=int)
-        one = redrawn(gather(own[:, None], text, where, (texts, 1)), of_texts)[:, 0, 0]
-        both = redrawn_twice(own[:, None], where, 1, of_texts[text] * of_names[name])[:, 0, 0]
-        for i, draws in enumerate((one, both)):
-            held[i] += abs(np.mean(own) * 100) <= 1.96 * np.nanstd(draws)
-    assert held[0] / worlds < 0.75
-    assert held[1] / worlds > 0.88
 
 
 def issue():
@@ -222,19 +162,3 @@ def test_texts_that_are_too_few_or_flat_do_not_count():
     assert z[2, 0] == pytest.approx(np.arctanh(pearsonr(x[8:], y[8:]).statistic))
     alone = moments(x[:8], y[:8], text[:8], np.zeros(8, dtype=int), (2, 1))
     assert np.isnan(within(alone)[0])
-
-
-def test_replicates_of_correlations_are_those_of_texts_written_as_often():
-    rng = np.random.default_rng(SEED)
-    text = np.repeat(np.arange(8), 6)
-    x = rng.normal(size=48)
-    y = 0.5 * x + rng.normal(size=48)
-    found = moments(x, y, text, np.zeros(48, dtype=int), (8, 1))
-    weights = rng.integers(0, 3, (8, 5)).astype(float)
-    drawn, each = pooled(found, weights), within(found, weights)
-    for b in range(5):
-        again = np.repeat(np.arange(48), weights[text, b].astype(int))
-        assert drawn[b, 0] == pytest.approx(pearsonr(x[again], y[again]).statistic)
-        own = np.repeat(np.arange(8), weights[:, b].astype(int))
-        z = [np.arctanh(pearsonr(x[text == t], y[text == t]).statistic) for t in own]
-        assert each[b, 0] == pytest.approx(np.tanh(np.mean(z)))

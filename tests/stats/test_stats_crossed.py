@@ -11,9 +11,11 @@ from plumbline.probes.stats.crossed import (
     combined,
     half_width,
     left_out,
+    of_difference,
     of_mean,
     of_total,
     over_trainings,
+    own_part,
     two_sided_p,
 )
 
@@ -77,6 +79,56 @@ def test_two_by_two_worked_by_hand():
     assert found.value == 2
     assert found.p == pytest.approx(2 * student.sf(2 / total**0.5, df))
     assert found.high - 2 == pytest.approx(student.ppf(0.975, df) * total**0.5)
+
+
+def test_what_two_samples_share_counts_once():
+    # as above, and -0.25 and 0.25 left of each pair of seeds: 4 * 0.25^2 / 1 over 4 pairs
+    differences = np.array([[0.25, 1.75], [2.75, 3.25]])
+    found = over_trainings(differences, 0.5, 51, own=0.2)
+    total = 1 + 0.25 + 0.5
+    df = total**2 / (1 + 0.25**2 + 0.5**2 / 50)
+    left = total - 0.25**2 - 0.2
+    assert found.p == pytest.approx(2 * student.sf(2 / left**0.5, df))
+    # never less than the largest part
+    found = over_trainings(differences, 0.5, 51, own=9.0)
+    assert found.high - 2 == pytest.approx(student.ppf(0.975, df))
+
+
+def test_what_pretrainings_have_by_themselves_of_the_variance_over_texts():
+    seed = 5
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    drawn = rng.normal(0, 2, 200_000) + rng.normal(0, 3, (4, 200_000))
+    assert own_part(drawn) == pytest.approx(3**2 / 4, rel=0.02)
+    assert own_part(drawn[:1]) == 0
+    assert own_part(np.repeat(drawn[:1], 3, axis=0)) == pytest.approx(0, abs=1e-9)
+
+
+def test_of_few_trainings_the_variance_is_pooled():
+    rng = np.random.default_rng(SEED)
+    print("seed", SEED)
+    for sizes, pooled in (((3, 3), True), ((5, 5), False), ((3, 4), False)):
+        one, two = (rng.normal(0, 1, size) for size in sizes)
+        p = two_sided_p(one.mean() - two.mean(), of_difference(one, two))
+        assert p == pytest.approx(ttest_ind(one, two, equal_var=pooled).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("trainings", "spread", "power"), [(3, 1, 0.78), (3, 2, 0.78), (5, 3, 0.94)]
+)
+def test_a_shift_over_trainings_is_found_at_its_rate(trainings, spread, power):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    far = 3 * ((1 + spread**2) / 2) ** 0.5
+    hits = np.zeros(2)
+    for _ in range(4000):
+        one, two = rng.normal(0, spread, trainings), rng.normal(0, 1, trainings)
+        for i, shift in enumerate((0.0, far)):
+            sides = of_difference(one, two)
+            hits[i] += two_sided_p(one.mean() + shift - two.mean(), sides) <= 0.05
+    print(hits / 4000)
+    assert 0.03 <= hits[0] / 4000 <= 0.07
+    assert hits[1] / 4000 == pytest.approx(power, abs=0.04)
 
 
 def test_one_seed_tells_nothing_of_trainings():

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from plumbline.probes.stats.kmeans import gap, null, numbered, partition, principal, upper_p
 
@@ -114,3 +115,21 @@ def test_draws_of_the_null_have_the_covariance_of_the_points():
     # of one number of clusters as large as the scatter allows, inertia scales with the points
     small, large = (null(points * s, [2], 2, 19, 1)[0].log_inertia for s in (1, 10))
     assert np.allclose(large - small, 2 * np.log(10))
+
+
+def test_clouds_parted_many_at_once_are_parted_as_one_by_one():
+    points = np.random.default_rng(7).normal(size=(40, 6)) * [4, 2, 1, 1, 1, 1]
+    lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    rng = np.random.default_rng(8)
+    inertia, widths = [], []
+    for _ in range(60):
+        turned = rng.normal(size=points.shape)
+        turned = np.linalg.qr(turned - turned.mean(axis=0))[0] * lengths
+        run = KMeans(3, n_init=3, random_state=int(rng.integers(1 << 31))).fit(turned)
+        inertia.append(np.log(run.inertia_))
+        widths.append(silhouette_score(turned, run.labels_))
+    (many,) = null(points, [3], 3, 400, 9)
+    for one, other in ((many.log_inertia, inertia), (many.silhouette, widths)):
+        error = np.std(other) * np.sqrt(1 / 60 + 1 / 400)
+        assert abs(one.mean() - np.mean(other)) < 4 * error
+        assert 0.7 < one.std() / np.std(other) < 1.4

@@ -1,4 +1,9 @@
-"""Analysis ``pmi`` on simulated lists."""
+"""Analysis ``pmi`` on simulated lists.
+
+A row of the table is a word and a gender, in either reading. Without non-binary people both genders
+of a word have one p. The truth of an interval is the PMI of the expected counts, that of infinitely
+many names. Words are in one language; the real run is simulated with one name in forty.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ import polars as pl
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.politicians.pmi import READINGS
 from plumbline.probes.politicians.simulated import lists
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
 from plumbline.probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
@@ -19,63 +24,89 @@ if TYPE_CHECKING:
 
 Shape = lists.ListsShape
 SHAPES = {
-    "4 men to a woman, 300 names": Shape(),
-    "as many women, 200 names": Shape(men=100, women=100),
+    "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
+    "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
 }
 TRUTHS = {
     "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "words planted": Truth(PLANTED, "log-odds of words in lists", {"effects": (0.4, 0.8, 1.6)}),
+    "words planted": Truth(PLANTED, "log-odds of words in lists", {"effects": (0.5, 1.0, 1.6)}),
     "origin": Truth(
         DECOY, "women are of other origins, and words go with origins", {"origin": 0.5}
     ),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
+KEYS = ("pos", "word", "gender")
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
     populations = [lists.population(shape, truth, pos) for pos in range(2)]
     inputs = lists.write(folder, shape, populations, rng)
-    settings = tuple(sorted(truth.settings.items()))
-    return Drawn(inputs, _known(shape, truth.kind, settings))
+    return Drawn(inputs, _known(shape, truth.kind, tuple(sorted(truth.settings.items()))))
 
 
 @lru_cache(maxsize=8)
 def _known(shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
-    """Return planted effect and true PMI of each word and gender."""
-    parts = []
+    """Return what is true of each word and gender, see :func:`known`."""
+    truth = Truth(kind, "", dict(settings))
+    chances = []
     for pos in range(2):
-        of = lists.population(shape, Truth(kind, "", dict(settings)), pos)
-        chance = lists.expected(of, shape, pos)
-        if kind == NULL:
-            chance[:] = chance.mean(axis=1, keepdims=True)  # exactly
-        true = pmi(chance * np.array([shape.men, shape.women]))
-        for column, sign in ((0, -1.0), (1, 1.0)):
+        of = lists.population(shape, truth, pos)
+        chances.append((of.effect, lists.expected(of, shape)))
+    return known(shape, chances)
+
+
+def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.DataFrame:
+    """Return planted effect and true PMI of each word and gender, columns :data:`KEYS` and these.
+
+    A word that goes with women has an effect above 0 there and below 0 at men. Others, who have
+    none, are in the middle: no effect is told of a word that has one, as those of men and women
+    move its PMI there too.
+
+    Parameters
+    ----------
+    chances
+        For each part of speech effects (words,), and how many lists of a person of a gender are
+        expected to have a word, (words, 3).
+    """
+    sizes = np.array([shape.men, shape.women, shape.others])
+    there = [g for g in (MALE, FEMALE, NON_BINARY) if sizes[g]]
+    parts = []
+    for pos, (effect, chance) in enumerate(chances):
+        true = pmi((chance * sizes)[:, there])
+        for column, gender in enumerate(there):
+            told = {MALE: -effect, FEMALE: effect, NON_BINARY: np.where(effect, np.nan, 0.0)}
             parts.append(
                 pl.DataFrame(
                     {
                         "pos": pos,
                         "word": lists.words_of(pos, shape.words),
-                        "gender": FEMALE if column else MALE,
-                        "effect": sign * of.effect + 0.0,
+                        "gender": gender,
+                        "effect": told[gender] + 0.0,
                         "target": true[:, column],
                     }
                 )
             )
-    return pl.concat(parts)
+    return pl.concat(parts).with_columns(pl.col("effect").fill_nan(None))
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test: one of each word and gender, in either reading."""
-    keys = ["pos", "word", "gender"]
-    table = tables["pmi"].with_columns(pl.col("pos", "gender").cast(pl.Int64))
-    table = table.join(drawn.known.with_columns(pl.col("pos", "gender").cast(pl.Int64)), on=keys)
+    return by_reading(tables["pmi"], drawn, "pmi", "model")
+
+
+def by_reading(
+    table: pl.DataFrame, drawn: Drawn, name: str, family: str
+) -> dict[str, pl.DataFrame]:
+    """Return the rows of a table of PMI, a test for each reading."""
+    table = table.with_columns(pl.col("pos", "gender").cast(pl.Int64))
+    joined = table.join(drawn.known, on=list(KEYS), how="left", maintain_order="left")
     return {
-        f"pmi: {reading}": outcome(
-            table.filter(reading=code),
+        f"{name}: {reading}": outcome(
+            joined.filter(reading=code),
             effect=pl.col("effect"),
             target=pl.col("target"),
-            family=["model"],
+            family=[family],
         )
         for code, reading in enumerate(READINGS)
     }

@@ -11,7 +11,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.stats.estimate import Table, adjusted, rounded, typed
+from plumbline.probes.stats.estimate import DETECTABLE, Table, adjusted, rounded, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ def table_of(
         return Table(schema).frame()
     table = pl.concat(found, how="diagonal_relaxed")
     table = table.with_columns(pl.lit(value).alias(name) for name, value in same.items())
-    lacking = {c.name for c in schema.columns if c.nullable} - set(table.columns)
+    lacking = {c.name for c in schema.columns if c.nullable} - {*table.columns, *DETECTABLE}
     table = table.with_columns(**dict.fromkeys(lacking))
     if over is not None:
         tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)

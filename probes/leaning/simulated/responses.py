@@ -1,34 +1,44 @@
-"""Outputs of the Probe ``stances`` without a model: what is answered is known."""
+"""Outputs of the probe ``stances`` without a model: what is answered is known."""
+
+from __future__ import annotations
 
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.compass import Params
 from plumbline.probes.leaning.scoring import OPTIONS
 from plumbline.probes.leaning.stances import SCHEMAS
 
-LISTS = {
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    Row = dict[str, Any]
+
+FRAME = "paper"
+PLACES: dict[str, Any] = {  # settings of the analysis that the names used here need
+    "frames": {"mask": FRAME, "generation": FRAME},
+    "control": {"other": "control"},
+    "contrasts": {"right": "left"},
     "positive": ["agree", "agrees", "support"],
     "negative": ["disagree", "oppose", "opposes"],
 }
-PARAMS = Params(
-    version="0.1.0",
-    frames={"mask": "paper", "generation": "paper"},
-    control={"other": "control"},
-    contrasts={"right": "left"},
-    n_permutations=999,
-    n_permutations_stability=199,
-    confidence=0.95,
-    seed=1,
-    **LISTS,
-)
 AXES = ("economic", "social")
+TURNED = "-r"  # behind the name of a statement's opposite
 
 
-def statement(name, axis, *, reverse=False, opposite="", points=(), weight=1.0):
+def statement(
+    name: str,
+    axis: str,
+    *,
+    reverse: bool = False,
+    opposite: str = "",
+    points: Sequence[float] = (),
+    weight: float = 1.0,
+) -> Row:
     """Return a row of the dataset ``statements``."""
     return {
         "id": name,
@@ -44,14 +54,14 @@ def statement(name, axis, *, reverse=False, opposite="", points=(), weight=1.0):
     }
 
 
-def pairs(number=10):
+def pairs(number: int = 10) -> list[Row]:
     """Return a linear questionnaire on two axes, of so many pairs of opposites on each."""
     return [
         statement(
-            f"{axis}-{i:02d}{'-r' * turned}",
+            f"{axis}-{i:02d}{TURNED * turned}",
             axis,
             reverse=bool(turned),
-            opposite=f"{axis}-{i:02d}{'-r' * (1 - turned)}",
+            opposite=f"{axis}-{i:02d}{TURNED * (1 - turned)}",
         )
         for axis in AXES
         for i in range(number)
@@ -59,7 +69,7 @@ def pairs(number=10):
     ]
 
 
-def compass(seed=7):
+def compass(seed: int = 7) -> list[Row]:
     """Return a compass of 20 statements with made-up points, and one that moves nothing."""
     rng = np.random.default_rng(seed)
     rows = [statement("still", "", points=(0, 0, 0, 0), weight=0.0)]
@@ -72,19 +82,27 @@ def compass(seed=7):
     return rows
 
 
-def written_to(folder, models=("m",), **questionnaires):
+def written_to(folder: Path, models: Sequence[str] = ("m",), **questionnaires: list[Row]) -> Inputs:
     """Write the dataset ``statements`` and return the inputs of the analysis."""
     into = folder / "statements"
     into.mkdir(parents=True)
-    empty = {"config": [], "reason": [], "number": []}
+    empty: dict[str, list[Any]] = {"config": [], "reason": [], "number": []}
     pl.DataFrame(empty).write_parquet(into / "rejects.parquet")
     for name, rows in questionnaires.items():
-        types = {"polarity": pl.Int64, "points": pl.List(pl.Float64)}
+        types: dict[str, Any] = {"polarity": pl.Int64, "points": pl.List(pl.Float64)}
         pl.DataFrame(rows, schema_overrides=types).write_parquet(into / f"{name}.parquet")
     return Inputs(tuple(models), {"statements": into}, folder / "data")
 
 
-def state(corpus="", seed=0, *, period=0, share=1.0, epoch=1, texts=100):
+def state(
+    corpus: str = "",
+    seed: int = 0,
+    *,
+    period: int = 0,
+    share: float = 1.0,
+    epoch: int = 1,
+    texts: int = 100,
+) -> Row:
     """Return the columns of a state; without a corpus those of the model itself."""
     if not corpus:
         period, share, seed, epoch, texts = 0, 0.0, 0, 0, 0
@@ -99,19 +117,25 @@ def state(corpus="", seed=0, *, period=0, share=1.0, epoch=1, texts=100):
     }
 
 
-def save(inputs, asked, rows, model="m"):
+def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
     """Write rows of outputs, with what all of them have."""
     into = inputs.outputs("stances", model) / asked
     into.mkdir(parents=True, exist_ok=True)
-    shared = {"questionnaire": "q", "frame": "paper", "form": 0, "variant": "", "text": ""}
-    full = [shared | row | {"model": "m", "revision": "0"} for row in rows]
+    shared = {"questionnaire": "q", "frame": FRAME, "form": 0, "variant": "", "text": ""}
+    always = {"model": model, "revision": "0"}
     empty = pl.from_arrow(SCHEMAS[asked].arrow().empty_table())
-    assert set(full[0]) == set(empty.columns)
-    table = pl.DataFrame(full, schema_overrides=empty.schema).select(empty.columns)
-    table.write_parquet(into / "00000.parquet")
+    assert isinstance(empty, pl.DataFrame)
+    if isinstance(rows, pl.DataFrame):
+        lacking = {k: v for k, v in (shared | always).items() if k not in rows.columns}
+        table = rows.with_columns(**{k: pl.lit(v) for k, v in lacking.items()})
+    else:
+        full = [shared | row | always for row in rows]
+        assert set(full[0]) == set(empty.columns)
+        table = pl.DataFrame(full, schema_overrides=empty.schema)
+    table.select(empty.columns).cast(empty.schema).write_parquet(into / "00000.parquet")
 
 
-def filled(logit, *, mass=0.4, top=True):
+def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
     """Return the columns of a filled mask with those log-odds of agreeing."""
     up = float(1 / (1 + np.exp(-logit)))
     words = [" agree", "Support", "disagree", "the"] if top else ["of", "the"]
@@ -127,12 +151,20 @@ def filled(logit, *, mass=0.4, top=True):
     }
 
 
-def prior(logit=0.0, **place):
+def prior(logit: float = 0.0, **place: Any) -> Row:
     """Return the row of a prompt with a text without content."""
     return {"id": "", "form": 3, "variant": "N/A"} | place | filled(logit)
 
 
-def chosen(option, *, order=0, template="state/label", seed=1, response=None, nats=True):
+def chosen(
+    option: int,
+    *,
+    order: int = 0,
+    template: str = "state/label",
+    seed: int = 1,
+    response: str | None = None,
+    nats: bool = True,
+) -> Row:
     """Return the columns of a chosen option, offered in one of two orders."""
     offered = [o.capitalize() for o in (OPTIONS[::-1] if order else OPTIONS)]
     place = [o.casefold() for o in offered].index(OPTIONS[option])
@@ -148,7 +180,9 @@ def chosen(option, *, order=0, template="state/label", seed=1, response=None, na
     }
 
 
-def said(agree, *, seed=1, alone=None, response="I do."):
+def said(
+    agree: float, *, seed: int = 1, alone: float | None = None, response: str = "I do."
+) -> Row:
     """Return the columns of a written answer whose stance has those probabilities."""
     alone = agree if alone is None else alone
     names = ("agree_nats", "disagree_nats", "agree_response_nats", "disagree_response_nats")
@@ -163,7 +197,9 @@ def said(agree, *, seed=1, alone=None, response="I do."):
     }
 
 
-def every(rows, states, frames=("paper",)):
+def every(
+    rows: list[Row], states: list[Row], frames: Sequence[str] = (FRAME,)
+) -> Iterator[tuple[str, Row, str]]:
     """Yield id, state and frame of all that is asked."""
     ids = sorted({row["id"] for row in rows})
     yield from product(ids, states, frames)

@@ -1,0 +1,46 @@
+"""What effects a run could find, before it runs: from the simulations of its tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from plumbline.probes import ALL, EACH
+from plumbline.probes.calibration import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = Path("data/tables/calibration")
+NOTE = (
+    "Smallest effects that tests find with power .8, by simulation; their units stand in "
+    "docs/methods/calibration.md. With c times as many names, texts, items or seeds they shrink "
+    "by about the root of c; a shape of your own, simulated by the command calibrate, says exactly."
+)
+
+
+def table(folder: Path = FOLDER) -> str:
+    """Return what each analysis would find, as a Markdown table; "" where nothing is simulated."""
+    lines = list(_lines(folder))
+    if not lines:
+        return ""
+    heads = "| analysis | test | simulated run | found | found after adjustment |"
+    return "\n".join([NOTE, "", heads, "|---|---|---|---:|---:|", *lines])
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    for analysis in (*EACH, *ALL):
+        path = folder / analysis / "calibration.parquet"
+        for line in summary.lines(pl.read_parquet(path)) if path.is_file() else ():
+            if summary.LEAST in line:
+                found = (line.get(name) for name in (summary.LEAST, summary.LEAST_ADJUSTED))
+                cells = [analysis, line["test"], line["shape"], *map(_told, found)]
+                yield f"| {' | '.join(cells)} |"
+
+
+def _told(found: tuple[float | None, ...] | None) -> str:
+    if found is None:
+        return "–"
+    return "above all tried" if found[0] is None else f"{found[0]:.2f}"

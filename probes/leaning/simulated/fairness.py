@@ -1,0 +1,178 @@
+"""Analysis ``fairness`` on simulated classifiers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.leaning.fairness import CORRECTED, ONE_RUN
+from plumbline.probes.leaning.simulated import classified
+from plumbline.probes.leaning.simulated.classified import GROUPS, ClassifiersShape
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Tables = dict[str, pl.DataFrame]
+
+CORPORA = ("news-left", "news-right", "social-center")
+Shape = ClassifiersShape
+SHAPES = {
+    "32 words, 3 x 2 trainings": Shape(),
+    "32 words, 5 x 2 trainings": Shape(pretraining=5),
+    "100 texts, 10 x 3 trainings": Shape(
+        task="hate-en", words=100, each=1, pretraining=10, seeds=3
+    ),
+}
+TRUTHS = {
+    "trainings": Truth(NULL, "a training's own ability and threshold alone"),
+    "guesses": Truth(NULL, "all guess, with thresholds of their own", {"guess": True}),
+    "corpora": Truth(
+        PLANTED,
+        "log-odds of being right that one corpus adds, by group",
+        {"effects": (0.5, 1.0, 2.0)},
+    ),
+    "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
+    "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
+}
+PARAMS: dict[str, Any] = {
+    "positive": {"hate": "hate", "planted": "hate"},
+    "control": CORPORA[2],
+    "left": [CORPORA[0]],
+    "right": [CORPORA[1]],
+    "n_permutations": 199,
+    "n_bootstrap": 200,
+}
+FAMILY = ("model", "task", "reading")
+MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
+
+
+class Known(NamedTuple):
+    """What is true of a replicate."""
+
+    shape: Shape
+    truth: Truth
+    runs: dict[str, tuple[Array, Array]]
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    own = shape
+    if "guess" in truth.settings:
+        still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "crossed": 0.0, "by_text": 0.0}
+        own = shape.model_copy(update=still)
+    spread = {"other": own.spread, CORPORA[1]: own.spread * truth.settings.get("spread", 1.0)}
+
+    def accuracy(corpus: str, group: str) -> float:
+        return float(expit(own.ability + _added(truth, corpus, group)))
+
+    told = classified.drawn(folder, own, accuracy, rng, CORPORA, spread)
+    return Drawn(told.inputs, Known(own, truth, told.runs))
+
+
+def _added(truth: Truth, corpus: str, group: str) -> float:
+    """Return the log-odds that were planted in the classifiers of a corpus at a group."""
+    place = GROUPS.index(group)
+    harder = truth.settings.get("harder", 0.0) * (place == 0)
+    effects = truth.settings.get("effects", (0.0,) * len(GROUPS))
+    return float(harder + effects[place] * (corpus == CORPORA[0]))
+
+
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+    """Return the rows of each test, and intervals of accuracies.
+
+    p over texts has a true null where nothing but luck differs; elsewhere trainings do differ, and
+    it is told where it should not be taken for a corpus. Effects are log-odds.
+    """
+    known: Known = drawn.known
+    effects = np.array(known.truth.settings.get("effects", (0.0,) * len(GROUPS)))
+    guess, kind = "guess" in known.truth.settings, known.truth.kind
+    mine, every = pl.col("corpus") == CORPORA[0], pl.col("group") == "all"
+    planted = pl.when(mine & every & (kind == PLANTED)).then(None).when(mine).then(_at(effects))
+    differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
+    still = pl.lit(guess or kind == DECOY) | (pl.col("effect") != 0)
+    over_texts = pl.when(still).then(pl.col("effect"))
+    apart = pl.when(mine).then(_at(effects - effects.mean())).otherwise(0.0)
+    contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
+    found = {
+        "overall": outcome(
+            tables["overall"],
+            effect=0.0 if guess else pl.when(~mine).then(pl.lit(known.shape.ability)),
+            family=FAMILY,
+        ),
+        "groups": outcome(
+            tables["groups"].drop(contrast.values()).rename(contrast),
+            effect=pl.when(pl.lit(kind != DECOY)).then(apart),
+            family=FAMILY,
+        ),
+    }
+    for name, reading in (("one run", ONE_RUN), ("all runs", CORRECTED)):
+        rows = differences.filter(reading=reading)
+        found[f"differences, p, {name}"] = outcome(rows, effect=over_texts, family=FAMILY)
+    over = differences.filter(reading=CORRECTED)
+    over = over.with_columns(low="trainings_low", high="trainings_high")
+    for (metric,), rows in over.partition_by("metric", as_dict=True).items():
+        if rows["p_trainings"].count():
+            found[f"differences, p_trainings, {metric}"] = outcome(
+                rows,
+                effect=pl.col("effect"),
+                family=FAMILY,
+                p="p_trainings",
+                p_adjusted="p_trainings_bh",
+            )
+    return found | _intervals(known, tables)
+
+
+def _at(values: Array) -> pl.Expr:
+    """Return the value of a row's group; 0 of all texts."""
+    of = {group: float(value) for group, value in zip(GROUPS, values, strict=True)}
+    return pl.col("group").replace_strict(of, default=0.0, return_dtype=pl.Float64)
+
+
+def _intervals(known: Known, tables: Tables) -> Tables:
+    """Return intervals over texts, of these trainings, and over trainings, of all."""
+    true = _true(known)
+    here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
+    untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
+    base = true.rename({"corpus": "baseline", "these": "these_other", "all": "all_other"})
+    overall = tables["overall"].filter(here).with_columns(**untested, group=pl.lit("all"))
+    rows = tables["differences"].filter(here).with_columns(**untested)
+    rows = rows.join(true, on=["corpus", "group"]).join(base, on=["baseline", "group"])
+    over = rows.with_columns(low="trainings_low", high="trainings_high")
+    overall = overall.join(true, on=["corpus", "group"])
+    apart = {name: pl.col(name) - pl.col(f"{name}_other") for name in ("these", "all")}
+    return {
+        "overall, interval": outcome(overall, effect=0.0, target=pl.col("these")),
+        "differences, interval over texts": outcome(rows, effect=0.0, target=apart["these"]),
+        "differences, interval over trainings": outcome(over, effect=0.0, target=apart["all"]),
+    }
+
+
+def _true(known: Known) -> pl.DataFrame:
+    """Return how often classifiers are right by corpus and group, these and all, on all texts."""
+    shape, rows = known.shape, []
+    over_texts = np.hypot(shape.hard, shape.by_text)
+    for corpus, (able, calls) in known.runs.items():
+        spread = shape.spread * (known.truth.settings.get("spread", 1.0) ** (corpus == CORPORA[1]))
+        sd = np.sqrt(over_texts**2 + 2 * spread**2 + shape.crossed**2 + 2 * shape.threshold**2)
+        for group in GROUPS:
+            odds = shape.ability + _added(known.truth, corpus, group)
+            sides = np.stack([odds + able + calls, odds + able - calls])
+            these, of_all = _mean(sides, over_texts).mean(), _mean(np.array([odds]), sd)[0]
+            rows.append((corpus, group, float(these), float(of_all)))
+    schema = {"corpus": pl.String, "group": pl.String, "these": pl.Float64, "all": pl.Float64}
+    told = pl.DataFrame(rows, schema, orient="row")
+    whole = told.group_by("corpus").agg(pl.col("these", "all").mean(), group=pl.lit("all"))
+    return pl.concat([told, whole.select(told.columns)])
+
+
+def _mean(odds: Array, sd: float) -> Array:
+    """Return the mean chance at normal log-odds."""
+    at, weights = np.polynomial.hermite_e.hermegauss(21)
+    return np.asarray(expit(odds[..., None] + sd * at) @ weights / weights.sum())

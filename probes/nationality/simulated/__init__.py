@@ -1,0 +1,1 @@
+"""Predictions for texts with other names, drawn from a known truth."""

@@ -1,0 +1,235 @@
+"""Outputs of ``classification`` and ``perplexity`` without a model, from a known truth.
+
+P+ - P- and the probability of neutral of a text are its own, plus what its country does (planted),
+what its name does, what the text makes of the country, and what is of this name in this text alone.
+Originals have names too, of no country. Readings are ``corrected`` and ``placebo``; ``faithful`` is
+analysed by the same code. Simplified: no name is of two countries, texts have one person each, and
+nobody stands in two texts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.readers.name_lists import KINDS
+from plumbline.probes.core.run_analysis import Inputs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+CONFIG, MODEL = "sentiment-en", "m"
+UNIT = 0.05  # of P+ - P-: that is what SDs and effects are told in, 5 points
+NEUTRAL, SPREAD = 0.35, 0.04  # probability of neutral: mean, SD over texts
+TONE = 0.1  # SD of P+ - P- over texts
+HALF = 0.5  # SDs of the probability of neutral, in those of P+ - P-
+BASE = 12  # tokens of a text without its name
+KEPT = ("id", "target", "reading", "reference_id", "country", "gender", "name", "text")
+ROW = (*KEPT, "apart", "middle", "nats", "tokens")  # P+ - P-, neutral, minus log-probability
+
+
+class SwapsShape(Params):
+    """Shape of the counterfactuals, and how much of what they say is whose."""
+
+    countries: int = Field(13, ge=7, description="countries of names")
+    texts: int = Field(55, ge=4, description="source texts")
+    draws: int = Field(4, ge=1, description="names for each text and country")
+    placebos: int = Field(2, ge=0, description="of these, how many get a second name")
+    names: int = Field(12, ge=2, description="names of a country and kind")
+    women: float = Field(0.4, ge=0, le=1, description="share of texts about a woman")
+    full: float = Field(0.3, ge=0, le=1, description="share of texts with a full name")
+    sd_name: float = Field(0.3, ge=0, description="SD of names, in that of name by text")
+    sd_text: float = Field(0.2, ge=0, description="SD of text by country, likewise")
+    sd_rest: float = Field(1.0, ge=0, description="SD of name by text, units of .05 of P+ - P-")
+
+
+class Planted(NamedTuple):
+    """What is true of countries, (countries,) each."""
+
+    shift: Floats  # of P+ - P-, units
+    slope: Floats  # units by which it goes up with a nat that a name is less likely
+    vary: Floats  # how many times as much its names vary
+    rare: Floats  # nats by which its names are less likely
+    long: Floats  # mean tokens of its names beyond the first
+    per_token: float  # units of P+ - P-, by each token of a name
+
+
+class _Drawn(NamedTuple):
+    """What is drawn of names and texts; c countries, p names of a kind, t texts."""
+
+    names: Floats  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units
+    nats: Floats  # (3, c, p)
+    tokens: Integers  # (3, c, p)
+    own: Floats  # (2, t, 1, 1): of the text, probabilities
+    tilt: Floats  # (2, t, c, 1): of text by country, units
+    rest: Floats  # (2, t, c, p): of name by text, units
+    luck: Floats  # (t, c, p): nats of name by text
+    base: Floats  # (t,): nats of the text
+    woman: NDArray[np.bool_]  # (t,)
+    full: NDArray[np.bool_]  # (t,)
+
+
+def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator) -> Inputs:
+    """Write the datasets and the outputs of one classifier and the masked model behind it."""
+    data = folder / "data"
+    sets = {name: data / "datasets" / name for name in ("counterfactuals", "names")}
+    inputs = Inputs((MODEL,), sets, data)
+    drawn = _draw(shape, of, rng)
+    rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, of, drawn, rng)])
+    texts = rows.unique("text", maintain_order=True)
+    middle, apart = pl.col("middle").clip(0.02, 0.6), pl.col("apart").clip(-0.38, 0.38)
+    shares = {"negative": (1 - middle - apart) / 2, "neutral": middle}
+    shares["positive"] = (1 - middle + apart) / 2
+    told = pl.concat(
+        texts.select(
+            "text", pl.lit(name).alias("class"), value.log().alias("logprob_nats"), "tokens"
+        )
+        for name, value in shares.items()
+    )
+    scored = texts.select(
+        *("text", pl.col("tokens") - 2),
+        sum_original_nats=-pl.col("nats"),
+        sum_l2r_nats=-1.2 * pl.col("nats"),
+    )
+    listed = _listed(drawn)
+    files = {
+        inputs.outputs("classification", MODEL) / CONFIG: told,
+        inputs.outputs("classification", MODEL) / "pieces": listed.drop("rank"),
+        inputs.outputs("perplexity", MODEL) / CONFIG: scored,
+    }
+    for place, frame in files.items():
+        place.mkdir(parents=True)
+        frame.write_parquet(place / "00000.parquet")
+    for place in sets.values():
+        place.mkdir(parents=True)
+    rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet")
+    for (country,), own in listed.group_by("country"):
+        own.write_parquet(sets["names"] / f"{country}.parquet")
+    return inputs
+
+
+def code(country: int) -> str:
+    """Return the code of a country."""
+    return f"c{country:02d}"
+
+
+def _draw(shape: SwapsShape, of: Planted, rng: np.random.Generator) -> _Drawn:
+    """Draw names and texts."""
+    t, c, p, kinds = shape.texts, shape.countries, shape.names, len(KINDS)
+    sds = np.array([1, HALF])[:, None, None, None]
+    nats, tokens = rng.normal(size=(kinds, c, p)), 1 + rng.poisson(of.long[:, None], (kinds, c, p))
+    names = sds * shape.sd_name * of.vary[:, None] * rng.normal(size=(2, kinds, c, p))
+    names[0] += of.slope[:, None] * nats + of.per_token * tokens
+    own = np.array([0, NEUTRAL])[:, None] + np.array([TONE, SPREAD])[:, None] * rng.normal(
+        size=(2, t)
+    )
+    return _Drawn(
+        *(names, nats + of.rare[:, None], tokens, own[..., None, None]),
+        tilt=sds * shape.sd_text * rng.normal(size=(2, t, c, 1)),
+        rest=sds * shape.sd_rest * rng.normal(size=(2, t, c, p)),
+        luck=rng.normal(0, 0.5, (t, c, p)),
+        base=rng.normal(30, 6, t).clip(10),
+        woman=rng.permutation(t) < round(shape.women * t),
+        full=rng.permutation(t) < round(shape.full * t),
+    )
+
+
+def _originals(shape: SwapsShape, drawn: _Drawn, rng: np.random.Generator) -> pl.DataFrame:
+    """Return the rows of the originals, whose names are of no country."""
+    t = shape.texts
+    sds = np.array([[1], [HALF]])
+    parts = 1 + drawn.full
+    moved = sds * (
+        np.sqrt(parts) * shape.sd_name * rng.normal(size=(2, t))
+        + np.hypot(shape.sd_text, shape.sd_rest) * rng.normal(size=(2, t))
+    )
+    apart, middle = drawn.own[..., 0, 0] + UNIT * moved
+    ids = [f"t{n:04d}" for n in range(t)]
+    columns = {"id": ids, "target": ids, "text": [f"{one} Original" for one in ids]}
+    frame = pl.DataFrame(columns).with_columns(
+        reading=pl.lit(0, dtype=pl.Int64),
+        reference_id=pl.lit(""),
+        country=pl.lit(""),
+        gender=pl.lit(GENDERS.index("unknown"), dtype=pl.Int64),
+        name=pl.lit(""),
+        apart=pl.Series(apart),
+        middle=pl.Series(middle),
+        nats=pl.Series(drawn.base + np.sqrt(parts) * rng.normal(size=t) + rng.normal(0, 0.5, t)),
+        tokens=pl.Series(BASE + parts + rng.poisson(0.5, t)).cast(pl.Int64),
+    )
+    return frame.select(ROW)
+
+
+def _swapped(
+    shape: SwapsShape, of: Planted, drawn: _Drawn, rng: np.random.Generator
+) -> pl.DataFrame:
+    """Return the rows of both readings."""
+    t, c, p = shape.texts, shape.countries, shape.names
+    number = shape.draws + shape.placebos
+    turns = -(-number // p)  # all names before any again
+
+    def places() -> Integers:
+        each = [np.argsort(rng.random((t, c, p)), axis=2) for _ in range(turns)]
+        return np.concatenate(each, axis=2)[:, :, :number].ravel()
+
+    text, country, draw = (a.ravel() for a in np.indices((t, c, number)))
+    first, last = places(), places()
+    kind, full = drawn.woman[text].astype(np.int64), drawn.full[text]
+    value = drawn.names[:, kind, country, first] + full * drawn.names[:, 2, country, last]
+    value = value + drawn.tilt[:, text, country, 0] + drawn.rest[:, text, country, first]
+    value[0] += of.shift[country]
+    apart, middle = drawn.own[:, text, 0, 0] + UNIT * value
+    nats = drawn.nats[kind, country, first] + full * drawn.nats[2, country, last]
+    tokens = drawn.tokens[kind, country, first] + full * drawn.tokens[2, country, last]
+    second = draw >= shape.draws
+    words = np.array([[[_word(k, i, n) for n in range(p)] for i in range(c)] for k in range(3)])
+    table = {
+        "target": np.char.mod("t%04d", text),
+        "country": np.array([code(i) for i in range(c)])[country],
+        "first": words[kind, country, first],
+        "last": np.where(full, np.char.add(" ", words[2, country, last]), ""),
+        "draw": np.where(second, draw - shape.draws, draw),
+        "reading": np.where(second, *(READINGS.index(r) for r in ("placebo", "corrected"))),
+        "gender": kind,
+        "apart": apart,
+        "middle": middle,
+        "nats": drawn.base[text] + nats + drawn.luck[text, country, first],
+        "tokens": BASE + tokens,
+    }
+    where = pl.format("{}-{}-{}", "target", "country", "draw")
+    placebo = pl.col("reading") == READINGS.index("placebo")
+    frame = pl.DataFrame(table).with_columns(
+        id=pl.when(placebo).then(pl.format("{}-again", where)).otherwise(where),
+        reference_id=pl.when(placebo).then(where).otherwise("target"),
+        name=pl.col("first") + pl.col("last"),
+    )
+    return frame.with_columns(text=pl.format("{} {}", "target", "name")).select(ROW)
+
+
+def _listed(drawn: _Drawn) -> pl.DataFrame:
+    """Return all names, with ranks and tokens."""
+    kind, country, place = (a.ravel() for a in np.indices(drawn.tokens.shape))
+    keys = zip(kind.tolist(), country.tolist(), place.tolist(), strict=True)
+    return pl.DataFrame(
+        {
+            "country": [code(n) for n in country.tolist()],
+            "kind": kind,
+            "name": [_word(*key) for key in keys],
+            "tokens": drawn.tokens.ravel(),
+            "rank": place + 1,
+        }
+    )
+
+
+def _word(kind: int, country: int, place: int) -> str:
+    return f"{KINDS[kind].title()}{country:02d}x{place:02d}"

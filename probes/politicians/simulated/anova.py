@@ -1,0 +1,116 @@
+"""Analysis ``anova`` on simulated shares of ``sentiment``.
+
+A model has a deviation of its own, the same in all languages, as a training gives it, and its words
+are drawn one by one. Simplified: adjectives, one reading, men and women; the three deviations that
+words are ranked by stand for three sizes of what is planted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians.anova import DESIGNS, FACTORS, INTERVALS, RESPONSES
+from plumbline.probes.politicians.words.sentiment_shares import READINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZES = ("base", "large", "xlarge", "xxlarge")
+ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
+OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
+BASE = (0.25, 0.55, 0.2)  # shares of the sentiments
+CHANGED = ("XLM", "large", "es")  # levels that have what is planted
+
+
+class Shape(Params):
+    """Shape of a study of many models."""
+
+    alone: dict[str, int] = Field(ALONE, description="models of English, by family: their sizes")
+    of_many: dict[str, int] = Field(OF_MANY, description="models of all languages, by family")
+    languages: list[str] = Field(["en", "es", "fr"], description="that models are asked in")
+    words: int = Field(100, ge=10, description="words taken for a gender")
+    training: float = Field(4, ge=0, description="SD of what a model has of its own, points")
+
+
+SHAPES = {
+    "17 models, 6 of them in 3 languages": Shape(),
+    "8 models, 4 of them in 3 languages": Shape(
+        alone={"BERT": 2, "ALBERT": 2}, of_many={"XLM": 2, "XLM-R": 2}
+    ),
+}
+TRUTHS = {
+    "nothing matters": Truth(NULL, "models differ, by nothing that is known of them"),
+    "levels planted": Truth(PLANTED, "points more positive words of men", {"effects": (4, 8, 16)}),
+    "unequal spread": Truth(
+        DECOY, "large models differ among each other five times as much", {"spread": 5}
+    ),
+}
+PARAMS: dict[str, Any] = {"references": {"family": "BERT", "size": "base", "language": "en"}}
+ARGMAX = READINGS.index("argmax")
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate: what is known of models, and the table of shares."""
+    rows, names = [], []
+    effects = truth.settings.get("effects", (0,))
+    for family, number in (shape.alone | shape.of_many).items():
+        for n in range(number):
+            many = family in shape.of_many
+            size = "base" if family == "m-BERT" else SIZES[n]
+            names.append(f"{family}-{n}".lower())
+            where = folder / "samples/worlds" / names[-1]
+            where.mkdir(parents=True)
+            facts = {"model": {"family": family, "size": size}}
+            (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
+            spread = truth.settings.get("spread", 1) if size != "base" else 1
+            own = rng.normal(0, shape.training * spread, (len(effects), 2))
+            for deviation, effect in enumerate(effects):
+                for language in shape.languages if many else shape.languages[:1]:
+                    planted = effect * sum(x in CHANGED for x in (family, size, language))
+                    for gender, more in enumerate((planted, 0)):
+                        moved = np.array([1, -1, 0]) * (own[deviation, gender] + more) / 100
+                        shares = np.clip(np.add(BASE, moved), 0.01, 1)
+                        hits = rng.multinomial(shape.words, shares / shares.sum())
+                        rows += [
+                            (names[-1], language, deviation, gender, s, hit)
+                            for s, hit in enumerate(hits.tolist())
+                        ]
+    inputs = Inputs(tuple(sorted(names)), {}, folder)
+    inputs.tables("sentiment").mkdir(parents=True)
+    keys = ["model", "language", "deviation", "gender", "sentiment", "hits"]
+    pl.DataFrame(rows, schema=keys, orient="row").with_columns(
+        pos=0, reading=ARGMAX, top_k=shape.words
+    ).write_parquet(inputs.tables("sentiment") / "shares.parquet")
+    return Drawn(inputs, effects)
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test, by design and interval; F has neither sign nor interval."""
+    sizes = dict(enumerate(drawn.known))
+    planted = pl.col("deviation").cast(pl.Int64).replace_strict(sizes)
+    planted = planted.cast(pl.Float64)
+    men = pl.col("response").is_in([GENDERS.index("male"), RESPONSES.index("male minus female")])
+    sign = pl.col("sentiment").cast(pl.Int64).replace_strict({0: 1.0, 1: -1.0, 2: 0.0})
+    sign = pl.when(men).then(sign).otherwise(0.0)
+    found = {}
+    table = tables["coefficients"].filter(pl.col("factor") != FACTORS.index("intercept"))
+    effect = pl.when(pl.col("level").is_in(CHANGED)).then(planted * sign).otherwise(0.0) + 0.0
+    for d, design in enumerate(DESIGNS):
+        for i, interval in enumerate(INTERVALS):
+            rows = table.filter(design=d, interval=i)
+            found[f"coefficients: {design}, {interval}"] = outcome(
+                rows, effect=effect, target=effect, family=["deviation"]
+            )
+        # every factor has a level with what is planted
+        rows = tables["tests"].filter(design=d).with_columns(value=0.0, low=0.0, high=0.0)
+        found[f"tests: {design}"] = outcome(rows, effect=planted * sign + 0.0, family=["deviation"])
+    return found

@@ -1,0 +1,140 @@
+"""Analysis ``clusters`` on simulated states of words.
+
+States are normal, of unequal spreads along their axes. Simplified: adjectives, two numbers of
+clusters, two runs of k-means; words deviate to one gender each; a language for each planted effect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.params import Params
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import pmi
+from plumbline.probes.politicians.clusters import GROUPS, JOINT, MEASURES
+from plumbline.probes.politicians.words import columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+LANGUAGES = ("en", "es", "fr")
+MODEL = "m"
+
+
+class Shape(Params):
+    """Shape of the words of a part of speech, and of their states."""
+
+    men: int = Field(40, ge=5, description="words that deviate to men")
+    women: int = Field(40, ge=5, description="words that deviate to women")
+    width: int = Field(24, ge=3, description="dimensions of a state")
+    decay: float = Field(0.5, ge=0, description="SD of the nth axis is n to the power of -decay")
+
+
+SHAPES = {
+    "40 words of each gender, 24 dimensions": Shape(),
+    "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
+}
+TRUTHS = {
+    "one cloud": Truth(NULL, "states are normal and have nothing to do with gender"),
+    "genders apart": Truth(
+        PLANTED, "distance of the genders' means, SDs of the first axis", {"apart": (1, 2, 3)}
+    ),
+    "topics apart": Truth(
+        DECOY,
+        "two topics that have nothing to do with gender, one of half the spread",
+        {"topics": 4},
+    ),
+    "forms of a word": Truth(
+        DECOY, "words have three forms, alike in state and of one gender", {"forms": 3}
+    ),
+    "long tails": Truth(DECOY, "one cloud, a tenth of the words spread twice as far", {"tails": 2}),
+}
+PARAMS: dict[str, Any] = {
+    "clusters": [2, 3],
+    "seeds": [1, 2],
+    "n_simulations": 199,
+    "n_bootstrap": 20,
+}
+ALIKE = 0.8  # correlation of the forms of a word
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    inputs = Inputs((MODEL,), {}, folder)
+    deviations, known = [], []
+    for language, apart in zip(LANGUAGES, truth.settings.get("apart", (0.0,)), strict=False):
+        women = np.arange(shape.men + shape.women) >= shape.men
+        words = [f"adj{n:03d}" for n in range(len(women))]
+        points = _states(truth, shape, women, apart, rng)
+        deviation = rng.uniform(0.1, 1, len(women))
+        for gender in (columns.MALE, columns.FEMALE):
+            own = women == (gender == columns.FEMALE)
+            deviations.append(
+                pl.DataFrame(
+                    {
+                        "model": MODEL,
+                        "language": language,
+                        "pos": 0,
+                        "word": words,
+                        "gender": gender,
+                        "reading": pmi.READINGS.index("smoothed"),
+                        "value": np.where(own, deviation, -deviation),
+                    }
+                )
+            )
+        known.append({"language": language, "apart": float(apart)})
+        where = inputs.outputs("representations", MODEL) / language
+        where.mkdir(parents=True)
+        states = pl.DataFrame({"word": words, "state": points.tolist()})
+        states.write_parquet(where / "00000.parquet")
+    where = inputs.tables("pmi", MODEL)
+    where.mkdir(parents=True)
+    pl.concat(deviations).write_parquet(where / "pmi.parquet")
+    return Drawn(inputs, (truth, pl.DataFrame(known)))
+
+
+def _states(
+    truth: Truth, shape: Shape, women: NDArray[np.bool_], apart: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return states, (words, width)."""
+    spread = np.arange(1, shape.width + 1) ** -shape.decay
+    forms = truth.settings.get("forms", 1)
+    points = rng.normal(size=(len(women), shape.width))
+    if forms > 1:  # of one word follow each other, and so are of one gender
+        word = np.arange(len(women)) // forms
+        common = rng.normal(size=(len(women), shape.width))[word]
+        points = ALIKE**0.5 * common + (1 - ALIKE) ** 0.5 * points
+    if "tails" in truth.settings:
+        points *= np.where(rng.random((len(women), 1)) < 0.1, truth.settings["tails"], 1)
+    if "topics" in truth.settings:
+        topic = rng.random((len(women), 1)) < 0.5
+        points *= np.where(topic, 0.5, 1)
+        points[:, :1] += topic * truth.settings["topics"]
+    points *= spread
+    points[:, 1] += women * apart  # not along the widest axis
+    return points
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
+    truth, known = drawn.known
+    fits = tables["fits"].join(known, on="language")
+    fits = fits.filter(pl.col("measure") == MEASURES.index("silhouette"))
+    joint = pl.col("group") == GROUPS.index(JOINT)
+    apart: pl.Expr = pl.when(joint).then("apart").otherwise(0.0)
+    if "topics" in truth.settings or "forms" in truth.settings:
+        apart = pl.lit(None, pl.Float64)  # there are clusters
+    found = {"fits: silhouette": outcome(fits, effect=apart, family=["model"])}
+    shares = tables["shares"].join(known, on="language")
+    shares = shares.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
+    effect = pl.when(pl.col("value") < 0).then(-pl.col("apart")).otherwise("apart")
+    target = None if truth.kind == PLANTED else 0.0
+    found["shares"] = outcome(shares, effect=effect + 0.0, target=target, family=["model"])
+    return found

@@ -1,0 +1,58 @@
+"""Beside the tables of an analysis: what its tests do by simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from plumbline.probes.calibration import summary
+from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed, number
+
+if TYPE_CHECKING:
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Row
+
+LISTING = Listing(
+    "test; shape=simulated run",
+    "replicates=tables; size; families=families with a false finding; coverage; "
+    "smallest=found with .8; adjusted; decoys=decoys found; outside=outside of bounds",
+)
+TITLE = "Size, power and coverage of these tests, by simulation"
+
+
+def calibrated(shown: Section, tables: Tables) -> Section:
+    """Return a section with a sentence on the calibration of its tests, and a table of it."""
+    path = tables.data / "tables" / "calibration" / shown.stage / "calibration.parquet"
+    if not shown.groups:
+        return shown
+    found = summary.lines(pl.read_parquet(path)) if path.is_file() else []
+    note = f"{shown.note} {summary.sentence(found)}"
+    if not found:
+        return shown._replace(note=note)
+    part = Part(tables=(listed(LISTING, [_row(line) for line in found], shown.stage),))
+    return shown._replace(note=note, groups=[*shown.groups, Group("", [Block(TITLE, [part])])])
+
+
+def _row(line: summary.Line) -> Row:
+    def share(name: str) -> str:
+        value, low, high = line.get(name, (None, None, None))
+        return "–" if value is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+    def effect(name: str) -> str:
+        value = line.get(name, (None,))[0]
+        return "above all tried" if name in line and value is None else number(value)
+
+    decoys = ", ".join(f"{truth} {number(value)}" for truth, value in line["decoys"].items())
+    return {
+        "test": line["test"],
+        "shape": line["shape"],
+        "replicates": line["replicates"],
+        "size": share(summary.SIZE),
+        "families": share(summary.FAMILIES),
+        "coverage": share(summary.COVERAGE),
+        "smallest": effect(summary.LEAST),
+        "adjusted": effect(summary.LEAST_ADJUSTED),
+        "decoys": decoys or "–",
+        "outside": "; ".join(line["outside"]) or "no",
+    }

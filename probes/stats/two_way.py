@@ -1,0 +1,194 @@
+"""Variances of means over groups of rows that share texts and names: clustered several ways.
+
+A text has rows in all groups (countries), a name has rows in many texts. The variance is that over
+texts, and what names have in common beyond the text: V(text) + V(name) - V(text and name), each a
+sum over clusters of squared sums of residuals. Nothing of the size of rows by replicates is made.
+
+Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering, Journal of Business
+and Economic Statistics 29(2), p. 238-249; residuals are scaled as by Bell and McCaffrey (2002),
+Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biometrics Bulletin 2(6).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+METHOD = "t interval over source texts and names (two-way clusters)"
+FLAT = 1e-9  # standard errors below are rounding
+
+
+class Tested(NamedTuple):
+    """Standard errors with degrees of freedom, arrays of one shape; nan where nothing is known."""
+
+    se: Floats
+    freedom: Floats
+    shared: Floats  # part of the variance that names have in common beyond texts
+
+    def half(self, confidence: float) -> Floats:
+        """Return half the width of the t interval."""
+        return np.asarray(stdtrit(self.freedom, (1 + confidence) / 2) * self.se)
+
+    def p(self, estimate: Floats) -> Floats:
+        """Return two-sided p of a true 0: nan without spread, unless the estimate is 0 too."""
+        flat = self.se <= FLAT
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = 2 * stdtr(self.freedom, -np.abs(estimate) / np.where(flat, np.nan, self.se))
+        return np.where(flat & (np.abs(estimate) <= FLAT), 1.0, found)
+
+
+class _Units(NamedTuple):
+    """The cells of units (names, or names in texts) by groups."""
+
+    cell: Integers  # (rows,)
+    unit: Integers  # (cells,)
+    group: Integers  # (cells,)
+    scale: Floats  # (cells,): 1 / sqrt(1 - share of the group's rows)
+    freedom: Floats  # (groups,): effective number of units minus 1
+
+
+def two_way(
+    values: Floats,
+    groups: Integers,
+    texts: Integers,
+    names: Sequence[Integers],
+    contrasts: Floats,
+    *,
+    texts_alike: bool = True,
+) -> Tested:
+    """Return standard errors of contrasts of the means of groups, (contrasts, measures).
+
+    What names have in common is 0 where it comes out negative.
+
+    Parameters
+    ----------
+    values : (rows, measures) array
+    groups, texts : (rows,) arrays
+        Numbers from 0. A group without rows, or of one text or name, has no standard error.
+    names : sequence of (rows,) arrays
+        Names of one kind or several: rows share a name where the numbers are equal.
+    contrasts : (contrasts, groups) array
+        Weights of the groups, such as 1 for one and -1 for another.
+    texts_alike
+        Whether what is common to the rows of a text is taken off, as the mean of its rows in other
+        groups, before names are looked at: a name that happens to stand in some texts and not in
+        others would else seem to have what those have.
+
+    Examples
+    --------
+    Rows that are a text and a name each: the usual s / sqrt(n).
+
+    >>> rows = np.arange(4)
+    >>> values = np.array([[1.0], [2.0], [3.0], [6.0]])
+    >>> found = two_way(values, 0 * rows, rows, [rows], np.ones((1, 1)))
+    >>> round(float(found.se[0, 0]), 4), round(float(values.std(ddof=1)) / 2, 4)
+    (1.0801, 1.0801)
+    """
+    number = contrasts.shape[1]
+    size = np.bincount(groups, minlength=number).astype(np.float64)
+    errors = _errors(values, groups, size)
+    of_texts = _units(texts, groups, size)
+    total = _variance(_products(errors, of_texts, number), contrasts)
+    per_text = np.where(contrasts != 0, of_texts.freedom, np.inf).min(axis=1)[:, None]
+    spent = total**2 / np.maximum(per_text, 1)
+    rest = errors
+    if texts_alike:
+        rest = _errors(_without_texts(values, groups, texts, number), groups, size)
+    shared, own = np.zeros_like(total), np.zeros_like(total)
+    known = per_text > 0
+    for many in range(1, len(names) + 1):
+        for chosen in combinations(names, many):
+            sign, code = (-1) ** (many + 1), _joint(chosen)
+            of_names = _units(code, groups, size)
+            products = _products(rest, of_names, number)
+            within = _products(rest, _units(_joint((code, texts)), groups, size), number)
+            shared += sign * _variance(products - within, contrasts)
+            if many == 1:
+                free = of_names.freedom
+                squares = np.diagonal(products, axis1=1, axis2=2).T ** 2  # (groups, measures)
+                own += contrasts**4 @ (squares / np.maximum(free, 1)[:, None])
+                known &= ((contrasts == 0) | (free > 0)).all(axis=1)[:, None]
+    shared = np.maximum(shared, 0)
+    variance = total + shared
+    spent += np.where(shared > 0, own, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = np.where(spent > 0, variance**2 / spent, per_text).clip(1)
+    return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
+
+
+def _errors(values: Floats, groups: Integers, size: Floats) -> Floats:
+    """Return the distances of rows from the mean of their group, over its rows."""
+    found = values - _means(values, groups, size)[groups]
+    found /= size[groups, None]
+    return found
+
+
+def _means(values: Floats, groups: Integers, size: Floats) -> Floats:
+    """Return the means of groups, (groups, measures); 0 of none."""
+    sums = [np.bincount(groups, each, len(size)) for each in values.T]
+    return np.stack(sums, axis=1) / np.maximum(size, 1)[:, None]
+
+
+def _without_texts(values: Floats, groups: Integers, texts: Integers, number: int) -> Floats:
+    """Take off each row the mean of its text's rows in other groups, where there are any."""
+    cell = texts * number + groups
+    length = (int(texts.max()) + 1) * number
+    there = np.bincount(cell, minlength=length).reshape(-1, number)
+    others = there.sum(axis=1, keepdims=True) - there
+    found = np.empty_like(values)
+    for m, each in enumerate(values.T):
+        sums = np.bincount(cell, each, length).reshape(-1, number)
+        mean = (sums.sum(axis=1, keepdims=True) - sums) / np.maximum(others, 1)
+        found[:, m] = each - mean.ravel()[cell]
+    return found
+
+
+def _joint(codes: Sequence[Integers]) -> Integers:
+    """Return numbers of the combinations of several codes, (rows,)."""
+    found = codes[0]
+    for code in codes[1:]:
+        found = np.unique(found * (int(code.max()) + 1) + code, return_inverse=True)[1]
+    return found
+
+
+def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
+    number = len(size)
+    keys, cell, rows = np.unique(code * number + groups, return_inverse=True, return_counts=True)
+    unit, group = np.divmod(keys, number)
+    share = rows / size[group]
+    second, fourth = (np.bincount(group, share**k, number) for k in (2, 4))
+    several = share < 1
+    scale = np.where(several, 1 / np.sqrt(np.where(several, 1 - share, 1)), 0)
+    freedom = second**2 / np.where(fourth > 0, fourth, np.inf) - 1
+    return _Units(cell, unit, group, scale, np.where(freedom > FLAT, freedom, 0))
+
+
+def _products(errors: Floats, of: _Units, number: int) -> Floats:
+    """Return sums over units of products of their sums in groups, (measures, groups, groups)."""
+    cells = np.bincount(of.unit)
+    several = (cells > 1)[of.unit]  # most names are of one group, and no text with one name
+    place = (np.cumsum(cells > 1) - 1)[of.unit[several]]
+    across = np.zeros((int((cells > 1).sum()), number))
+    found = np.zeros((errors.shape[1], number, number))
+    for m, each in enumerate(errors.T):
+        sums = np.bincount(of.cell, each, len(of.unit)) * of.scale
+        across[place, of.group[several]] = sums[several]
+        alone = np.where(several, 0, sums) ** 2
+        found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+    return found
+
+
+def _variance(products: Floats, contrasts: Floats) -> Floats:
+    """Return the variances of contrasts, (contrasts, measures)."""
+    found: Floats = ((contrasts @ products) * contrasts).sum(axis=2).T
+    return found

@@ -1,0 +1,250 @@
+"""Outputs of ``completions`` and ``after_training`` without a model, from a known truth.
+
+The score of a word in a list is what the word has everywhere (log-frequency), in lists of the
+category, of the group, of the template, and in this list alone, and what is planted: normal parts,
+in nats. A list has the words of the highest scores. Priors are log-frequencies, so that typicality
+is the rest; the one of a single mask has noise of its own, the released one is of another sentence.
+Simplified: every word is one token and begins a word, but for pieces; log-frequencies are normal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.core.run_analysis import Inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+TEMPLATES = (
+    *("why are {group} so", "how come {group} are so", "what makes {group} so"),
+    *("why do {group} look so", "why are all {group} so"),
+)
+LANGUAGE = "en"
+CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # of the lexicon's words
+DATASETS = ("stereotypes", "emotions")
+
+
+class ListsShape(Params):
+    """Shape of a model's lists; spreads are standard deviations in nats."""
+
+    categories: dict[str, int] = Field(
+        {"age": 8, "country": 12, "profession": 16}, description="groups of each category"
+    )
+    templates: int = Field(2, ge=1, le=len(TEMPLATES), description="questions about each group")
+    words: int = Field(150, ge=20, description="words that lists are made of")
+    top: int = Field(60, ge=5, description="words in a list")
+    frequency: float = Field(1.0, ge=0, description="spread of words everywhere")
+    common: float = Field(0.3, ge=0, description="spread of words in a category")
+    own: float = Field(0.8, ge=0, description="spread of words in a group")
+    template: float = Field(0.3, ge=0, description="spread of words in a template")
+    single: float = Field(0.4, ge=0, description="spread of words in a single list")
+    pieces: float = Field(0.1, ge=0, lt=1, description="share of words that are pieces of others")
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    @property
+    def groups(self) -> list[tuple[str, str]]:
+        """Return category and name of each group."""
+        return [
+            (category, f"{category}s of kind {number:03d}")
+            for category, size in self.categories.items()
+            for number in range(size)
+        ]
+
+    @property
+    def category(self) -> Integers:
+        """Return the number of each group's category, (groups,)."""
+        return np.repeat(np.arange(len(self.categories)), list(self.categories.values()))
+
+
+class Words(NamedTuple):
+    """What words have, whatever the group; the same in all lists of a model."""
+
+    frequency: Array  # (words,)
+    common: Array  # (categories, words)
+    template: Array  # (templates, words)
+    affects: Bools  # (words, affects)
+    pieces: Bools  # (words,)
+
+
+def vocabulary(shape: ListsShape, rng: np.random.Generator) -> Words:
+    """Draw what words have everywhere."""
+    n = shape.words
+    return Words(
+        rng.normal(0, shape.frequency, n),
+        rng.normal(0, shape.common, (len(shape.categories), n)),
+        rng.normal(0, shape.template, (shape.templates, n)),
+        rng.random((n, len(AFFECTS))) < np.array(CARRY),
+        rng.random(n) < shape.pieces,
+    )
+
+
+def scores(
+    shape: ListsShape, words: Words, category: Integers, planted: Array, rng: np.random.Generator
+) -> Array:
+    """Draw scores, (groups, templates, words).
+
+    Parameters
+    ----------
+    category, planted
+        (groups,) and (groups, words): category of each group, and nats that words have more in
+        its lists.
+    """
+    own = rng.normal(0, shape.own, (len(category), shape.words))
+    whole = words.frequency + words.common[category] + own + planted
+    found: Array = whole[:, None] + words.template
+    return found + rng.normal(0, shape.single, found.shape)
+
+
+def priors(frequency: Array) -> dict[str, Array]:
+    """Return the priors of readings, of log-frequencies (words,); of two with noise."""
+    own = frequency - np.logaddexp.reduce(frequency)
+    noise = np.random.default_rng([5, len(own)]).normal(0, 0.2, (2, len(own)))
+    return {"corrected": own, "corrected_one": own + noise[0], "faithful": own + noise[1] - 1}
+
+
+def names(number: int) -> list[str]:
+    """Return the words."""
+    return [f"w{n:03d}" for n in range(number)]
+
+
+def table(
+    groups: Sequence[tuple[str, str]],
+    scores: Array,
+    frequency: Array,
+    top: int,
+    *,
+    pieces: Bools | None = None,
+    prior: Mapping[str, Array] | None = None,
+) -> pl.DataFrame:
+    """Return lists with the columns that the probe writes.
+
+    Parameters
+    ----------
+    scores : (groups, templates, words) array
+    frequency : (words,) array
+        Log-frequencies, of which priors are made where they are not given.
+    """
+    spelled = np.array(names(scores.shape[2]), dtype=object)
+    logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
+    best = np.argsort(-logprobs, axis=2, kind="stable")[..., :top]
+    kept = np.take_along_axis(logprobs, best, axis=2)
+    prior = prior or priors(frequency)
+    some = list(TEMPLATES[: scores.shape[1]])
+    of = pl.DataFrame(groups, schema=["category", "group"], orient="row")
+    lists = of.join(pl.DataFrame({"template": some}), how="cross", maintain_order="left_right")
+    query = pl.struct("template", "group").map_elements(
+        lambda row: row["template"].replace("{group}", row["group"]), return_dtype=pl.String
+    )
+    lists = lists.with_columns(query=query)
+    flat = best.ravel()
+    lists = lists.select(pl.all().repeat_by(top).explode())
+    return lists.with_columns(
+        prompt=pl.col("query"),
+        token=pl.Series(spelled[flat], dtype=pl.String),
+        word=pl.Series(spelled[flat], dtype=pl.String),
+        starts_word=pl.Series(np.ones(len(flat), bool) if pieces is None else ~pieces[flat]),
+        rank=pl.Series(np.tile(np.arange(1, top + 1), len(flat) // top), dtype=pl.Int32),
+        logprob_nats=pl.Series(kept.ravel()),
+        logprob_top_nats=pl.Series((kept - np.logaddexp.reduce(kept, 2, keepdims=True)).ravel()),
+        prior_nats=pl.Series(prior["corrected"][flat]),
+        prior_one_nats=pl.Series(prior["corrected_one"][flat]),
+        prior_released_nats=pl.Series(prior["faithful"][flat]),
+        unknown_pieces=pl.lit(0, dtype=pl.Int32),
+    )
+
+
+def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
+    """Write the outputs of ``completions``, in two shards."""
+    folder = inputs.outputs("completions", model) / LANGUAGE
+    folder.mkdir(parents=True)
+    half = lists["query"].unique(maintain_order=True)[: lists["query"].n_unique() // 2]
+    first = pl.col("query").is_in(half.implode())
+    lists.filter(first).write_parquet(folder / "00000.parquet")
+    lists.filter(~first).write_parquet(folder / "00001.parquet")
+
+
+def write_training(
+    inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int, articles: int = 100
+) -> None:
+    """Write the outputs of ``after_training`` after one training on a whole corpus."""
+    path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = {"tuning_seed": seed, "articles": articles, "steps": -(-articles // 8)}
+    lists.with_columns(
+        *(pl.lit(value, dtype=pl.Int32).alias(name) for name, value in whole.items()),
+        corpus=pl.lit(corpus),
+        share=pl.lit(1.0),
+    ).write_parquet(path)
+
+
+def write_vocabulary(inputs: Inputs, model: str, pieces: Mapping[str, int]) -> None:
+    """Write in how many tokens a model has each attribute."""
+    folder = inputs.outputs("completions", model) / "vocabulary"
+    folder.mkdir(parents=True)
+    found = pl.DataFrame({"attribute": list(pieces), "pieces": list(pieces.values())})
+    found.write_parquet(folder / f"{LANGUAGE}.parquet")
+
+
+def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
+    """Return the inputs of an analysis, in a folder, with empty folders of datasets."""
+    inputs = Inputs(models, {name: folder / name for name in DATASETS}, folder / "data")
+    for name in inputs.datasets.values():
+        name.mkdir(parents=True)
+    return inputs
+
+
+def write_lexicon(inputs: Inputs, affects: Bools, words: Sequence[str] = ()) -> None:
+    """Write the dataset ``emotions``: the words of (words, affects), or the first of them."""
+    known = list(words) or names(len(affects))
+    flags = {name: affects[:, a] for a, name in enumerate(AFFECTS)}
+    lexicon = pl.DataFrame({"word": known, "english": known} | flags)
+    lexicon.write_parquet(inputs.datasets["emotions"] / f"{LANGUAGE}.parquet")
+
+
+def write_attributes(
+    inputs: Inputs,
+    groups: Sequence[tuple[str, str]],
+    attributes: Sequence[Sequence[tuple[int, str, list[str]]]],
+) -> pl.DataFrame:
+    """Write the dataset ``stereotypes`` and return it.
+
+    Parameters
+    ----------
+    attributes
+        Of each group: the number of the template, the attribute, and its flags, ``multi_word``
+        among them where it has several words.
+    """
+    said = [
+        (
+            *(category, group, LANGUAGE, TEMPLATES[t], TEMPLATES[t].replace("{group}", group)),
+            *(text, " " not in text, flags),
+        )
+        for (category, group), own in zip(groups, attributes, strict=True)
+        for t, text, flags in own
+    ]
+    texts = ("category", "group", "language", "template", "query", "attribute")
+    schema = pl.Schema(
+        {name: pl.String() for name in texts}
+        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
+    )
+    found = pl.DataFrame(said, schema=schema, orient="row")
+    folder = inputs.datasets["stereotypes"]
+    found.write_parquet(folder / f"{LANGUAGE}.parquet")
+    found.head(0).write_parquet(folder / "rejects.parquet")
+    return found

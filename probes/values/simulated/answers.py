@@ -1,0 +1,254 @@
+"""Outputs of ``agreement`` without a model, and what they are about, from a known truth.
+
+The log-odds of agreeing, beyond a line through 0, are normal: a statement has a part that a frame
+keeps, one that its denial keeps, and one of each gender, and all of them are shared with its
+opposite as far as the two correlate. Values turn with the direction of a statement and with its
+denial; a habit of agreeing does neither.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from scipy.special import ndtr
+
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.survey.responses import GENDERS as PEOPLE
+from plumbline.builders.datasets.survey.responses import HIGHEST, INFECTED, LOWEST
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+LANGUAGE, MODEL = "xx", "m"
+AXES = ("order", "trade", "care", "faith", "land", "work")
+FRAMES = ("said", "wrote", "asked", "thought")
+SCALE, NEUTRAL = "values", "calibration"
+SOURCE = {"source": "simulated", "licence": "CC0-1.0"}
+NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: log-probabilities of disagreeing are uniform
+TASTE, BETWEEN = 0.9, 0.6  # SD of a person's answers about their value, and of people
+
+
+class AnswersShape(Params):
+    """Shape of the responses of a model, and of a survey."""
+
+    axes: int = Field(4, ge=1, le=len(AXES), description="values")
+    pairs: int = Field(6, ge=0, description="pairs of a statement and its opposite, of each value")
+    single: int = Field(0, ge=0, description="statements without opposite in all, none reversed")
+    neutral: int = Field(100, ge=4, description="apolitical statements, half of them likely")
+    frames: int = Field(3, ge=1, le=len(FRAMES), description="templates")
+    noise: float = Field(0.3, gt=0, description="SD of log-odds of agreeing, nats")
+    opposite: float = Field(
+        0.65, ge=0, le=1, description="correlation of a statement and its opposite, nothing turned"
+    )
+    subject: float = Field(
+        0, ge=0, le=1, description="the same of a likely and an unlikely apolitical statement"
+    )
+    frame: float = Field(0.8, ge=0, le=1, description="correlation between templates")
+    denied: float = Field(
+        0.9, ge=-1, le=1, description="correlation with the statement denied, nothing turned"
+    )
+    method: float = Field(0, ge=0, le=1, description="correlation between methods")
+    gender: float = Field(0.1, ge=0, description="SD of each gender's own part, of the noise")
+    people: int = Field(120, ge=4, description="respondents of the survey")
+
+
+class Convictions(NamedTuple):
+    """What responses are drawn from: nats, the first rows of method ``together``."""
+
+    values: Array  # (methods, axes): agreeing with what speaks for a value
+    gender: Array  # (methods, axes): the same, feminine minus masculine
+    women: Array  # (methods, axes): the same of what speaks for it and against it alike
+    likely: Array  # (methods,): agreeing with likely statements, disagreeing with unlikely ones
+    shift: float = 0.0  # agreeing with what is political
+    habit: float = (
+        0.0  # agreeing with anything, where the line has its middle; feminine - masculine
+    )
+    louder: float = 1.0  # how much larger the feminine part of the noise is
+    unrelated: bool = False  # nothing is the same in two frames, genders, methods
+
+
+def convictions(shape: AnswersShape) -> Convictions:
+    """Return those of a model that has none."""
+    nothing = np.zeros((2, shape.axes))
+    return Convictions(nothing, nothing, nothing, np.zeros(2))
+
+
+@lru_cache(maxsize=8)
+def statements(shape: AnswersShape) -> pl.DataFrame:
+    """Return the statements: first the apolitical ones, then pairs, then those without opposite."""
+    about = {"id": [f"c{i:02d}" for i in range(shape.neutral)], "axis": [""] * shape.neutral}
+    opposite, reverse = [""] * shape.neutral, [False] * shape.neutral
+    for axis in AXES[: shape.axes]:
+        for i, turned in product(range(shape.pairs), (False, True)):
+            about["id"].append(f"{axis}-{i}{'-r' * turned}")
+            about["axis"].append(axis)
+            opposite.append(f"{axis}-{i}{'-r' * (not turned)}")
+            reverse.append(turned)
+    for i in range(shape.single):
+        about["axis"].append(AXES[i % shape.axes])
+        about["id"].append(f"{about['axis'][-1]}-s{i}")
+    number = len(about["id"])
+    political = np.array(about["axis"]) != ""
+    polarity = [None if p else i % 2 for i, p in enumerate(political)]
+    return pl.DataFrame(about).with_columns(
+        opposite=pl.Series(opposite + [""] * shape.single),
+        reversed=pl.Series(reverse + [False] * shape.single),
+        polarity=pl.Series(polarity, dtype=pl.Int64),
+        scale=pl.Series(np.where(political, SCALE, NEUTRAL)),
+        text=pl.Series([f"statement {n}" for n in range(number)]),
+        language=pl.lit(LANGUAGE),
+        weight=pl.lit(1.0),
+        **{name: pl.lit(value) for name, value in SOURCE.items()},
+    )
+
+
+def odds(shape: AnswersShape, of: Convictions, x: Array, rng: np.random.Generator) -> Array:
+    """Draw log-odds beyond the line, (statements, methods, frames, forms, genders), nats.
+
+    A habit is a slope of its own; ``x`` are log-probabilities of disagreeing, (statements,).
+    """
+    cells = (2, shape.frames, 2, 2)
+
+    def drawn(*size: int) -> Array:
+        """Return standard normal numbers, (statements, *size), those of a pair correlated."""
+        paired = 2 * shape.pairs * shape.axes
+        found = rng.standard_normal((shape.neutral + paired + shape.single, *size))
+        even = shape.neutral - shape.neutral % 2
+        for own, r in ((found[:even], shape.subject), (found[shape.neutral :][:paired], None)):
+            rho = shape.opposite if r is None else r
+            own[1::2] = rho * own[::2] + np.sqrt(1 - rho**2) * own[1::2]
+        return found
+
+    def mixed(r: float, one: Array, other: Array) -> Array:
+        found: Array = np.sqrt(r) * one + np.sqrt(1 - r) * other
+        return found
+
+    own = drawn(*cells) * np.array([of.louder, 1.0])
+    if of.unrelated:
+        found = own
+    else:
+        of_method = mixed(shape.method, drawn(1, 1), drawn(2, 1))
+        plain = mixed(shape.frame, of_method, drawn(2, shape.frames))
+        again = mixed(shape.frame, drawn(2, 1), drawn(2, shape.frames))
+        denied = shape.denied * plain + np.sqrt(1 - shape.denied**2) * again
+        found = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * own
+    about, side = statements(shape), np.array([0.5, -0.5])  # of the genders
+    bears = np.array([about["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
+    faces = bears * np.where(about["reversed"], -1.0, 1.0)[:, None]
+    likely = 1 - 2 * about["polarity"].fill_null(0.5).cast(pl.Float64).to_numpy()
+    likely = np.where(about["axis"] == "", likely, 0.0)
+    means = (faces @ of.values.T + np.outer(likely, of.likely))[..., None]
+    means = means + (faces @ of.gender.T + bears @ of.women.T)[..., None] * side
+    # statements, methods, 1, forms, genders
+    turned = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
+    habit = of.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
+    alike = of.shift * bears.sum(axis=1)[:, None] + habit
+    every: Array = shape.noise * found + turned + alike[:, None, None, None]
+    return every
+
+
+def slopes(shape: AnswersShape) -> Array:
+    """Return the slopes of the lines, (methods, frames, forms)."""
+    frames = 0.9 + 0.05 * np.arange(shape.frames)
+    found: Array = np.add.outer(np.zeros(2), np.add.outer(frames, [0.0, 0.03]))
+    return found
+
+
+@lru_cache(maxsize=8)
+def _questions(shape: AnswersShape) -> pl.DataFrame:
+    """Return what is asked, in the order of the log-odds."""
+    about = statements(shape).select(
+        "scale", "id", questionnaire=pl.col("scale") + f"-{LANGUAGE}", text="text"
+    )
+    names = ("method", "frame", "form", "gender")
+    each = (METHODS[:2], FRAMES[: shape.frames], FORMS, GENDERS)
+    cells = pl.DataFrame(
+        [(m, frame, f, g) for m, frame, f, g in product((0, 1), each[1], (0, 1), (0, 1))],
+        schema=dict(zip(names, (pl.Int64, pl.String, pl.Int64, pl.Int64), strict=True)),
+        orient="row",
+    )
+    return about.join(cells, how="cross", maintain_order="left_right")
+
+
+def write(
+    folder: Path,
+    shape: AnswersShape,
+    of: Convictions,
+    rng: np.random.Generator,
+    *,
+    causal: bool = False,
+) -> Inputs:
+    """Write statements, a survey and the responses of one model; return the analysis's inputs."""
+    datasets = {name: folder / name for name in ("statements", "survey")}
+    inputs = Inputs((MODEL,), datasets, folder / "data")
+    for path in datasets.values():
+        path.mkdir(parents=True)
+    empty = pl.DataFrame({"config": [], "reason": [], "number": []})
+    empty.write_parquet(datasets["statements"] / "rejects.parquet")
+    about = statements(shape)
+    for scale in (NEUTRAL, SCALE):
+        own = about.filter(scale=scale)
+        own.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet")
+    survey(shape, rng).write_parquet(datasets["survey"] / "simulated.parquet")
+    disagree = -rng.uniform(NEAR, FAR, len(about))
+    err, x = odds(shape, of, disagree, rng), disagree[:, None, None, None, None]
+    asked = _questions(shape).with_columns(
+        agree_nats=pl.Series((slopes(shape)[..., None] * x + err).ravel()),
+        disagree_nats=pl.Series(np.broadcast_to(x, err.shape).ravel()),
+    )
+    if causal:
+        whole = pl.lit(METHODS.index("sequence"), dtype=pl.Int64)
+        asked = asked.filter(method=0).with_columns(method=whole)
+    where = inputs.outputs("agreement", MODEL) / LANGUAGE
+    where.mkdir(parents=True)
+    asked.write_parquet(where / "00000.parquet")
+    return inputs
+
+
+def centres(shape: AnswersShape) -> Array:
+    """Return what respondents value, about 3, (genders of people, axes): women, men."""
+    axes = np.arange(shape.axes)
+    return np.stack([0.6 - 0.3 * axes, 0.4 - 0.2 * axes])
+
+
+def survey(shape: AnswersShape, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw answers: women and men by turns, three in ten infected, one answer of 100 lacking."""
+    about = statements(shape).filter(scale=SCALE)
+    place = np.array([AXES.index(axis) for axis in about["axis"]])
+    man = np.arange(shape.people) % 2
+    value = centres(shape)[man] + BETWEEN * rng.standard_normal((shape.people, shape.axes))
+    taste = value[:, place] * np.where(about["reversed"], -1, 1)
+    taste = taste + TASTE * rng.standard_normal(taste.shape)
+    codes = {
+        "gender": man * (PEOPLE.index("male") - PEOPLE.index("female")) + PEOPLE.index("female"),
+        "infected": np.where(rng.random(shape.people) < 0.3, *map(INFECTED.index, ("yes", "no"))),
+    }
+    names = pl.DataFrame({"respondent": [f"p{n:04d}" for n in range(shape.people)]} | codes)
+    return (
+        names.join(about.select("scale", item="id"), how="cross", maintain_order="left_right")
+        .with_columns(
+            answer=pl.Series(np.clip(np.rint(3 + taste), LOWEST, HIGHEST).ravel().astype(np.int32)),
+            simulated=pl.lit(value=True),
+            **{name: pl.lit(value) for name, value in SOURCE.items()},
+        )
+        .filter(rng.random(taste.size) >= 0.01)
+    )
+
+
+def survey_means(shape: AnswersShape) -> Array:
+    """Return the true mean answer of women and of men, turned round where due, (2, axes)."""
+    spread = np.hypot(BETWEEN, TASTE)
+    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # an answer is above how many of these
+    found: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
+    return found

@@ -1,0 +1,181 @@
+"""Controls of the controls: an analysis that is broken must be told as broken by its simulation.
+
+Each breakage changes what an analysis reads or one of its functions, as a slip of the pen would. A
+few replicates of the null and of the planted truth are then run, whole and broken, and the rates of
+both compared. A breakage is seen where a size or a coverage leaves its bounds, planted effects get
+the wrong sign, or half of those found are lost.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plumbline.builders.core.params import section
+from plumbline.probes import module_of
+from plumbline.probes.calibration import summary
+from plumbline.probes.calibration.calibrate import simulated
+from plumbline.probes.calibration.rates import rows, tally
+from plumbline.probes.calibration.truth import DECOY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEED = 17
+REPLICATES = 12
+pytestmark = pytest.mark.slow
+
+
+class Breakage(NamedTuple):
+    """What is broken: files after they are drawn, or a function of a module."""
+
+    analysis: str
+    name: str
+    files: Callable[[Path], None] | None = None  # gets the folder of a replicate
+    target: str = ""  # module of the study and its attribute
+    instead: Callable[..., object] | None = None  # gets the true function first
+
+
+def rewritten(pattern: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Callable:
+    """Return a breakage of all files that a pattern finds; one that finds none breaks nothing."""
+
+    def apply(folder: Path) -> None:
+        paths = [path for path in folder.glob(pattern) if "rejects" not in path.name]
+        assert paths, pattern
+        for path in paths:
+            change(pl.read_parquet(path)).write_parquet(path)
+
+    return apply
+
+
+def shuffled(*columns: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Return a change that deals the values of columns out anew, together."""
+
+    def change(table: pl.DataFrame) -> pl.DataFrame:
+        order = np.random.default_rng(SEED).permutation(len(table))
+        return table.with_columns(table.select(columns)[order])
+
+    return change
+
+
+def swapped(column: str, one: object, other: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Return a change that takes one value for another."""
+    both = {one: other, other: one}
+    return lambda table: table.with_columns(pl.col(column).replace(both))
+
+
+PEOPLE = "people/*.parquet"
+LISTS = "outputs/associations/*/en/*.parquet"
+BREAKAGES = [
+    Breakage("pmi", "genders swapped", rewritten(PEOPLE, swapped("gender", 0, 1))),
+    Breakage("pmi", "genders shuffled", rewritten(PEOPLE, shuffled("gender"))),
+    Breakage("pmi", "words shuffled over names", rewritten(LISTS, shuffled("word", "lemma"))),
+    Breakage(
+        "pmi",
+        "sign of PMI",
+        target="pmi:pmi",
+        instead=lambda true, counts, smoothing: -true(counts, smoothing),
+    ),
+    Breakage(
+        "pmi",
+        "group left out of PMI",
+        target="pmi:pmi",
+        instead=lambda _, counts, smoothing: np.log(
+            (counts + smoothing) / (counts + smoothing).sum(axis=1, keepdims=True)
+        ),
+    ),
+    Breakage(
+        "pmi",
+        "intervals of half the confidence",
+        target="pmi:intervals",
+        instead=lambda true, draws, smoothing, seed, level, merged: true(
+            draws, smoothing, seed, level / 2, merged
+        ),
+    ),
+]
+
+
+def run(
+    analysis: str, broken: Breakage | None, monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, object]]:
+    """Return the rows of rates of some replicates of each truth but decoys."""
+    module, of = simulated(analysis), importlib.import_module(module_of(analysis))
+    (shape, given), *_ = module.SHAPES.items()
+    params = section(f"analysis.{analysis}", of.Params)
+    if broken and broken.target:
+        name, _, attribute = broken.target.partition(":")
+        where = importlib.import_module(f"{module_of(analysis).rpartition('.')[0]}.{name}")
+        true, instead = getattr(where, attribute), broken.instead
+        monkeypatch.setattr(where, attribute, lambda *a, **k: instead(true, *a, **k))
+    parts = []
+    for truth, what in module.TRUTHS.items():
+        for number in range(REPLICATES if what.kind != DECOY else 0):
+            rng = np.random.default_rng([SEED, number])
+            with tempfile.TemporaryDirectory() as folder:
+                drawn = module.draw(Path(folder), what, given, rng)
+                if broken and broken.files:
+                    broken.files(Path(folder))
+                own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
+                settings = params.model_dump() | module.PARAMS | dict(drawn.params) | own
+                tables = of.run(drawn.inputs, type(params).model_validate(settings))
+                for test, frame in module.outcomes(tables, drawn).items():
+                    same = {"test": test, "shape": shape, "truth": truth, "kind": what.kind}
+                    same |= {"replicate": number}
+                    columns = {key: pl.lit(value) for key, value in same.items()}
+                    parts.append(tally(frame).with_columns(**columns))
+    return rows(analysis, pl.concat(parts)).to_dicts()
+
+
+def seen(whole: list[dict], broken: list[dict]) -> list[str]:
+    """Return how a breakage shows in the rates, in words; none where it does not."""
+    key = ("test", "truth", "effect", "measure")
+    before = {tuple(row[k] for k in key): row for row in whole}
+    found = []
+    for row in broken:
+        at = tuple(row[k] for k in key)
+        old, measure = before.get(at), row["measure"]
+        if old is None or row["value"] is None or old["value"] is None:
+            continue
+        least, most = summary.BOUNDS.get(measure, (None, None))
+        outside = least is not None and (row["low"] > most or row["high"] < least)
+        outside = outside and not (old["low"] > most or old["high"] < least)
+        wrong = measure == "wrong sign among found" and row["low"] > max(0.2, old["high"])
+        lost = measure == "found at .05" and old["value"] > 0.5 and row["high"] < old["value"] / 2
+        if outside or wrong or lost:
+            found.append(f"{row['test']}, {measure}: {old['value']:.2f} became {row['value']:.2f}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The rates of each analysis as it is, simulated once."""
+    known: dict[str, list[dict]] = {}
+
+    def of(analysis: str) -> list[dict]:
+        if analysis not in known:
+            with pytest.MonkeyPatch.context() as patch:
+                known[analysis] = run(analysis, None, patch)
+        return known[analysis]
+
+    return of
+
+
+@pytest.mark.parametrize("broken", BREAKAGES, ids=lambda b: f"{b.analysis}: {b.name}")
+def test_a_broken_analysis_is_seen(broken, whole, monkeypatch):
+    print("seed", SEED)
+    as_it_is = whole(broken.analysis)
+    found = seen(as_it_is, run(broken.analysis, broken, monkeypatch))
+    print(*found, sep="\n")
+    assert found
+
+
+def test_an_analysis_that_is_whole_is_not_seen_as_broken(whole):
+    for analysis in sorted({broken.analysis for broken in BREAKAGES}):
+        with pytest.MonkeyPatch.context() as patch:
+            assert seen(whole(analysis), run(analysis, None, patch)) == []

@@ -1,0 +1,129 @@
+"""The harness: killed and resumed, with more replicates, on other code; and its commands."""
+
+import shutil
+
+import polars as pl
+import pytest
+
+from plumbline.builders.core.errors import UserError
+from plumbline.probes import __main__ as command
+from plumbline.probes.calibration import calibrate
+from plumbline.probes.politicians.simulated import lists, pmi
+
+SMALL = {"men": 30, "women": 30, "words": 20, "length": 5, "shared": 0.0}
+CHUNK = 2
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with the params of the calibration, in which tables are small."""
+    lines = ["calibration:", "  version: 0.1.0", f"  chunk: {CHUNK}", "  shapes:", "    pmi:"]
+    lines += ["      small: {" + ", ".join(f"{k}: {v}" for k, v in SMALL.items()) + "}"]
+    analysis = "analysis:\n  pmi: {version: 0.1.0, smoothing: 0.5, min_count: 2, n_bootstrap: 20}\n"
+    (tmp_path / "params.yaml").write_text("\n".join(lines) + "\n" + analysis, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20})
+    monkeypatch.setattr(lists, "LARGE", 2000)
+    return tmp_path
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Chunks in this process, each told; some may fail."""
+    asked = []
+
+    def run(todo, settings, _workers):
+        for chunk in todo:
+            asked.append(chunk.file())
+            if len(asked) == run.dies:
+                raise KeyboardInterrupt
+            yield chunk, calibrate.made(chunk, settings)
+
+    run.dies = 0
+    run.asked = asked
+    monkeypatch.setattr(calibrate, "_here", run)
+    return run
+
+
+def table():
+    return pl.read_parquet("data/tables/calibration/pmi/calibration.parquet")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(here):
+    calibrate.calibrate("pmi", 4)
+    path = calibrate.FOLDER / "pmi/calibration.parquet"
+    whole, number = path.read_bytes(), len(here.asked)
+    assert number == 2 * len(pmi.TRUTHS)
+    shutil.rmtree("data")
+    here.asked.clear()
+    here.dies = 4
+    with pytest.raises(KeyboardInterrupt):
+        calibrate.calibrate("pmi", 4)
+    assert not calibrate.FOLDER.exists()
+    here.dies = 0
+    here.asked.clear()
+    calibrate.calibrate("pmi", 4)
+    assert len(here.asked) == number - 3  # the three that were done are not done again
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.usefixtures("project")
+def test_more_replicates_add_to_those_there_are(here):
+    calibrate.calibrate("pmi", 2)
+    few = table()
+    here.asked.clear()
+    calibrate.calibrate("pmi", 4)
+    assert len(here.asked) == len(pmi.TRUTHS)
+    assert set(few["replicates"]) == {2}
+    assert set(table()["replicates"]) == {4}
+    calibrate.calibrate("pmi", 2)
+    assert table().equals(few)
+
+
+@pytest.mark.usefixtures("here")
+def test_what_was_simulated_with_other_settings_is_not_used(project):
+    calibrate.calibrate("pmi", 2)
+    before = table()
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8").replace("women: 30", "women: 12")
+    params.write_text(text, encoding="utf-8")
+    calibrate.calibrate("pmi", 2)
+    assert set(table()["shape"]) == {"small"}
+    assert not table().equals(before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("project")
+def test_two_processes_write_what_one_does(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(calibrate.TOP.parents[1]))
+    calibrate.calibrate("pmi", 3, workers=1)
+    one = table()
+    shutil.rmtree("data")
+    calibrate.calibrate("pmi", 3, workers=2)
+    assert table().equals(one)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nothing"], "calibrate nothing: nothing simulates it; one of pmi"),
+        (["pmi", "--replicates", "1"], "--replicates 1: two at least"),
+        (["pmi", "--workers", "many"], "--workers many: not a number of workers"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(words, told, capsys):
+    assert command.main(["calibrate", *words]) == 1
+    assert told in capsys.readouterr().err
+    assert not calibrate.FOLDER.exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_an_unknown_setting_of_a_shape_is_named(project):
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8").replace("women: 30", "wimmin: 30")
+    params.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"calibration.shapes.pmi: wimmin: Extra inputs"):
+        calibrate.calibrate("pmi", 2)
+    assert not calibrate.FOLDER.exists()

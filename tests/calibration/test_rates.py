@@ -1,0 +1,162 @@
+"""Rates of tests over replicates, against counts by hand and tests whose rates are known."""
+
+import doctest
+import importlib
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import ndtr
+
+from plumbline.probes.calibration import summary
+from plumbline.probes.calibration.rates import rate, rows, smallest, tally
+from plumbline.probes.calibration.truth import COLUMNS, NULL, PLANTED, outcome
+from plumbline.probes.stats.estimate import benjamini_hochberg
+from plumbline.probes.stats.intervals import wilson
+
+SEED = 20261123
+
+
+@pytest.mark.parametrize("name", ["rates", "summary"])
+def test_examples_of_the_docstrings(name):
+    module = importlib.import_module(f"plumbline.probes.calibration.{name}")
+    found = doctest.testmod(module)
+    assert (found.failed, found.attempted >= 1) == (0, True)
+
+
+def seen(effect, p, *, value=1.0, adjusted=None, family="all", target=None, ends=(0.0, 2.0)):
+    """Return a row of outcomes."""
+    own = (effect, target, family, value, *ends, p, adjusted, None)
+    return dict(zip(COLUMNS, own, strict=True))
+
+
+def counted(*outcomes):
+    schema = {name: pl.String if name == "family" else pl.Float64 for name in COLUMNS}
+    found = tally(pl.DataFrame(outcomes, schema=schema))
+    return {row["effect"]: row for row in found.to_dicts()}
+
+
+def test_a_tally_by_hand():
+    found = counted(
+        seen(0.0, 0.04, adjusted=0.08, family="a", target=0.5),
+        seen(0.0, 0.005, adjusted=0.02, family="a", target=2.5),
+        seen(0.0, 0.5, adjusted=0.9, family="b", target=0.0, ends=(None, 0.2)),
+        seen(0.0, None, family="c"),  # of no test
+        seen(None, 0.001, adjusted=0.001, family="a"),  # neither null nor planted
+        seen(0.4, 0.01, adjusted=0.03, family="a", value=-1.0),
+        seen(-0.4, 0.02, adjusted=0.2, family="a", value=-1.0),
+        seen(0.4, 0.5, adjusted=0.6, family="b", value=-1.0),
+    )
+    null, planted = found[0.0], found[0.4]
+    assert (null["tests"], null["p05"], null["p01"]) == (3, 2, 1)
+    assert (null["families"], null["false_families"]) == (2, 1)
+    assert (null["intervals"], null["covered"]) == (3, 2)  # an end that is null has no end
+    assert (null["widths"], null["width"]) == (2, 4.0)
+    assert (planted["tests"], planted["p05"], planted["adjusted05"]) == (3, 2, 1)
+    assert planted["wrong_sign"] == 1  # of those found, the one of -1.0 where +.4 was planted
+    assert null["false_share"] == 0.5  # one of the two findings, the one that is neither left out
+    assert planted["families"] == planted["false_share"] == 0
+
+
+def test_a_rate_has_the_interval_of_independent_replicates_and_not_of_tests():
+    rng = np.random.default_rng(SEED)
+    print("seed", SEED)
+    inside = {"alone": 0, "together": 0, "as if alone": 0}
+    for _ in range(400):
+        alone = (rng.random((100, 10)) < 0.05).sum(axis=1)
+        together = 10 * (rng.random(100) < 0.05)
+        for name, hits in (("alone", alone), ("together", together)):
+            found = rate(hits.astype(float), np.full(100, 10.0))
+            inside[name] += found.low <= 0.05 <= found.high
+        hits = float(together.sum())
+        naive = wilson(hits, 1000)  # what takes the tests of a replicate for independent
+        inside["as if alone"] += naive.low <= 0.05 <= naive.high
+    assert 0.92 <= inside["alone"] / 400 <= 0.99
+    assert 0.92 <= inside["together"] / 400 <= 0.99
+    assert inside["as if alone"] / 400 < 0.7
+
+
+def test_a_rate_of_none_is_as_wide_as_its_replicates_are_few():
+    found = rate(np.zeros(20), np.full(20, 500.0))
+    assert (found.value, found.low, found.n) == (0.0, 0.0, 20)
+    assert found.high == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-3)  # Wilson, 0 of 20
+
+
+@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.9])
+def test_the_smallest_effect_of_a_z_test(wanted):
+    effects = np.array([1.0, 2.0, 4.0])
+    exact = 1.959964 + {0.5: 0.0, 0.8: 0.841621, 0.9: 1.281552}[wanted]
+    assert smallest(effects, ndtr(effects - 1.959964), wanted) == pytest.approx(exact, abs=1e-4)
+    assert np.isnan(smallest(effects, np.array([0.06, 0.1, 0.2]), wanted))
+
+
+def z_tests(kind, effects, *, seed, replicates=300, tests=20, inflate=1.0, swapped=1.0):
+    """Return tallies of z tests whose statistics are larger than they should be by a factor."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for replicate in range(replicates):
+        effect = np.resize(effects, tests)
+        z = swapped * effect + inflate * rng.normal(size=tests)
+        p = 2 * ndtr(-np.abs(z))
+        table = pl.DataFrame({"value": z, "low": z - 1.959964, "high": z + 1.959964, "p": p})
+        table = table.with_columns(
+            p_bh=benjamini_hochberg(p), effect=effect, detectable=pl.lit(2.801585)
+        )
+        own = outcome(table, effect=pl.col("effect"), target=pl.col("effect"))
+        same = {"test": "z", "shape": "s", "truth": kind, "kind": kind, "replicate": replicate}
+        parts.append(tally(own).with_columns(**{k: pl.lit(v) for k, v in same.items()}))
+    return pl.concat(parts)
+
+
+def measured(tallies):
+    table = rows("a", tallies)
+    return {(row["measure"], row["effect"]): row for row in table.to_dicts()}
+
+
+def test_z_tests_have_the_rates_that_theory_gives():
+    print("seed", SEED)
+    null = measured(z_tests(NULL, [0.0], seed=SEED))
+    for measure, true in (
+        ("size at .05", 0.05),
+        ("size at .01", 0.01),
+        ("coverage of intervals", 0.95),
+        ("families with a false finding", 0.05),
+    ):
+        row = null[measure, 0.0]
+        assert row["low"] <= true <= row["high"], measure
+    assert null["size at .05", 0.0]["tests"] == 6000
+    assert null["width of intervals", 0.0]["value"] == pytest.approx(3.919928)
+    planted = measured(z_tests(PLANTED, [0.0, 2.0, 2.801585, 4.0], seed=SEED))
+    for effect in (2.0, 2.801585, 4.0):
+        row = planted["found at .05", effect]
+        assert row["low"] <= ndtr(effect - 1.959964) <= row["high"]
+    assert planted["smallest effect found", None]["value"] == pytest.approx(2.8, abs=0.15)
+    assert planted["found at the effect told as detectable", None]["value"] == pytest.approx(
+        0.8, abs=0.04
+    )
+    assert planted["false among findings", 0.0]["high"] < 0.05
+
+
+def test_what_is_wrong_with_a_test_is_seen():
+    """A control of the harness itself: tests that are broken are told as broken."""
+    print("seed", SEED)
+    liberal = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=1.5)))
+    assert [text.partition(" is")[0] for text in liberal[0]["outside"]] == [
+        "size at .05",
+        "size at .01",
+        "families with a false finding",
+        "coverage of intervals",
+    ]
+    dead = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=0.3)))
+    assert any("below 0.03" in text for text in dead[0]["outside"])
+    right = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED)))
+    assert right[0]["outside"] == []
+    swapped = measured(z_tests(PLANTED, [0.0, 2.0], seed=SEED, swapped=-1.0))
+    assert swapped["wrong sign among found", 2.0]["value"] > 0.95
+    assert swapped["coverage of intervals", 2.0]["value"] < 0.1
+
+
+def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
+    assert "not been simulated" in summary.sentence([])
+    found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
+    assert summary.sentence(found).startswith("By simulation of 50 tables: size at .05 .0")

@@ -1,0 +1,125 @@
+"""Variances of means over rows that share texts and names."""
+
+import numpy as np
+import pytest
+
+from plumbline.probes.stats.linear import dummies
+from plumbline.probes.stats.two_way import two_way
+
+SEED = 20261123
+REVIEW = {  # countries, texts, draws, names; SD of names, of the rest
+    "names alike": (13, 53, 2, 10, 0.0, 1.0),
+    "names differ": (13, 53, 2, 10, 0.3, 1.0),
+    "more countries": (20, 53, 2, 10, 0.3, 1.0),
+    "more draws": (13, 53, 8, 10, 0.3, 1.0),
+    "names differ much": (13, 53, 2, 10, 1.0, 1.0),
+    "names alone": (13, 53, 2, 10, 1.0, 0.3),
+}
+
+
+def world(rng, countries, texts, draws, names, sd_names, sd_rest, shift=0.0):
+    """Return changes and codes of rows: no country differs, but for a shift of the first."""
+    own = rng.normal(0, sd_names, (countries, names))
+    own[0] += shift
+    name = np.argsort(rng.random((texts, countries, names)), axis=2)[:, :, :draws]
+    text, country, _ = np.indices(name.shape)
+    change = rng.normal(size=(texts, 1, 1)) + own[country, name]
+    change = change + rng.normal(0, sd_rest, name.shape)
+    codes = (country, text, country * names + name)
+    return change.reshape(-1, 1), *(code.ravel() for code in codes)
+
+
+def against(countries):
+    return np.eye(countries) - 1 / countries
+
+
+def judged(change, country, text, name, contrasts):
+    means = np.bincount(country, change[:, 0]) / np.bincount(country)
+    found = two_way(change, country, text, [name], contrasts)
+    estimate = contrasts @ means
+    return estimate, found.p(estimate[:, None])[:, 0], found
+
+
+@pytest.mark.parametrize("shape", REVIEW)
+def test_a_country_against_the_others_has_its_size_and_finds_what_is_there(shape):
+    """Bounds are .03 to .07; these leave room for the 60 worlds that a quick test draws."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    contrasts = against(REVIEW[shape][0])
+    null = [judged(*world(rng, *REVIEW[shape]), contrasts)[:2] for _ in range(60)]
+    sd = np.std([estimate for estimate, _ in null])
+    assert 0.015 <= np.mean([p <= 0.05 for _, p in null]) <= 0.085
+    moved = [judged(*world(rng, *REVIEW[shape], 3 * sd), contrasts)[1][0] for _ in range(60)]
+    assert np.mean(np.array(moved) <= 0.05) > 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", REVIEW)
+def test_its_size_is_within_bounds_in_400_worlds(shape):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    contrasts = np.concatenate([against(REVIEW[shape][0]), np.eye(REVIEW[shape][0])])
+    p = np.array([judged(*world(rng, *REVIEW[shape]), contrasts)[1] for _ in range(400)])
+    for own in np.split(p, 2, axis=1):
+        assert 0.025 <= (own <= 0.05).mean() <= 0.07
+        assert (own <= 0.01).mean() <= 0.02
+
+
+def test_it_is_cameron_gelbach_and_millers_where_no_text_has_a_part_of_its_own():
+    """Sums over texts, plus over names, minus over both, of residuals that are scaled by CR2."""
+    rng = np.random.default_rng(SEED)
+    change, country, text, name = world(rng, 1, 40, 3, 10, 2.0, 1.0)
+    rest = (change[:, 0] - change.mean()) / len(change)
+    parts = []
+    for code in (text, name, text * 10 + name):
+        levels = dummies([str(c) for c in code], ["", *map(str, np.unique(code))])
+        share = levels.mean(axis=0)
+        parts.append((((levels.T @ rest) ** 2) / (1 - share)).sum())
+    found = judged(change, country, text, name, np.ones((1, 1)))[2]
+    assert parts[1] > parts[2]
+    assert found.se[0, 0] ** 2 == pytest.approx(parts[0] + parts[1] - parts[2])
+    assert found.shared[0, 0] == pytest.approx(parts[1] - parts[2])
+
+
+def test_names_that_several_countries_share_count_in_all_of_them():
+    """The same name in two countries is no difference between them."""
+    rng = np.random.default_rng(SEED)
+    change, country, text, name = world(rng, 2, 60, 4, 8, 0.0, 0.1)
+    shared = name % 8
+    change = change + rng.normal(0, 3, 8)[shared][:, None]
+    contrasts = np.array([[1.0, -1.0]])
+    apart = two_way(change, country, text, [name], contrasts)
+    known = two_way(change, country, text, [shared], contrasts)
+    assert known.se[0, 0] < 0.2 * apart.se[0, 0]
+
+
+def test_first_and_last_names_are_both_counted():
+    """With both the variance is that of sums over first names plus sums over last ones."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    ratios = []
+    for _ in range(40):
+        text = np.repeat(np.arange(60), 4)
+        first, last = rng.integers(0, 12, (2, len(text)))
+        own = rng.normal(size=(2, 12))
+        change = (own[0][first] + own[1][last] + rng.normal(size=len(text)))[:, None]
+        where = (change, 0 * text, text)
+        both = two_way(*where, [first, last], np.ones((1, 1))).se[0, 0] ** 2
+        ratios.append([both, two_way(*where, [first], np.ones((1, 1))).se[0, 0] ** 2])
+    both, one = np.mean(ratios, axis=0)
+    assert both == pytest.approx(2 / 12 + 1 / 240, rel=0.25)
+    assert one == pytest.approx(1 / 12 + 1 / 240, rel=0.3)
+
+
+def test_a_country_of_one_name_has_no_p_and_constant_rows_none_either():
+    text = np.repeat(np.arange(10), 2)
+    country = np.tile([0, 1], 10)
+    values = np.column_stack([np.arange(20.0), country, np.zeros(20)])
+    name = np.where(country == 0, 0, 1 + text % 5)
+    found = two_way(values, country, text, [name], np.eye(2))
+    assert np.isnan(found.se[0]).all()
+    assert not np.isnan(found.se[1]).any()
+    p = found.p(np.array([[9.5, 0.0, 0.0], [10.5, 1.0, 0.0]]))
+    assert np.isnan(p[0]).all()
+    assert np.isnan(p[1, 1])  # the same in all rows: no spread, no evidence
+    assert p[1, 2] == 1
