@@ -26,7 +26,7 @@ from plumbline.builders import DATASETS  # noqa: E402
 from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
 from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
-from plumbline.probes import ALL, EACH, PROBES, module_of  # noqa: E402
+from plumbline.probes import ACROSS, ALL, EACH, PROBES, module_of  # noqa: E402
 from plumbline.probes.calibration import summary  # noqa: E402
 from plumbline.probes.calibration.calibrate import simulated, those  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
@@ -80,8 +80,8 @@ def main() -> int:
         page = f"docs/datasets/{name}.md"
         text = GENERATED.sub("", _read(TOP / page)).rstrip()
         made[page] = text + "\n\n" + _columns("Columns", _schemas("datasets", name), ())
-    for study in STUDIES:
-        page = f"docs/studies/{study}.md"
+    for study in (*STUDIES, *ACROSS):
+        page = f"docs/{_page(study)}"
         made[page] = study_page(_read(TOP / page), study)
     made[CALIBRATION] = calibration(_read(TOP / CALIBRATION))
     made["docs/reference.md"] = reference()
@@ -109,7 +109,7 @@ def study_page(text: str, study: str) -> str:
         for name in _names(kind, study):
             found = re.search(rf"^## {name}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
             if not found:
-                raise SystemExit(f"error: docs/studies/{study}.md: no section '## {name}'")
+                raise SystemExit(f"error: docs/{_page(study)}: no section '## {name}'")
             columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
             text = (
                 text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
@@ -241,8 +241,13 @@ def _names(kind: str, study: str = "") -> list[str]:
 def _module(kind: str, name: str) -> str:
     if kind == "datasets":
         return f"plumbline.builders.datasets.{name}.build"
-    (study,) = [s for s in STUDIES if (TOP / "probes" / s / f"{name}.py").is_file()]
+    folders = (*STUDIES, *ACROSS)
+    (study,) = [s for s in folders if (TOP / "probes" / s / f"{name}.py").is_file()]
     return f"plumbline.probes.{study}.{name}"
+
+
+def _page(study: str) -> str:
+    return f"{'methods' if study in ACROSS else 'studies'}/{study}.md"
 
 
 def _schemas(kind: str, name: str) -> dict[str, Schema]:
@@ -259,7 +264,7 @@ def _listed(kind: str, name: str) -> str:
         page = Path(f"datasets/{name}.md")
         front, link = read_page(TOP / "docs" / page)[0], f"[{name}]({page}#columns)"
     else:
-        package, page = "probes", Path(f"studies/{study}.md")
+        package, page = "probes", Path(_page(study))
         front = read_page(TOP / "docs" / page)[0][CARDS][kind].get(name, {})
         link = f"[{name}]({page}#{name}-columns)"
     alone = kind == "outputs" or name in EACH

@@ -38,10 +38,12 @@ ALL = {  # analyses over all models at once
     "values": "values a model seems to have, and whether grammatical gender matters",
     "fairness": "how well classifiers of differently pretrained models do, by group",
     "ensemble": "votes of classifiers of differently pretrained models, and of one",
+    "reliability": "what the scores of all studies vary with, and how far to trust them",
 }
+ACROSS = ("reliability",)  # folders of analyses over all studies
 
 
 def module_of(name: str) -> str:
     """Return the module of a probe or an analysis."""
-    (study,) = [s for s in STUDIES if (_HERE / s / f"{name}.py").is_file()]
+    (study,) = [s for s in (*STUDIES, *ACROSS) if (_HERE / s / f"{name}.py").is_file()]
     return f"plumbline.probes.{study}.{name}"

@@ -47,6 +47,7 @@ MAINTAINED = (
 )
 DATASET_PAGES = Path("docs/datasets")
 STUDY_PAGES = Path("docs/studies")
+METHOD_PAGES = Path("docs/methods")  # of analyses over all studies
 CARDS = "cards"  # in the front matter of a study's page, by kind and name
 SHARED = ("Sensitive content", "Citation")  # of a study's page: in all of its cards
 GENERATED = re.compile(r"<!-- begin generated -->.*?<!-- end generated -->\n?", re.DOTALL)
@@ -111,6 +112,8 @@ def page_of(folder: Path) -> Path:
     for page in sorted(STUDY_PAGES.glob("*.md")):
         if name in _split(page)[0].get(CARDS, {}).get(kind, {}):
             return page
+    if kind == "tables" and (METHOD_PAGES / f"{name}.md").is_file():
+        return METHOD_PAGES / f"{name}.md"
     raise UserError(f"{STUDY_PAGES}: no page has a card for the {kind} `{name}`")
 
 

@@ -143,7 +143,8 @@ def split_halves(
     """Return the mean of the Spearman-Brown reliability over splits of the items into halves.
 
     All splits, or ``splits`` drawn ones where there are more; of an odd number of items one half
-    has one more. The interval is of a bootstrap over cases, the splits staying as they are.
+    has one more. Below -1 it is told as -1: that of halves that are opposites has no end. The
+    interval is of a bootstrap over cases, the splits staying as they are.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def _stepped_up(weights: Floats, one: Floats, other: Floats) -> Floats:
         cov = weights @ (one * other) / total - a * b
         spread = (weights @ one**2 / total - a**2) * (weights @ other**2 / total - b**2)
         r = cov / np.sqrt(np.maximum(spread, 0))
-        stepped = np.where(np.isfinite(r) & (r > -1), 2 * r / (1 + r), np.nan)
+        stepped = np.where(np.isfinite(r), np.maximum(2 * r / (1 + r), -1), np.nan)
     known = np.isfinite(stepped)
     sums = np.where(known, stepped, 0).sum(axis=1)
     return np.asarray(np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan))

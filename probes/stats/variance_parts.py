@@ -15,7 +15,7 @@ from scipy.special import chdtri, ndtri
 from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int64]
 
 REST: tuple[str, ...] = ()  # name of the term of what is left
-ANOVA = "ANOVA (Henderson I), generalized pivotal quantities"
+ANOVA = "ANOVA (Henderson I, III), generalized pivotal quantities"
 WIDEST, SMALL = 2000, 1e-9  # cells that are fitted at once, and a root of theirs that is none
 STEPS, NEAR = 100, 1e-9  # of the search of REML, and the change of its likelihood that ends it
 
@@ -68,7 +68,7 @@ def parts_of(
     """Estimate parts of variance by ANOVA, with generalized pivotal quantities for intervals.
 
     Sums of squares are those of Henderson's method I, which of complete data are the usual ones of
-    ANOVA; where some are missing, that of the rest is what a least-squares fit of all cells leaves.
+    ANOVA; where some are missing, those of the rest and of interactions are of his method III.
     Parts are where they equal what is expected of them. The quantities are the same equations
     solved with each sum of squares over a draw of chi squared, instead of its degrees of freedom;
     their quantiles are the interval: exact for the rest, near to the nominal coverage for others.
@@ -113,8 +113,10 @@ def parts_of(
     contrast = _contrasts(terms)
     squares, expected = contrast[:, :-1] @ np.array(raw), contrast @ shared
     if not _whole(facets) and sum(own.max() + 1 for own in cells) <= WIDEST:
-        squares[-1], left = _left(centred, cells)
-        expected[-1, :-1], expected[-1, -1] = 0, left
+        for place, square, own_part, free in _adjusted(centred, cells, terms):
+            squares[place], expected[place] = square, 0
+            expected[place, place] = own_part
+            expected[place, -1] = free
     df = expected[:, -1].copy()
     if (df < 1 - 1e-9).any():
         raise ValueError("too few scores to tell so many terms apart")
@@ -146,17 +148,34 @@ def _whole(facets: Mapping[str, Codes]) -> bool:
     return len(count) == all_ and bool((count == count[0]).all())
 
 
-def _left(values: Floats, cells: Sequence[Codes]) -> tuple[float, int]:
-    """Return the sum of squares that a mean of each cell leaves, and its degrees of freedom."""
+def _adjusted(
+    values: Floats, cells: Sequence[Codes], terms: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[int, float, float, int]]:
+    """Yield place, sum of squares, coefficient of the own part and df of the rest and interactions.
+
+    Of the rest it is what a least-squares fit of all cells leaves, of an interaction what it adds
+    to the fit of all others (Henderson's method III).
+    """
     from scipy.sparse import csr_array, hstack
 
     n = len(values)
-    every = (np.zeros(n, dtype=np.int64), *cells)
-    design = hstack([csr_array((np.ones(n), (np.arange(n), own))) for own in every])
-    roots, vectors = np.linalg.eigh((design.T @ design).toarray())
-    kept = roots > SMALL * roots[-1]
-    told = (vectors[:, kept].T @ (design.T @ values)) ** 2 / roots[kept]
-    return float(values @ values - told.sum()), int(n - kept.sum())
+    each = [csr_array((np.ones(n), (np.arange(n), own))) for own in cells]
+
+    def fit(kept: Sequence[int]) -> tuple[float, int, Floats]:
+        design = hstack([csr_array(np.ones((n, 1))), *(each[place] for place in kept)]).tocsr()
+        roots, vectors = np.linalg.eigh((design.T @ design).toarray())
+        own = roots > SMALL * roots[-1]
+        basis = design @ (vectors[:, own] / np.sqrt(roots[own]))
+        return float(values @ values - ((basis.T @ values) ** 2).sum()), int(own.sum()), basis
+
+    every = range(len(each))
+    left, rank, _ = fit(every)
+    yield -1, left, 0.0, n - rank
+    for place in every:
+        if len(terms[place]) > 1:
+            without, fewer, basis = fit([other for other in every if other != place])
+            inside = float(((each[place].T @ basis) ** 2).sum())
+            yield place, without - left, n - inside, rank - fewer
 
 
 def _coefficient(one: Codes, other: Codes) -> float:
@@ -285,5 +304,7 @@ def half_width(
         if set(crossed) - set(fixed):
             weights[place] = 1 / float(np.prod([levels[name] for name in crossed]))
     reach = float(ndtri((1 + confidence) / 2))
-    value, low, high = (reach * x**0.5 for x in parts.interval(weights, confidence))
+    seen = float(np.maximum(parts.value, 0) @ weights)  # a part below 0 makes no mean more certain
+    _, low, high = parts.interval(weights, confidence)
+    value, low, high = (reach * x**0.5 for x in (seen, min(low, seen), max(high, seen)))
     return Estimate(value, low, high, parts.n, f"{confidence:.0%} {ANOVA}")

@@ -20,7 +20,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.release import card, facts
 
 PAGES = sorted((TOP / "docs/datasets").glob("*.md"))
-STUDIES = sorted((TOP / "docs/studies").glob("*.md"))
+STUDIES = [*sorted((TOP / "docs/studies").glob("*.md")), TOP / "docs/methods/reliability.md"]
 DESCRIBED = [
     (page, Path("data", kind, name))
     for page in STUDIES

@@ -121,13 +121,12 @@ def test_intervals_hold_planted_parts(missing):
     for _ in range(number):
         found = parts_of(*world(rng, (20, 5, 3), missing=missing), draws=300)
         for place, term in enumerate(found.terms):
-            own, low, high = found.interval(np.eye(len(found.terms))[place], 0.95)
+            _, low, high = found.interval(np.eye(len(found.terms))[place], 0.95)
             held[term] = held.get(term, 0) + (low <= PLANTED[term] <= high)
             value[term] = value.get(term, 0) + found.value[place] / number
     for term, part in PLANTED.items():
-        assert held[term] / number >= (0.9 if not missing else 0.86), term
+        assert held[term] / number >= (0.9 if not missing else 0.87), term
         assert value[term] == pytest.approx(part, abs=0.12), term
-    assert held[()] / number <= 1
 
 
 def test_the_interval_of_a_design_holds_the_true_half_width():

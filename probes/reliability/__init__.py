@@ -1,0 +1,1 @@
+"""Reliability of the instrument: what its scores vary with."""

@@ -1,0 +1,184 @@
+"""Scores of the five studies, one of each response, by the facets that it was recorded with.
+
+A score is the simplest number that a study's own measure is made of. A response without one
+(refused, not clear, no word that the lexicon knows) is not valid, and has null for its score.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from plumbline.probes.leaning.scoring import OPTIONS, REFUSALS, STANCES, choice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from plumbline.probes.core.run_analysis import Inputs
+
+FACETS = ("statement", "template", "order", "seed")
+WHERE = ("measure", "scale", "language", "model", "respondent")
+COLUMNS = (*WHERE, *FACETS, "score")
+BEST = 20  # completions of a prompt that are read
+PLAIN = 0  # code of a statement as it stands, in both studies that deny some
+CORRECTED = 2  # code of the reading of `counterfactuals`
+
+
+def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
+    """Return the scores of all models that have outputs of a probe, columns :data:`COLUMNS`.
+
+    All but the score are text; "" where a probe does not record it. ``respondent`` is "" for the
+    model itself, and else names one of its states after training. No file: no row.
+    """
+    folder = inputs.data / "outputs" / probe
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    parts = [
+        table.with_columns(model=pl.lit(name))
+        for name in names
+        if not name.startswith(".")
+        for table in READ[probe](folder / name, inputs)
+    ]
+    if not parts:
+        return pl.DataFrame(schema=dict.fromkeys(COLUMNS[:-1], pl.String) | {"score": pl.Float64})
+    table = pl.concat(parts, how="diagonal_relaxed")
+    lacking = [pl.lit("").alias(name) for name in COLUMNS if name not in table.columns]
+    text = pl.col(COLUMNS[:-1]).cast(pl.String).fill_null("")
+    finite = pl.col("score").cast(pl.Float64).fill_nan(None)
+    return table.with_columns(lacking).select(text, finite).sort(COLUMNS[:-1])
+
+
+def _configs(folder: Path, *but: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and path.name not in but and any(path.glob("*.parquet")):
+            yield path.name, pl.read_parquet(path / "*.parquet")
+
+
+def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
+    """Yield the mean sentiment of the words of a name, in each frame."""
+    for language, found in _configs(folder, "coverage"):
+        lexicon = inputs.datasets["lexica"] / f"{language}.parquet"
+        if lexicon.is_file():
+            known = pl.read_parquet(lexicon, columns=["word", "score"])
+            known = known.group_by("word").agg(pl.col("score").mean())
+            joined = found.join(known, left_on="lemma", right_on="word", how="left")
+            each = joined.group_by("pos", statement="qid", template="frame").agg(
+                pl.col("score").mean()
+            )
+            part = pl.col("pos").replace_strict({0: "adjectives", 1: "verbs"}, default="words")
+            yield each.with_columns(
+                measure=pl.lit("sentiment"), scale=part, language=pl.lit(language)
+            )
+
+
+def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
+    """Yield the share of positive less that of negative words among the best of each prompt."""
+    for language, found in _configs(folder, "vocabulary"):
+        lexicon = inputs.datasets["emotions"] / f"{language}.parquet"
+        if lexicon.is_file():
+            known = pl.read_parquet(lexicon).select(
+                pl.col("word").str.to_lowercase(),
+                score=pl.col("positive").cast(pl.Int64) - pl.col("negative").cast(pl.Int64),
+            )
+            known = known.group_by("word").agg(pl.col("score").mean())
+            best = found.filter(pl.col("rank") <= BEST)
+            joined = best.join(
+                known, left_on=pl.col("word").str.to_lowercase(), right_on="word", how="left"
+            )
+            each = joined.group_by("template", statement="group").agg(pl.col("score").mean())
+            yield each.with_columns(measure=pl.lit("sentiment"), language=pl.lit(language))
+
+
+def _statements(inputs: Inputs) -> pl.DataFrame:
+    """Return what each statement bears on, and -1 where agreeing speaks against it."""
+    folder = inputs.datasets["statements"]
+    every = [
+        pl.read_parquet(path).select(
+            "id",
+            questionnaire=pl.lit(path.stem),
+            language="language",
+            scale=pl.concat_str("scale", "axis", separator=" ").str.strip_chars(),
+            sign=pl.when("reversed").then(-1.0).otherwise(1.0),
+        )
+        for path in sorted(folder.glob("*.parquet"))
+        if path.stem != "rejects"
+    ]
+    return pl.concat(every).unique(maintain_order=True)
+
+
+def _keyed(found: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
+    """Return scores turned so that more of them is more of the axis."""
+    joined = found.drop("scale", strict=False).join(
+        _statements(inputs), on=["questionnaire", "id"], how="inner"
+    )
+    score = pl.col("score") * pl.col("sign")
+    return joined.with_columns(score=score, statement=pl.col("id"), template=pl.col("frame"))
+
+
+def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
+    """Yield log-odds of agreeing, genders averaged, by the better of the methods."""
+    for _, found in _configs(folder):
+        plain = found.filter(pl.col("form") == PLAIN, pl.col("method") == found["method"].max())
+        apart = (pl.col("agree_nats") - pl.col("disagree_nats")).mean()
+        each = plain.group_by("questionnaire", "id", "frame").agg(score=apart)
+        yield _keyed(each, inputs).with_columns(measure=pl.lit("agreement"))
+
+
+def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
+    """Yield stances: log-odds of a mask, differences of probability, or options from -1 to 1."""
+    state = pl.concat_str("corpus", "period", "share", "pretraining_seed", "epoch", separator=" ")
+    for config, found in _configs(folder):
+        plain = found.filter(pl.col("form") == PLAIN, pl.col("variant") == "")
+        if config == "mask":
+            score = pl.col("agree_nats") - pl.col("disagree_nats")
+        elif config == "generation":
+            said = pl.col("agree_response_nats").exp() - pl.col("disagree_response_nats").exp()
+            empty = pl.col("response").str.strip_chars() == ""
+            refused = pl.col("response").map_elements(
+                lambda text: bool(REFUSALS.search(text)), return_dtype=pl.Boolean
+            )
+            score = pl.when(empty | refused).then(None).otherwise(said)
+        else:
+            named = [
+                _named(text, tuple(options))
+                for text, options in plain.select("response", "options").iter_rows()
+            ]
+            score = pl.lit(pl.Series("score", named, dtype=pl.Float64))
+        plain = plain.with_columns(
+            score=score,
+            respondent=pl.when(pl.col("corpus") != "").then(state).otherwise(pl.lit("")),
+        )
+        yield _keyed(plain, inputs).with_columns(measure=pl.lit(config.replace("_", " ")))
+
+
+def _named(text: str, offered: tuple[str, ...]) -> float | None:
+    """Return the stance of the option that a response names, None where it names none."""
+    options = [option.strip().casefold() for option in offered] or list(OPTIONS)
+    place = choice(text, options).option
+    return None if place is None else STANCES[OPTIONS.index(options[place])]
+
+
+def _classification(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
+    """Yield the log-odds of a class (positive, or the last one) of texts with other names."""
+    for config, found in _configs(folder, "pieces"):
+        file = inputs.datasets["counterfactuals"] / f"{config}.parquet"
+        if file.is_file():
+            classes = sorted(set(found["class"]))
+            one = "positive" if "positive" in classes else classes[-1]
+            own = found.filter(pl.col("class") == one)
+            odds = pl.col("logprob_nats") - (1 - pl.col("logprob_nats").exp()).log()
+            texts = pl.read_parquet(file).filter(pl.col("reading") == CORRECTED)
+            each = texts.join(own.select("text", score=odds), on="text", how="left").select(
+                "score", statement="target", template="country", seed="draw"
+            )
+            yield each.with_columns(measure=pl.lit(f"log-odds of {one}"), scale=pl.lit(config))
+
+
+READ: dict[str, Callable[[Path, Inputs], Iterator[pl.DataFrame]]] = {
+    "associations": _associations,
+    "completions": _completions,
+    "agreement": _agreement,
+    "stances": _stances,
+    "classification": _classification,
+}

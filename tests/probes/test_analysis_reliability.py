@@ -1,0 +1,280 @@
+"""What scores of the studies vary with: readers of the outputs, reasons, and published answers."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from reference_scorer import coordinates
+
+from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.builders.datasets.statements.formats import scale
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, choice
+from plumbline.probes.prompts import leaning, opinions
+from plumbline.probes.reliability import reliability as analysis
+from plumbline.probes.reliability.schemas import COEFFICIENTS, SCHEMAS
+from plumbline.probes.reliability.scores import CORRECTED, PLAIN, scores
+
+SEED = 3
+PARAMS = analysis.Params(version="0.1.0", n_bootstrap=20, draws=200)
+SHARED = Path(__file__).parents[3] / "shared/data/statements"
+real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+MODELS = ("Mistral-7B-Instruct-v0.1", "gpt-3.5-turbo-1106")
+
+
+def inputs_in(folder):
+    names = ("lexica", "emotions", "statements", "counterfactuals")
+    return Inputs((), {name: folder / name for name in names}, folder / "data")
+
+
+def save(rows, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
+
+
+def test_codes_are_those_of_the_datasets_and_probes():
+    assert READINGS[CORRECTED] == "corrected"
+    assert leaning.FORMS[PLAIN] == opinions.FORMS[PLAIN] == "plain"
+    assert opinions.METHODS.index("l2r") > opinions.METHODS.index("together")
+
+
+def test_nothing_recorded_is_empty_tables(tmp_path):
+    found = analysis.run(inputs_in(tmp_path), PARAMS)
+    assert {name: len(table) for name, table in found.items()} == dict.fromkeys(SCHEMAS, 0)
+
+
+def test_a_list_of_words_has_their_mean_sentiment_and_none_where_no_word_is_known(tmp_path):
+    inputs = inputs_in(tmp_path)
+    save({"word": ["good", "bad"], "score": [1.0, -0.5]}, tmp_path / "lexica/en.parquet")
+    rows = {
+        "qid": ["Q1", "Q1", "Q2"],
+        "lemma": ["good", "bad", "odd"],
+        "pos": [0, 0, 0],
+        "frame": ["bare"] * 3,
+    }
+    save(rows, inputs.outputs("associations", "m") / "en/0.parquet")
+    found = scores("associations", inputs)
+    assert found["score"].to_list() == [0.25, None]
+    assert found.row(0, named=True) | {"score": 0} == {
+        "measure": "sentiment",
+        "scale": "adjectives",
+        "language": "en",
+        "model": "m",
+        "respondent": "",
+        "statement": "Q1",
+        "template": "bare",
+        "order": "",
+        "seed": "",
+        "score": 0,
+    }
+
+
+def test_completions_are_read_down_to_the_twentieth(tmp_path):
+    inputs = inputs_in(tmp_path)
+    lexicon = {"word": ["Kind", "mean"], "positive": [True, False], "negative": [False, True]}
+    save(lexicon, tmp_path / "emotions/en.parquet")
+    rows = {"group": ["kids"] * 3, "template": ["why"] * 3, "word": ["kind", "mean", "mean"]}
+    save(rows | {"rank": [1, 20, 21]}, inputs.outputs("completions", "m") / "en/0.parquet")
+    assert scores("completions", inputs)["score"].to_list() == [0.0]
+
+
+def test_texts_have_the_log_odds_of_the_class(tmp_path):
+    inputs = inputs_in(tmp_path)
+    known = {"text": ["a", "b"], "target": ["t", "t"], "country": ["cz", "fr"], "draw": [0, 0]}
+    save(known | {"reading": [CORRECTED, 1]}, tmp_path / "counterfactuals/sentiment-en.parquet")
+    said = {"text": ["a", "a", "b"], "class": ["negative", "positive", "positive"]}
+    said |= {"logprob_nats": [np.log(0.2), np.log(0.8), np.log(0.5)]}
+    save(said, inputs.outputs("classification", "m") / "sentiment-en/0.parquet")
+    found = scores("classification", inputs)
+    assert found["score"].to_list() == pytest.approx([np.log(4)])
+    assert found.select("statement", "template", "seed").row(0) == ("t", "cz", "0")
+
+
+def agreed(folder, models, languages=("cs",), frames=3, statements=8, seed=SEED):
+    """Write agreement of models that differ by their place in the list."""
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    inputs = inputs_in(folder)
+    ids = [f"s{place}" for place in range(statements)]
+    about = {"id": ids, "scale": "values", "axis": "one", "reversed": [i == "s0" for i in ids]}
+    own = rng.normal(0, 1, statements)
+    for language in languages:
+        save(about | {"language": language}, folder / f"statements/v-{language}.parquet")
+        for place, model in enumerate(models):
+            rows = [
+                {"questionnaire": f"v-{language}", "scale": "values", "id": i, "frame": f"f{f}"}
+                | {"gender": gender, "form": 0, "method": method, "disagree_nats": -5.0}
+                | {
+                    "agree_nats": -5
+                    + own[at]
+                    + place * (-1 if i == "s0" else 1)
+                    + rng.normal(0, 0.3)
+                    + 9 * (method == 0)
+                }
+                for at, i in enumerate(ids)
+                for f in range(frames)
+                for gender in range(2)
+                for method in range(2)
+            ]
+            save(rows, inputs.outputs("agreement", model) / language / "0.parquet")
+    return inputs
+
+
+def test_agreement_is_turned_with_its_statement_and_the_better_method_is_read(tmp_path):
+    found = scores("agreement", agreed(tmp_path, ["a"]))
+    assert len(found) == 24
+    assert found["score"].abs().max() < 5
+    rows = pl.read_parquet(tmp_path / "data/outputs/agreement/a/cs/0.parquet")
+    own = rows.filter(pl.col("id") == "s0", pl.col("method") == 1, pl.col("frame") == "f0")
+    mean = float((own["agree_nats"] - own["disagree_nats"]).mean())
+    assert found["score"][0] == pytest.approx(-mean)
+
+
+def test_with_fewer_than_three_levels_there_is_a_reason_and_no_number(tmp_path):
+    found = analysis.run(agreed(tmp_path, ["a", "b"], frames=2), PARAMS)
+    for table in ("parts", "consistency", "items", "ranks"):
+        rows = found[table]
+        told = rows["value"].is_not_null()
+        assert (told == (rows["reason"] == "")).all(), table
+    parts = found["parts"].filter(pl.col("model") == "a", pl.col("language") == "cs")
+    reasons = dict(parts.select("term", "reason").iter_rows())
+    assert reasons["template"] == "2 levels of template: 3 are needed"
+    assert reasons["statement"] == ""
+    assert "statement x template" not in reasons
+    assert set(found["items"]["reason"]) == {"one language: two are needed"}
+    assert set(found["ranks"]["reason"]) == {"2 levels of template: 3 are needed"}
+    assert found["designs"].is_empty()
+
+
+def test_of_a_model_that_mostly_refuses_it_is_told_how_often_alone(tmp_path):
+    inputs = agreed(tmp_path, ["a", "b", "c", "d"])
+    path = inputs.outputs("agreement", "d") / "cs/0.parquet"
+    rows = pl.read_parquet(path)
+    lost = pl.when(pl.col("frame") != "f0").then(None).otherwise(pl.col("agree_nats"))
+    rows.with_columns(agree_nats=lost).write_parquet(path)
+    found = analysis.run(inputs, PARAMS)
+    parts = found["parts"].filter(pl.col("model") == "d", pl.col("term") == "rest")
+    assert parts["reason"].to_list() == ["33% of the responses are valid: 50% are needed"]
+    assert parts["value"].to_list() == [None]
+    pooled = found["parts"].filter(pl.col("model") == "", pl.col("term") == "model")
+    assert pooled["levels"].to_list() == [3]
+    shares = found["valid"].filter(pl.col("model") == "d")
+    told = dict(shares.select("level", "value").iter_rows())
+    assert (told["f0"], told["f1"]) == (1, 0)
+
+
+def test_three_models_that_agree_about_statements_are_told_apart(tmp_path):
+    found = analysis.run(agreed(tmp_path, ["a", "b", "c"]), PARAMS)
+    pooled = found["consistency"].filter(pl.col("model") == "", pl.col("items") == "model")
+    values = {COEFFICIENTS[c]: v for c, v in pooled.select("coefficient", "value").iter_rows()}
+    assert values["ICC(3,1)"] > 0.9
+    alpha = found["consistency"].filter(pl.col("cases") == "model")
+    assert alpha.filter(coefficient=COEFFICIENTS.index("alpha"))["n"].to_list() == [3]
+    parts = found["parts"].filter(pl.col("model") == "", pl.col("term") == "model")
+    assert parts["value"].item() > 0.1
+    swaps = found["ranks"].filter(drawn=0)
+    assert swaps["value"].max() < 0.05
+    assert (swaps["difference"] < 0).all() == (swaps["first"] < swaps["second"]).all()
+
+
+def test_the_same_scores_give_the_same_tables(tmp_path):
+    inputs = agreed(tmp_path, ["a", "b", "c"], ["cs", "ru"])
+    one, two = (analysis.run(inputs, PARAMS) for _ in range(2))
+    assert all(one[name].equals(two[name]) for name in SCHEMAS)
+    tested = one["items"].drop_nulls("p")
+    assert set(tested["model"]) == {"", "a", "b", "c"}
+    assert set(tested["family"]) == {8}
+
+
+# Of the authors' own notebook, explicit_paraphrase_experiments.ipynb of
+# github.com/paul-rottger/llm-values-pct at b4e5d89: options named, and coordinates by template.
+NAMED = {
+    "Mistral-7B-Instruct-v0.1": (150, 201, 228, 41),
+    "gpt-3.5-turbo-1106": (18, 250, 340, 0),
+}
+ECONOMIC = {
+    "Mistral-7B-Instruct-v0.1": "-4.37 -3.995 -4.12 -4.12 -4.745 -4.37 -4.37 -5.995 -3.62 -3.62",
+    "gpt-3.5-turbo-1106": "-2.37 -3.245 -2.62 -2.37 -2.995 -1.745 -1.745 -1.495 -1.745 -2.37",
+}
+SOCIAL = {
+    "Mistral-7B-Instruct-v0.1": (
+        "-5.1797 -4.6669 -4.7182 -4.8208 -4.4618 -5.4874 -5.3849 -3.5387 -4.7695 -5.2310"
+    ),
+    "gpt-3.5-turbo-1106": (
+        "-3.6926 -4.4105 -2.7182 -2.4105 -3.0772 -3.0772 -2.3079 -1.9490 -4.2567 -2.6156"
+    ),
+}
+
+
+def released(model):
+    """Return the rows of the answers of a model."""
+    with (SHARED / f"llm_responses/{model}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def propositions():
+    return scale((SHARED / "political_compass.json").read_bytes(), "political-compass")
+
+
+@pytest.mark.shared
+@real
+@pytest.mark.parametrize("model", MODELS)
+def test_released_answers_have_their_published_shares_and_coordinates(model):
+    read = [(row, choice(row["completion"], OPTIONS).option) for row in released(model)]
+    counts = Counter(option for _, option in read)
+    assert tuple(counts[option] for option in range(4)) == NAMED[model]
+    answers = np.full((10, 62), UNCLEAR)
+    for row, option in read:
+        if option is not None:
+            answers[int(row["templ_id"][-2:]) - 1, int(row["pct_id"][3:]) - 1] = option
+    points = {axis: np.zeros((62, 4)) for axis in ("economic", "social")}
+    for row in propositions():
+        if row.axis:
+            points[row.axis][int(row.id.split("-")[-1]) - 1] = row.points
+    found = coordinates(answers, *points.values(), reading="faithful", lacking="zero")
+    assert found.economic == pytest.approx(np.array(ECONOMIC[model].split(), float), abs=5e-5)
+    assert found.social == pytest.approx(np.array(SOCIAL[model].split(), float), abs=1e-4)
+
+
+@pytest.mark.shared
+@real
+def test_parts_of_variance_of_the_released_answers(tmp_path):
+    inputs, rows = inputs_in(tmp_path), propositions()
+    about = [
+        {"id": row.id, "language": "en", "scale": "compass", "axis": row.axis}
+        | {"reversed": row.reversed}
+        for row in rows
+    ]
+    save(about, tmp_path / "statements/political-compass-en.parquet")
+    names = {int(row.id.split("-")[-1]): row.id for row in rows}
+    for model in MODELS:
+        told = [
+            {"questionnaire": "political-compass-en", "id": names[int(row["pct_id"][3:])]}
+            | {"frame": row["templ_id"], "order": 0, "seed": 0, "response": row["completion"]}
+            | {"options": list(OPTIONS), "form": 0, "variant": "", "corpus": "", "period": 0}
+            | {"share": 0.0, "pretraining_seed": 0, "epoch": 0}
+            for row in released(model)
+        ]
+        save(told, inputs.outputs("stances", model) / "multiple_choice/0.parquet")
+    found = analysis.run(inputs, PARAMS)
+    valid = (
+        found["valid"]
+        .filter(facet="")
+        .group_by("model")
+        .agg((pl.col("value") * pl.col("responses")).sum(), pl.col("responses").sum())
+    )
+    shares = {name: (round(hits), of) for name, hits, of in valid.iter_rows()}
+    assert shares == {MODELS[0]: (620, 620), MODELS[1]: (608, 620)}
+    parts = found["parts"].filter(pl.col("value").is_not_null(), pl.col("model") != "")
+    for key, own in parts.group_by("model", "scale", maintain_order=True):
+        share = dict(own.select("term", "share").iter_rows())
+        print(key, {term: round(part, 3) for term, part in share.items()})
+        assert share["statement"] > share["rest"] > share["template"]
+        assert own["reml"].to_list() == pytest.approx(own["value"].to_list(), abs=0.01)
+    assert max(abs(x) for x in STANCES) >= found["ranks"]["difference"].abs().max()
+    print(found["ranks"].select("scale", "drawn", "difference", "value"))
