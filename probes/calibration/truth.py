@@ -78,6 +78,7 @@ def outcome(
     null_value
         What the value is under the null; the sign of an effect is told from it.
     """
+    told = p == "p" and "detectable" in table.columns
 
     def column(value: pl.Expr | float | None) -> pl.Expr:
         return value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.Float64)
@@ -92,5 +93,5 @@ def outcome(
         high=pl.col("high") - null_value,
         p=pl.col(p).cast(pl.Float64),
         p_adjusted=pl.col(p_adjusted).cast(pl.Float64),
-        detectable=pl.col("detectable") if p == "p" else None,
+        detectable=pl.col("detectable") if told else None,
     ).with_columns(target=pl.col("target") - null_value)

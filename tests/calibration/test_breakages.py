@@ -11,11 +11,11 @@ from __future__ import annotations
 import importlib
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
+from breakages import BREAKAGES, SEED, Breakage
 
 from plumbline.builders.core.params import section
 from plumbline.probes import module_of
@@ -24,81 +24,8 @@ from plumbline.probes.calibration.calibrate import simulated
 from plumbline.probes.calibration.rates import rows, tally
 from plumbline.probes.calibration.truth import DECOY
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SEED = 17
-REPLICATES = 12
+REPLICATES = 6
 pytestmark = pytest.mark.slow
-
-
-class Breakage(NamedTuple):
-    """What is broken: files after they are drawn, or a function of a module."""
-
-    analysis: str
-    name: str
-    files: Callable[[Path], None] | None = None  # gets the folder of a replicate
-    target: str = ""  # module of the study and its attribute
-    instead: Callable[..., object] | None = None  # gets the true function first
-
-
-def rewritten(pattern: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Callable:
-    """Return a breakage of all files that a pattern finds; one that finds none breaks nothing."""
-
-    def apply(folder: Path) -> None:
-        paths = [path for path in folder.glob(pattern) if "rejects" not in path.name]
-        assert paths, pattern
-        for path in paths:
-            change(pl.read_parquet(path)).write_parquet(path)
-
-    return apply
-
-
-def shuffled(*columns: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Return a change that deals the values of columns out anew, together."""
-
-    def change(table: pl.DataFrame) -> pl.DataFrame:
-        order = np.random.default_rng(SEED).permutation(len(table))
-        return table.with_columns(table.select(columns)[order])
-
-    return change
-
-
-def swapped(column: str, one: object, other: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Return a change that takes one value for another."""
-    both = {one: other, other: one}
-    return lambda table: table.with_columns(pl.col(column).replace(both))
-
-
-PEOPLE = "people/*.parquet"
-LISTS = "outputs/associations/*/en/*.parquet"
-BREAKAGES = [
-    Breakage("pmi", "genders swapped", rewritten(PEOPLE, swapped("gender", 0, 1))),
-    Breakage("pmi", "genders shuffled", rewritten(PEOPLE, shuffled("gender"))),
-    Breakage("pmi", "words shuffled over names", rewritten(LISTS, shuffled("word", "lemma"))),
-    Breakage(
-        "pmi",
-        "sign of PMI",
-        target="pmi:pmi",
-        instead=lambda true, counts, smoothing: -true(counts, smoothing),
-    ),
-    Breakage(
-        "pmi",
-        "group left out of PMI",
-        target="pmi:pmi",
-        instead=lambda _, counts, smoothing: np.log(
-            (counts + smoothing) / (counts + smoothing).sum(axis=1, keepdims=True)
-        ),
-    ),
-    Breakage(
-        "pmi",
-        "intervals of half the confidence",
-        target="pmi:intervals",
-        instead=lambda true, draws, smoothing, seed, level, merged: true(
-            draws, smoothing, seed, level / 2, merged
-        ),
-    ),
-]
 
 
 def run(

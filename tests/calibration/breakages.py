@@ -1,0 +1,190 @@
+"""Ways to break the analyses, as a slip of the pen would: in what they read, or in a function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+SEED = 17
+
+
+class Breakage(NamedTuple):
+    """What is broken: files after they are drawn, or a function of a module."""
+
+    analysis: str
+    name: str
+    files: Callable[[Path], None] | None = None  # gets the folder of a replicate
+    target: str = ""  # module of the study and its attribute
+    instead: Callable[..., object] | None = None  # gets the true function first
+
+
+def rewritten(pattern: str, change: Change) -> Callable[[Path], None]:
+    """Return a breakage of all files that a pattern finds; one that finds none breaks nothing."""
+
+    def apply(folder: Path) -> None:
+        paths = [path for path in folder.glob(pattern) if "rejects" not in path.name]
+        assert paths, pattern
+        for path in paths:
+            change(pl.read_parquet(path)).write_parquet(path)
+
+    return apply
+
+
+def shuffled(*columns: str) -> Change:
+    """Return a change that deals the values of columns out anew, together."""
+
+    def change(table: pl.DataFrame) -> pl.DataFrame:
+        order = np.random.default_rng(SEED).permutation(len(table))
+        return table.with_columns(table.select(columns)[order])
+
+    return change
+
+
+def swapped(column: str, one: object, other: object) -> Change:
+    """Return a change that takes one value for another."""
+    both = {one: other, other: one}
+    return lambda table: table.with_columns(pl.col(column).replace(both))
+
+
+def exchanged(one: str, other: str) -> Change:
+    """Return a change that takes one column for another."""
+    return lambda table: table.rename({one: other, other: one})
+
+
+def turned(column: str) -> Change:
+    """Return a change of the sign of a column."""
+    return lambda table: table.with_columns(-pl.col(column))
+
+
+def rotated(*columns: str) -> Change:
+    """Return a change that gives what is of one thing to the next one; "" stays what it is."""
+
+    def change(table: pl.DataFrame) -> pl.DataFrame:
+        things = table.select(columns).unique().filter(pl.col(columns[0]) != "").sort(columns)
+        number = things.with_row_index("at")
+        following = pl.concat([things[1:], things[:1]]).with_row_index("at")
+        both = number.join(following, on="at", suffix="_new").drop("at")
+        found = table.join(both, on=columns, how="left", maintain_order="left")
+        return found.with_columns(
+            pl.coalesce(f"{name}_new", name).alias(name) for name in columns
+        ).select(table.columns)
+
+    return change
+
+
+def both(one: str, other: str, change: Change) -> Callable[[Path], None]:
+    """Return a breakage of the files of two patterns."""
+
+    def apply(folder: Path) -> None:
+        rewritten(one, change)(folder)
+        rewritten(other, change)(folder)
+
+    return apply
+
+
+def classes(table: pl.DataFrame) -> pl.DataFrame:
+    """Deal out the classes of a part of speech anew."""
+    return pl.concat(shuffled("supersense")(own) for own in table.partition_by("pos"))
+
+
+def of_one_model(table: pl.DataFrame) -> pl.DataFrame:
+    """Take groups for the next ones, in the first model alone."""
+    first = pl.col("model") == table["model"].min()
+    moved = rotated("category", "group")(table.filter(first, pl.col("group") != ""))
+    return pl.concat([moved, table.filter(first, pl.col("group") == ""), table.filter(~first)])
+
+
+def turned_round(table: pl.DataFrame) -> pl.DataFrame:
+    """Take reversed statements for straight ones."""
+    return table.with_columns(~pl.col("reversed"))
+
+
+def negative(true: Callable[..., np.ndarray], *given: object) -> np.ndarray:
+    """Return PMI of the wrong sign."""
+    return -true(*given)
+
+
+def without_groups(_: object, counts: np.ndarray, smoothing: float) -> np.ndarray:
+    """Return log p(w, g) - log p(w): the group is left out."""
+    cells = counts + smoothing
+    return np.log(cells / cells.sum(axis=1, keepdims=True))
+
+
+def half_confident(true: Callable[..., object], *given: object) -> object:
+    """Return intervals of half the confidence."""
+    draws, smoothing, seed, confidence, merged = given
+    return true(draws, smoothing, seed, confidence / 2, merged)
+
+
+PEOPLE, LEXICA = "**/people/*.parquet", "**/lexica/*.parquet"
+WORDS = "**/outputs/associations/*/*/*.parquet"
+OF_GROUPS, TRAINED = "**/outputs/completions/*/en/*.parquet", "**/after_training/*/en/*.parquet"
+CLASSIFIED = "**/outputs/classification/*/sentiment-en/*.parquet"
+SWAPS = "**/counterfactuals/*.parquet"
+STANCES, TUNED = "**/outputs/stances/*/*/*.parquet", "**/finetuned_classifiers/*/*/*.parquet"
+AGREED = "**/outputs/agreement/*/*/*.parquet"
+genders = swapped("gender", 0, 1)
+poles = swapped("class", "positive", "negative")
+upside_down = exchanged("q_positive", "q_negative")
+BREAKAGES = [
+    Breakage("pmi", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("pmi", "genders shuffled", rewritten(PEOPLE, shuffled("gender"))),
+    Breakage("pmi", "words shuffled over names", rewritten(WORDS, shuffled("word", "lemma"))),
+    Breakage("pmi", "sign of PMI", target="pmi:pmi", instead=negative),
+    Breakage("pmi", "group left out of PMI", target="pmi:pmi", instead=without_groups),
+    Breakage("pmi", "half the confidence", target="pmi:intervals", instead=half_confident),
+    Breakage("pooled_pmi", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("pooled_pmi", "words shuffled", rewritten(WORDS, shuffled("word", "lemma"))),
+    Breakage("supersenses", "genders swapped", both(PEOPLE, "**/pmi/*/pmi.parquet", genders)),
+    Breakage("supersenses", "classes shuffled", rewritten("**/supersenses/*", classes)),
+    Breakage("subgroups", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("subgroups", "lexicon upside down", rewritten(LEXICA, upside_down)),
+    Breakage("subgroups", "natives shuffled", rewritten(PEOPLE, shuffled("native"))),
+    Breakage("robustness", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("robustness", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
+    Breakage("sentiment", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("sentiment", "lexicon upside down", rewritten(LEXICA, upside_down)),
+    Breakage("sentiment", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
+    Breakage("anova", "genders swapped", rewritten("**/shares.parquet", genders)),
+    Breakage("anova", "models shuffled", rewritten("**/shares.parquet", shuffled("model"))),
+    Breakage("clusters", "words shuffled", rewritten("**/representations/*/*/*", shuffled("word"))),
+    Breakage("lexicon_evaluation", "labels shuffled", rewritten("**/texts/*", shuffled("label"))),
+    Breakage("lexicon_evaluation", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
+    Breakage("recall", "words shuffled", rewritten(OF_GROUPS, shuffled("word", "token"))),
+    Breakage("recall", "scores turned", rewritten(OF_GROUPS, turned("logprob_top_nats"))),
+    Breakage(
+        "emotions", "groups exchanged", rewritten(OF_GROUPS, rotated("category", "group", "query"))
+    ),
+    Breakage("emotions", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
+    Breakage("rsa", "groups of a model shifted", rewritten("**/tables/emotions/*", of_one_model)),
+    Breakage("shift", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
+    Breakage("shift", "words shuffled", rewritten(TRAINED, shuffled("word", "token"))),
+    Breakage(
+        "nationality",
+        "classes swapped",
+        rewritten(CLASSIFIED, swapped("class", "positive", "negative")),
+    ),
+    Breakage("nationality", "countries shuffled", rewritten(SWAPS, shuffled("country"))),
+    Breakage("values", "reversed forgotten", rewritten("**/statements/v*", turned_round)),
+    Breakage("values", "denials swapped", rewritten(AGREED, swapped("form", 0, 1))),
+    Breakage("values", "genders swapped", rewritten(AGREED, genders)),
+    Breakage("compass", "sides swapped", rewritten(STANCES, swapped("corpus", "left", "right"))),
+    Breakage("compass", "corpora shifted", rewritten(STANCES, rotated("corpus"))),
+    Breakage(
+        "compass",
+        "disagreeing for agreeing",
+        rewritten(STANCES, exchanged("agree_nats", "disagree_nats")),
+    ),
+    Breakage("fairness", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
+    Breakage("fairness", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
+    Breakage("ensemble", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
+    Breakage("ensemble", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
+]
