@@ -58,6 +58,7 @@ GROUP = ["measure", "scale"]
 FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
 ENOUGH = 0.5  # share of valid responses with which it is told what scores vary with
+NUMBERS = ("value", "low", "high", "p", "p_bh")
 POOLED = ("model", "language")  # facets where all of them are taken together
 __all__ = ["SCHEMAS", "Params"]
 
@@ -85,6 +86,7 @@ def _table(rows: list[Row], name: str) -> pl.DataFrame:
     if not rows:
         return pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     table = pl.DataFrame(rows, infer_schema_length=None)
+    table = table.with_columns(pl.col(NUMBERS).cast(pl.Float64))  # of which there may be none
     if name == "items":
         table = adjusted(table, over=FAMILY)
     return typed(table, schema).sort(schema.key)
