@@ -66,34 +66,33 @@ def beside_perplexity(case: Case, table: pl.DataFrame, params: Params) -> dict[s
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
     tables = []
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    v, m = (a.ravel() for a in np.indices((len(PERPLEXITIES), len(case.measures))))
-    x, y, x0, y0 = after[:, v], case.after[:, m], before[:, v], case.before[:, m]
-    units, every = case.units(), np.zeros(len(x), dtype=np.int64)
+    units, every = case.units(), np.zeros(len(after), dtype=np.int64)
     groups = ((every, [EVERY]), (case.country, case.countries))
-    for n, scope in enumerate(SCOPES):
-        rows = once if scope == "originals" else np.arange(len(x))
-        one, other = (x - x0, y - y0) if scope == "subtracted" else (x, y)
-        one, other = (x0[once], y0[once]) if scope == "originals" else (one, other)
+    for variant, n in np.ndindex(len(PERPLEXITIES), len(SCOPES)):  # bounds memory
+        scope, rows, shared = SCOPES[n], np.arange(len(after)), units
+        x, y = after[:, [variant]], case.after
+        if scope == "subtracted":
+            x, y = x - before[:, [variant]], y - case.before
+        if scope == "originals":
+            x, y, rows, shared = before[once][:, [variant]], case.before[once], once, []
+        null = "0: no relation" + (", whichever texts and names" if scope == "within" else "")
         for group, names in groups[: 1 if scope == "originals" else 2]:
-            shared = [] if scope == "originals" else units
             at = group[rows], len(names), case.sentence[rows]
-            found = _correlated(one, other, *at, shared, params.confidence, scope == "within")
-            null = "0: no relation" + (", whichever texts and names" if scope == "within" else "")
-            for k, (variant, measure) in enumerate(zip(v, m, strict=True)):
-                columns = {name: values[:, [k]] for name, values in found.items()}
-                tables.append(
-                    cells(names, "measure", [case.measures[measure]], columns).with_columns(
-                        scope=pl.lit(n),
-                        perplexity=pl.lit(int(variant)),
-                        method=pl.lit(METHODS[scope]),
-                        null=pl.lit(null),
-                        cluster=pl.lit("source text"),
-                    )
+            wide = np.broadcast_to(x, y.shape)
+            found = _correlated(wide, y, *at, shared, params.confidence, scope == "within")
+            tables.append(
+                cells(names, "measure", case.measures, found).with_columns(
+                    scope=pl.lit(n),
+                    perplexity=pl.lit(variant),
+                    method=pl.lit(METHODS[scope]),
+                    null=pl.lit(null),
+                    cluster=pl.lit("source text"),
                 )
+            )
     # the family: countries by measures, within each variant of perplexity
-    found_all = rounded(pl.concat(tables), ("value", "low", "high"))
-    found_all = found_all.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    return adjusted(found_all, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+    table = rounded(pl.concat(tables), ("value", "low", "high"))
+    table = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
+    return adjusted(table, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
 
 
 def _correlated(

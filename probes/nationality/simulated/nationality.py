@@ -148,5 +148,6 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         )
     sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
     sums = sums.join(known, on="country")
-    found["perplexities"] = outcome(sums, effect=pl.col("rare"), target=pl.col("rare"))
+    rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
+    found["perplexities"] = outcome(sums, effect=rare, target=rare)
     return found
