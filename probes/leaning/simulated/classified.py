@@ -104,7 +104,8 @@ def write(
         Function of corpus and group: how often a classifier is right there.
     spread
         SD over trainings of that, in logits: one for each pretraining, and as much for each of its
-        fine-tunings; of all corpora or by corpus.
+        fine-tunings; of all corpora or by corpus. The model itself, with which all pretrainings
+        begin, has the second alone.
     crossed
         The same for each fine-tuning seed of a corpus, whatever the pretraining.
     threshold
@@ -126,7 +127,8 @@ def write(
         size = (len(first), len(seeds))
         own = spread if isinstance(spread, float) else spread.get(corpus, spread["other"])
         able, calls = (
-            rng.normal(0, sd, (size[0], 1)) + rng.normal(0, sd, size) for sd in (own, threshold)
+            rng.normal(0, sd * bool(corpus), (size[0], 1)) + rng.normal(0, sd, size)
+            for sd in (own, threshold)
         )
         able = able + rng.normal(0, crossed, (1, size[1]))
         chance = {group: accuracy(corpus, group) for group in groups}

@@ -88,7 +88,9 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, and intervals of accuracies.
 
     p over texts has a true null where nothing but luck differs; elsewhere trainings do differ, and
-    it is told where it should not be taken for a corpus. Effects are log-odds.
+    it is told where it should not be taken for a corpus. Against the model itself p over trainings
+    has nearly a true null: log-odds that vary more, as those of trainings do, are of a lower mean
+    accuracy. Effects are log-odds.
     """
     known: Known = drawn.known
     effects = np.array(known.truth.settings.get("effects", (0.0,) * len(GROUPS)))
@@ -117,9 +119,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         found[f"differences, p, {name}"] = outcome(rows, effect=over_texts, family=FAMILY)
     over = differences.filter(reading=CORRECTED)
     over = over.with_columns(low="trainings_low", high="trainings_high")
-    for (metric,), rows in over.partition_by("metric", as_dict=True).items():
+    sides = pl.when(pl.col("baseline") == "").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
+    over = over.with_columns(side=sides)
+    for (metric, side), rows in over.partition_by("metric", "side", as_dict=True).items():
         if rows["p_trainings"].count():
-            found[f"differences, p_trainings, {metric}"] = outcome(
+            found[f"differences, p_trainings, {side}, {metric}"] = outcome(
                 rows,
                 effect=pl.col("effect"),
                 family=FAMILY,
@@ -160,7 +164,9 @@ def truth_of(known: Known) -> pl.DataFrame:
     over_texts = np.hypot(shape.hard, shape.by_text)
     for corpus, (able, calls) in known.runs.items():
         spread = shape.spread * (known.truth.settings.get("spread", 1.0) ** (corpus == CORPORA[1]))
-        sd = np.sqrt(over_texts**2 + 2 * spread**2 + shape.crossed**2 + 2 * shape.threshold**2)
+        times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
+        over_runs = times * (spread**2 + shape.threshold**2) + shape.crossed**2
+        sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:
             odds = shape.ability + _added(known.truth, corpus, group)
             sides = np.stack([odds + able + calls, odds + able - calls])
