@@ -135,8 +135,7 @@ def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers
 def code_of(analysis: str) -> list[Path]:
     """Return the files that what is simulated hangs on: the analysis, its study, the statistics."""
     study = module_of(analysis).split(".")[2]
-    folders = (TOP / "stats", TOP / study / "simulated", TOP / study)
-    names = {path for folder in folders for path in folder.glob("*.py")}
+    names = {path for name in ("stats", study) for path in (TOP / name).rglob("*.py")}
     names -= {TOP / study / "page.py", TOP / study / "recovery.py"}
     return sorted(path.relative_to(TOP.parent) for path in names)
 

@@ -8,7 +8,7 @@ import pytest
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import __main__ as command
 from plumbline.probes.calibration import calibrate
-from plumbline.probes.politicians.simulated import lists, pmi
+from plumbline.probes.politicians.simulated import pmi
 
 SMALL = {"men": 30, "women": 30, "words": 20, "length": 5, "shared": 0.0}
 CHUNK = 2
@@ -23,7 +23,6 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text("\n".join(lines) + "\n" + analysis, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20})
-    monkeypatch.setattr(lists, "LARGE", 2000)
     return tmp_path
 
 
