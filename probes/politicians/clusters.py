@@ -25,6 +25,7 @@ from plumbline.probes.stats.estimate import (
     Estimate,
     Table,
     finite,
+    least_p,
     rounded,
 )
 from plumbline.probes.stats.intervals import wilson
@@ -141,7 +142,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{pmi}: too few words deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
-    tables["fits"].adjust()
+    tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # either tail
     tables["shares"].adjust()
     found = {name: table.frame() for name, table in tables.items()}
     untested = pl.when(pl.col("p").is_not_null()).then("family")

@@ -20,7 +20,7 @@ from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.resample_counts import by_gender
 from plumbline.probes.politicians.words.sentiment_shares import of_words
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, significant
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, least_p, significant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,8 +150,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
+    least = least_p(params.n_permutations)
     return {
-        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), model=model)
+        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), least, model=model)
         for name, tables in found.items()
     }
 

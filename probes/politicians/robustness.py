@@ -30,7 +30,14 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     by_latent,
 )
 from plumbline.probes.politicians.words.word_counts import Lists, Named, by_name, frames, sources
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, adjusted, typed
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Estimate,
+    Resampling,
+    adjusted,
+    least_p,
+    typed,
+)
 from plumbline.probes.stats.matching import coarsened, matched
 
 if TYPE_CHECKING:
@@ -147,9 +154,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not rows:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
-    return {
-        "robustness": typed(_compared(pl.DataFrame(rows, infer_schema_length=None)), ROBUSTNESS)
-    }
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return {"robustness": typed(_compared(table, least_p(params.n_permutations)), ROBUSTNESS)}
 
 
 def _variation(kind: str, name: str) -> dict[str, Any]:
@@ -267,7 +273,7 @@ def _numbers(
         yield base | of | {"number": number, "sentiment": s, "reason": reason} | numbers
 
 
-def _compared(rows: pl.DataFrame) -> pl.DataFrame:
+def _compared(rows: pl.DataFrame, least: float) -> pl.DataFrame:
     """Add the change from the default, and p adjusted over languages, parts of speech, sentiments.
 
     A variation is one analysis of everything, and its tests one family.
@@ -277,7 +283,7 @@ def _compared(rows: pl.DataFrame) -> pl.DataFrame:
     default = pl.col("default")
     of = rows.filter(pl.col("kind") == 0).select(*keys, default=pl.col("value").cast(pl.Float64))
     return (
-        adjusted(rows.with_columns(numbers), over=["deviation", "kind", "variation"])
+        adjusted(rows.with_columns(numbers), over=["deviation", "kind", "variation"], least=least)
         .join(of, on=keys, how="left")
         .with_columns(
             change=(pl.col("value") - default).round(6),

@@ -22,7 +22,7 @@ from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import OVER_NAMES, shares
@@ -162,8 +162,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"women and a word in {params.min_count} lists; lower analysis.subgroups.min_people or "
             "min_count"
         )
+    least = least_p(params.n_permutations)
     return {
-        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), model=model)
+        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), least, model=model)
         for name, tables in found.items()
         if tables
     }

@@ -138,6 +138,11 @@ class Table:
         return typed(table, self.schema)
 
 
+def least_p(drawn: int) -> float:
+    """Return the smallest p of a test in which so many outcomes are drawn."""
+    return 1 / (1 + drawn)
+
+
 def adjusted(
     table: pl.DataFrame, column: str = "p", over: Sequence[str] = (), least: float = 0.0
 ) -> pl.DataFrame:
@@ -153,7 +158,7 @@ def adjusted(
     over
         Columns: rows that are equal in all of them are a family; without, all are.
     least
-        The smallest p that the tests can have, as 1 / (1 + drawn) of permutation tests.
+        The smallest p that the tests can have, see :func:`least_p`.
 
     Examples
     --------
@@ -196,7 +201,8 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     >>> with_detectable(pl.DataFrame([row])).select("detectable", "detectable_bh").row(0)
     (2.801585, None)
     """
-    low, high = pl.col("value") - pl.col("low"), pl.col("high") - pl.col("value")
+    value, low, high = (pl.col(n).cast(pl.Float64) for n in ("value", "low", "high"))  # or null
+    low, high = value - low, high - value
     error = ((low + high) / 2).fill_null(low).fill_null(high) / ndtri(0.975)
     level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
     reach = pl.Series(ndtri(1 - level.astype(np.float64) / 2) + ndtri(POWER)).fill_nan(None)

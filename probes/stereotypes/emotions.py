@@ -17,7 +17,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, rounded, typed
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, least_p, rounded, typed
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import permutation_test
 from plumbline.probes.stereotypes import typicality
@@ -291,6 +291,7 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
     table = table.join(pl.DataFrame({"name": AFFECTS}), how="cross", maintain_order="left_right")
     return _finished(
         table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items()),
+        params,
         level=LEVELS.index("group"),
         cluster="word",
         method="Wilson score; of the difference: expanded bootstrap percentile (Poisson weights)",
@@ -344,6 +345,7 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
         pl.concat(parts).with_columns(
             pl.lit(None).alias(x) for x in ("carrying", "covered", "words")
         ),
+        params,
         level=LEVELS.index("category"),
         cluster="group",
         method="expanded bootstrap percentile (Poisson weights)",
@@ -351,9 +353,9 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
     )
 
 
-def _finished(table: pl.DataFrame, **columns: str | int) -> pl.DataFrame:
+def _finished(table: pl.DataFrame, params: Params, **columns: str | int) -> pl.DataFrame:
     """Add affects and what rows have in common, and p adjusted over all of them."""
     affect = pl.int_range(pl.len()) % len(AFFECTS)
     table = table.with_columns(pl.col("p").fill_nan(None), affect=affect)
-    table = rounded(adjusted(table), (*NUMBERS, "coverage"))
+    table = rounded(adjusted(table, least=least_p(params.n_permutations)), (*NUMBERS, "coverage"))
     return located(table, columns).sort("category", "group", "affect")

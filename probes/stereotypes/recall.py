@@ -14,7 +14,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, rounded, typed
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, least_p, rounded, typed
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
 from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, located, number
@@ -138,7 +138,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 }
                 parts = list(_of_config(ranked, written, params))
                 for name, of in zip(("recall", "groups"), zip(*parts, strict=True), strict=False):
-                    table = pl.concat(of) if name == "groups" else _adjusted(pl.concat(of))
+                    table = pl.concat(of) if name == "groups" else _adjusted(pl.concat(of), params)
                     tables[name].append(located(table, place | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
@@ -250,10 +250,11 @@ def _of_reading(
     return pl.concat(parts, how="vertical_relaxed"), pl.concat(groups)
 
 
-def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
+def _adjusted(table: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Round, and adjust p over all that was tested of a kind of attributes."""
     columns = ("value", "low", "high", "other_groups", "random_order", "share_ranked")
-    both = adjusted(adjusted(table, over=("attributes",)), "p_random_order", ("attributes",))
+    both = adjusted(table, "p", ("attributes",), least_p(params.n_permutations))
+    both = adjusted(both, "p_random_order", ("attributes",))
     table = rounded(both, columns, ("p", "p_random_order"))
     facts = {"cluster": "group", "method": "expanded bootstrap percentile (Poisson weights)"}
     facts["null"] = "lists exchanged between the groups of the category"

@@ -15,7 +15,7 @@ import polars as pl
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite, least_p
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.emotions import LEVELS
 from plumbline.probes.stereotypes.similarity import compare, relabelled, rsa
@@ -87,7 +87,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     table = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
     table = table.filter(pl.col("level") == LEVELS.index("group"))
     pairs, bounds = Table(RSA), Table(LIMITS)
-    pairs.adjust(over=("language", "ranking", "reading"))
+    pairs.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
     keys = ("language", "reading", "top_k")
     for (language, ranking, top_k), part in table.group_by(keys, maintain_order=True):
         found = {str(model): profiles(own) for (model,), own in part.group_by(["model"])}

@@ -90,9 +90,16 @@ def both(one: str, other: str, change: Change) -> Callable[[Path], None]:
     return apply
 
 
+def lists_dealt(table: pl.DataFrame) -> pl.DataFrame:
+    """Give the lists of one person to another."""
+    people = table["qid"].unique().sort()
+    others = people.sample(fraction=1.0, shuffle=True, seed=SEED)
+    return table.with_columns(pl.col("qid").replace(people, others))
+
+
 def classes(table: pl.DataFrame) -> pl.DataFrame:
-    """Deal out the classes of a part of speech anew."""
-    return pl.concat(shuffled("supersense")(own) for own in table.partition_by("pos"))
+    """Give each lemma the classes of the next one of its part of speech."""
+    return pl.concat(rotated("lemma")(own) for own in table.partition_by("pos"))
 
 
 def of_one_model(table: pl.DataFrame) -> pl.DataFrame:
@@ -115,7 +122,8 @@ def negative(true: Callable[..., np.ndarray], *given: object) -> np.ndarray:
 def without_groups(_: object, counts: np.ndarray, smoothing: float) -> np.ndarray:
     """Return log p(w, g) - log p(w): the group is left out."""
     cells = counts + smoothing
-    return np.log(cells / cells.sum(axis=1, keepdims=True))
+    with np.errstate(divide="ignore"):
+        return np.log(cells / cells.sum(axis=1, keepdims=True))
 
 
 def half_confident(true: Callable[..., object], *given: object) -> object:
@@ -132,19 +140,20 @@ SWAPS = "**/counterfactuals/*.parquet"
 STANCES, TUNED = "**/outputs/stances/*/*/*.parquet", "**/finetuned_classifiers/*/*/*.parquet"
 AGREED = "**/outputs/agreement/*/*/*.parquet"
 genders = swapped("gender", 0, 1)
+poles_of_shares = swapped("sentiment", 0, 1)
 poles = swapped("class", "positive", "negative")
 upside_down = exchanged("q_positive", "q_negative")
 BREAKAGES = [
     Breakage("pmi", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("pmi", "genders shuffled", rewritten(PEOPLE, shuffled("gender"))),
-    Breakage("pmi", "words shuffled over names", rewritten(WORDS, shuffled("word", "lemma"))),
+    Breakage("pmi", "lists shuffled", rewritten(WORDS, lists_dealt)),
     Breakage("pmi", "sign of PMI", target="pmi:pmi", instead=negative),
     Breakage("pmi", "group left out of PMI", target="pmi:pmi", instead=without_groups),
     Breakage("pmi", "half the confidence", target="pmi:intervals", instead=half_confident),
     Breakage("pooled_pmi", "genders swapped", rewritten(PEOPLE, genders)),
-    Breakage("pooled_pmi", "words shuffled", rewritten(WORDS, shuffled("word", "lemma"))),
+    Breakage("pooled_pmi", "lists shuffled", rewritten(WORDS, lists_dealt)),
     Breakage("supersenses", "genders swapped", both(PEOPLE, "**/pmi/*/pmi.parquet", genders)),
-    Breakage("supersenses", "classes shuffled", rewritten("**/supersenses/*", classes)),
+    Breakage("supersenses", "classes shifted", rewritten("**/supersenses/*", classes)),
     Breakage("subgroups", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("subgroups", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("subgroups", "natives shuffled", rewritten(PEOPLE, shuffled("native"))),
@@ -154,7 +163,7 @@ BREAKAGES = [
     Breakage("sentiment", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("sentiment", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
     Breakage("anova", "genders swapped", rewritten("**/shares.parquet", genders)),
-    Breakage("anova", "models shuffled", rewritten("**/shares.parquet", shuffled("model"))),
+    Breakage("anova", "sentiments swapped", rewritten("**/shares.parquet", poles_of_shares)),
     Breakage("clusters", "words shuffled", rewritten("**/representations/*/*/*", shuffled("word"))),
     Breakage("lexicon_evaluation", "labels shuffled", rewritten("**/texts/*", shuffled("label"))),
     Breakage("lexicon_evaluation", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),

@@ -4,7 +4,14 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, benjamini_hochberg
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Estimate,
+    Table,
+    adjusted,
+    benjamini_hochberg,
+    with_detectable,
+)
 
 # Benjamini and Hochberg (1995), section 3.1: thrombolysis after myocardial infarction
 PUBLISHED = [
@@ -88,3 +95,17 @@ def test_a_table_without_rows_has_its_columns():
     table = Table(SCHEMA)
     table.adjust()
     assert table.frame().schema == pl.from_arrow(SCHEMA.arrow().empty_table()).schema
+
+
+def test_what_is_detectable_of_a_table_without_numbers_is_null_and_of_z_tests_known():
+    nothing = {name: [None, None] for name in ("value", "low", "high", "p", "p_bh")}
+    found = with_detectable(pl.DataFrame(nothing))
+    assert found["detectable"].to_list() == found["detectable_bh"].to_list() == [None, None]
+    error, one_sided = 0.5, {"low": [None, -0.979982], "high": [0.979982, None]}
+    table = pl.DataFrame({"value": [0.0, 0.0], "p": [0.5, 0.5], **one_sided})
+    table = adjusted(table)  # of two tests none is found: the next one needs .025
+    found = with_detectable(table)
+    assert found["detectable"].to_list() == pytest.approx([error * (1.959964 + 0.841621)] * 2)
+    assert found["detectable_bh"].to_list() == pytest.approx([error * (2.241403 + 0.841621)] * 2)
+    unreachable = with_detectable(adjusted(table, least=0.03))
+    assert unreachable["detectable_bh"].to_list() == [None, None]

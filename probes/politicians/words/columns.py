@@ -47,14 +47,19 @@ def share(name: str, description: str, *, nullable: bool = False) -> Column:
 
 
 def table_of(
-    schema: Schema, parts: Iterable[pl.DataFrame], over: Sequence[str] | None = None, **same: Any
+    schema: Schema,
+    parts: Iterable[pl.DataFrame],
+    over: Sequence[str] | None = None,
+    least: float = 0.0,
+    **same: Any,
 ) -> pl.DataFrame:
     """Return tables of one schema as one; without rows, or null, where there are none.
 
     Parameters
     ----------
-    over
-        Columns of a family of tests, see :func:`adjusted`; None: nothing is adjusted.
+    over, least
+        Columns of a family of tests, and the smallest p, see :func:`adjusted`; None: nothing is
+        adjusted.
     same
         Columns that have one value in all rows.
     """
@@ -67,7 +72,7 @@ def table_of(
     table = table.with_columns(**dict.fromkeys(lacking))
     if over is not None:
         tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
-        table = adjusted(table, over=over).with_columns(tested=tested)
+        table = adjusted(table, over=over, least=least).with_columns(tested=tested)
     return typed(table, schema)
 
 
