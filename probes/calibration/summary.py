@@ -66,23 +66,27 @@ def sentence(found: list[Line]) -> str:
     if not found:
         return "The tests of this table have not been simulated yet."
     parts = []
-    for measure, told in ((SIZE, "size at .05"), (COVERAGE, "coverage of 95% intervals")):
+    for measure, told in (
+        (SIZE, "of tests of a true null {} have p at or below .05"),
+        (COVERAGE, "95% intervals hold the truth in {}"),
+    ):
         values = [line[measure][0] for line in found if measure in line]
         if values:
-            parts.append(f"{told} {span(values)}")
+            parts.append(told.format(span(values)))
     number = max(line["replicates"] for line in found)
     outside = sum(bool(line["outside"]) for line in found)
-    rest = f"; {outside} of {len(found)} lines outside of their bounds" if outside else ""
-    return f"By simulation of {number:,} tables: {', '.join(parts)}{rest}."
+    rest = f"; {outside} of {len(found)} lines are outside of their bounds" if outside else ""
+    return f"By simulation, {number:,} tables of each truth: {', '.join(parts)}{rest}."
 
 
 def span(values: list[float]) -> str:
-    """Return the least and the largest of some shares, or one where they are alike.
+    """Return the least and the largest of some shares in percent, or one where they are alike.
 
     Examples
     --------
     >>> span([0.031, 0.052]), span([0.05, 0.05])
-    ('.03 to .05', '.05')
+    ('3 to 5%', '5%')
     """
-    ends = [f"{end:.2f}".removeprefix("0") for end in (min(values), max(values))]
-    return " to ".join(dict.fromkeys(ends))
+    return (
+        " to ".join(dict.fromkeys(f"{100 * end:.0f}" for end in (min(values), max(values)))) + "%"
+    )

@@ -262,18 +262,16 @@ def missed(frame: pl.DataFrame) -> str:
     Examples
     --------
     >>> missed(pl.DataFrame({"detectable": [0.1, 0.3, 0.2], "detectable_bh": [None, 0.5, 0.4]}))
-    'Half of these tests miss effects under 0.20 (adjusted: 0.45) more than one time in five.'
+    'Half of these tests miss effects under 0.2 (adjusted: 0.45) more than one time in five.'
     """
     if not {"detectable", "detectable_bh"} <= {*frame.columns}:
         return ""
     one, adjusted = (frame[name].drop_nulls().median() for name in ("detectable", "detectable_bh"))
     if one is None:
         return ""
-    after = "" if adjusted is None else f" (adjusted: {number(float(str(adjusted)))})"
-    return (
-        f"Half of these tests miss effects under {number(float(str(one)))}{after} more than one "
-        "time in five."
-    )
+    after = "" if adjusted is None else f" (adjusted: {float(str(adjusted)):.2g})"
+    least = f"{float(str(one)):.2g}{after}"
+    return f"Half of these tests miss effects under {least} more than one time in five."
 
 
 def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:

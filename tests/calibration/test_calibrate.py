@@ -94,13 +94,14 @@ def test_what_was_simulated_with_other_settings_is_not_used(project):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("project")
-def test_two_processes_write_what_one_does(monkeypatch):
+def test_two_processes_and_a_cluster_write_what_one_does(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(calibrate.TOP.parents[1]))
     calibrate.calibrate("pmi", 3, workers=1)
     one = table()
-    shutil.rmtree("data")
-    calibrate.calibrate("pmi", 3, workers=2)
-    assert table().equals(one)
+    for runner in ("local", "ray"):
+        shutil.rmtree("data")
+        calibrate.calibrate("pmi", 3, runner, workers=2)
+        assert table().equals(one)
 
 
 @pytest.mark.usefixtures("project")

@@ -159,4 +159,4 @@ def test_what_is_wrong_with_a_test_is_seen():
 def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
     assert "not been simulated" in summary.sentence([])
     found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
-    assert summary.sentence(found).startswith("By simulation of 50 tables: size at .05 .0")
+    assert summary.sentence(found).startswith("By simulation, 50 tables of each truth: of tests")

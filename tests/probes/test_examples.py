@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the studies of social groups and of names."""
+"""The examples in the docstrings of the studies of social groups and of names, and of views."""
 
 import doctest
 import importlib
@@ -14,6 +14,7 @@ import pytest
         ("stereotypes.shift_rows", 4),
         ("stereotypes.similarity", 10),
         ("nationality.texts", 1),
+        ("report.view", 3),
     ],
 )
 def test_examples_of_the_docstrings(name, least):
