@@ -10,14 +10,13 @@ import hashlib
 import importlib
 import json
 import os
-import shutil
 import tempfile
 import warnings
 import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -46,11 +45,11 @@ class Settings(Params):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     seed: int = Field(1, ge=0, description="of the simulated responses")
     replicates: int = Field(1000, ge=2, description="simulated tables of each shape and truth")
-    replicates_of: dict[str, int] = Field(
+    replicates_of: dict[str, Annotated[int, Field(ge=2)]] = Field(
         {}, description="the same for an analysis of which a table takes long"
     )
     chunk: int = Field(10, ge=1, description="replicates that are kept together")
-    shapes: dict[str, dict[str, dict[str, Any]]] = Field(
+    shapes: dict[str, Annotated[dict[str, dict[str, Any]], Field(min_length=1)]] = Field(
         {}, description="analysis, then a name of a shape: its settings, instead of those in code"
     )
 
@@ -106,10 +105,15 @@ def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers
         If nothing simulates it, or its shapes are not those of its module.
     """
     settings = section("calibration", Settings)
+    if strange := {*settings.replicates_of, *settings.shapes} - {*those()}:
+        raise UserError(
+            f"calibration: nothing simulates {', '.join(sorted(strange))}; mend the key"
+        )
     module = simulated(analysis)
     shapes = _shapes(module, analysis, settings)
     number = replicates or settings.replicates_of.get(analysis, settings.replicates)
-    work = _kept(analysis, settings, shapes)
+    code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
+    work = _kept(analysis, settings, shapes, code)
     chunks = [
         Chunk(analysis, shape, truth, first, min(first + settings.chunk, number))
         for first in range(0, number, settings.chunk)
@@ -126,8 +130,8 @@ def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers
             unfinished.rename(work / chunk.file())
             bar.update()
     tallies = pl.concat(pl.read_parquet(work / chunk.file()) for chunk in chunks)
-    origin = Origin([], f"python -m plumbline.probes calibrate {analysis}", settings.version)
-    code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}
+    command = f"python -m plumbline.probes calibrate {analysis} --replicates {number}"
+    origin = Origin([], command, settings.version)
     tables = {"calibration": rows(analysis, tallies)}
     return write_tables(FOLDER / analysis, tables, {"calibration": CALIBRATION}, code, origin)
 
@@ -137,6 +141,7 @@ def code_of(analysis: str) -> list[Path]:
     study = module_of(analysis).split(".")[2]
     names = {path for name in ("stats", study) for path in (TOP / name).rglob("*.py")}
     names -= {TOP / study / "page.py", TOP / study / "recovery.py"}
+    names |= {TOP / "calibration" / f"{name}.py" for name in ("truth", "rates")}
     return sorted(path.relative_to(TOP.parent) for path in names)
 
 
@@ -216,21 +221,22 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
         ) from error
 
 
-def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
-    """Return the folder of chunks, emptied where they were made with other settings or code."""
-    code = [_sha256(TOP.parent / path) for path in code_of(analysis)]
+def _kept(analysis: str, settings: Settings, shapes: dict[str, Any], code: dict[Path, str]) -> Path:
+    """Return the folder of chunks that were made with these settings and this code."""
+    params: Any = section(
+        f"analysis.{analysis}", importlib.import_module(module_of(analysis)).Params
+    )
     own = {
         "seed": settings.seed,
         "chunk": settings.chunk,
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
-        "code": code,
+        "params": params.model_dump(mode="json"),
+        "code": {path.as_posix(): sha256 for path, sha256 in code.items()},
     }
-    work = KEPT / analysis
-    text, note = json.dumps(own, sort_keys=True), work / SETTINGS
-    if work.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
-        shutil.rmtree(work)
+    text = json.dumps(own, sort_keys=True, indent=1)
+    work = KEPT / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     work.mkdir(parents=True, exist_ok=True)
-    note.write_text(text, encoding="utf-8")
+    (work / SETTINGS).write_text(text, encoding="utf-8")
     return work
 
 

@@ -42,7 +42,7 @@ MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal valu
     FAMILIES: (NULL, "false_families", "families", "at most 0.05"),
     "found at .05": (PLANTED, "p05", "tests", ""),
     "found after adjustment": (PLANTED, "adjusted05", "adjusted", ""),
-    "wrong sign among found": (PLANTED, "wrong_sign", "p05", "0.025"),
+    "wrong sign among found": (PLANTED, "wrong_sign", "p05", ""),
     WRONG: (DECOY, "p05", "tests", "0.05"),
     WRONG_FAMILIES: (DECOY, "false_families", "families", "at most 0.05"),
     COVERAGE: ("", "covered", "intervals", "as the interval says"),
@@ -235,8 +235,8 @@ def smallest(
 ) -> float:
     """Return the effect that is found with a wanted power; nan if it is above all, (effects,) each.
 
-    Between effects the normal quantile of power is taken as linear, as it is of a z test; below the
-    first one it comes from the level .05 at 0.
+    Between effects the normal quantile of power is taken as linear, as it is of a z test. Where
+    the smallest of them is found as often it is that one: smaller ones were not simulated.
 
     Examples
     --------
@@ -248,14 +248,14 @@ def smallest(
     >>> round(smallest(effects, power), 2)
     2.8
     """
-    at = np.concatenate([[0.0], effects])
-    quantiles = ndtri(np.clip(np.concatenate([[0.025], power]), 1e-6, 1 - 1e-6))
-    quantiles = np.maximum.accumulate(quantiles)
+    quantiles = np.maximum.accumulate(ndtri(np.clip(power, 1e-6, 1 - 1e-6)))
     if quantiles[-1] < ndtri(wanted):
         return float("nan")
     above = int(np.argmax(quantiles >= ndtri(wanted)))
+    if not above:
+        return float(effects[0])
     step = (ndtri(wanted) - quantiles[above - 1]) / (quantiles[above] - quantiles[above - 1])
-    return float(at[above - 1] + step * (at[above] - at[above - 1]))
+    return float(effects[above - 1] + step * (effects[above] - effects[above - 1]))
 
 
 def _add(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
+
+    import polars as pl
+
+    Told = tuple[float | None, ...]
 
 SIZE, SIZE_01, FAMILIES, COVERAGE = (
     "size at .05",
@@ -23,42 +25,60 @@ BOUNDS = {  # of what is told as right
     SIZE_01: (0.0, 0.02),
     FAMILIES: (0.0, 0.05),
     COVERAGE: (0.93, 0.97),
+    DETECTABLE: (0.75, 0.85),
 }
+OF_NULL = (SIZE, SIZE_01, FAMILIES)
 Line = dict[str, Any]
 
 
 def lines(table: pl.DataFrame) -> list[Line]:
     """Return a line for each test and shape of a table of rates.
 
-    Each has ``test``, ``shape``, ``replicates``; value, low and high of each measure under the
-    null, and of the smallest effects found, by the names above; ``decoys``, shares of wrong
-    findings by truth; and ``outside``, what does not hold, in words.
+    Each has ``test``, ``shape``, ``replicates``; value, low and high of each measure by the names
+    above: under the null, of several nulls that farthest from what is right; of the effects found,
+    the least over truths; ``decoys``, shares of wrong findings by truth; and ``outside``, what does
+    not hold under some truth, in words.
     """
     found = []
     for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
-        line: Line = {"test": test, "shape": shape, "replicates": max(own["replicates"].to_list())}
-        null = own.filter((pl.col("kind") == "null") & (pl.col("effect") == 0))
-        for row in null.iter_rows(named=True):
-            line[row["measure"]] = (row["value"], row["low"], row["high"])
-        planted = own.filter(pl.col("measure").is_in([LEAST, LEAST_ADJUSTED, DETECTABLE]))
-        for row in planted.iter_rows(named=True):
-            line[row["measure"]] = (row["value"], row["low"], row["high"])
-        decoys = own.filter(pl.col("measure") == WRONG)
-        line["decoys"] = dict(decoys.select("truth", "value").iter_rows())
-        line["outside"] = list(_outside(line))
+        number = max(own["replicates"].to_list())
+        line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
+        line["outside"] = list(dict.fromkeys(filter(None, map(_outside, own.to_dicts()))))
+        for row in own.iter_rows(named=True):
+            measure, told = row["measure"], (row["value"], row["low"], row["high"])
+            null = row["kind"] == "null" and row["effect"] == 0
+            if measure in (*OF_NULL, COVERAGE) and null:
+                line[measure] = max(told, line.get(measure, told), key=_distance(measure))
+            elif measure in (LEAST, LEAST_ADJUSTED):
+                line[measure] = min(told, line.get(measure, told), key=_or_infinite)
+            elif measure == DETECTABLE:
+                line[measure] = max(told, line.get(measure, told), key=_distance(measure))
+            elif measure == WRONG:
+                line["decoys"][row["truth"]] = row["value"]
         found.append(line)
     return found
 
 
-def _outside(line: Line) -> Iterator[str]:
-    """Yield what is outside of its bounds, by the interval: chance alone does not put it there."""
-    for measure, (least, most) in BOUNDS.items():
-        if measure in line:
-            value, low, high = line[measure]
-            if low > most:
-                yield f"{measure} is {value:.3f}, above {most}"
-            elif high < least:
-                yield f"{measure} is {value:.3f}, below {least}"
+def _distance(measure: str) -> Callable[[Told], float]:
+    middle = sum(BOUNDS[measure]) / 2
+    return lambda told: abs((told[0] or 0.0) - middle)
+
+
+def _or_infinite(told: Told) -> float:
+    return float("inf") if told[0] is None else told[0]
+
+
+def _outside(row: dict[str, Any]) -> str:
+    """Say what is outside of its bounds by its whole interval, as chance alone puts nothing."""
+    measure, value = row["measure"], row["value"]
+    judged = measure in BOUNDS and (measure not in OF_NULL or row["kind"] == "null")
+    if not judged or value is None or row["low"] is None:
+        return ""
+    least, most = BOUNDS[measure]
+    where = "" if row["kind"] == "null" else f" ({row['truth']})"
+    if row["low"] > most:
+        return f"{measure}{where} is {value:.3f}, above {most}"
+    return f"{measure}{where} is {value:.3f}, below {least}" if row["high"] < least else ""
 
 
 def sentence(found: list[Line]) -> str:

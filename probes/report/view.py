@@ -261,16 +261,18 @@ def missed(frame: pl.DataFrame) -> str:
 
     Examples
     --------
-    >>> missed(pl.DataFrame({"detectable": [0.1, 0.3, 0.2], "detectable_bh": [None, 0.5, 0.4]}))
-    'Half of these tests miss effects under 0.2 (adjusted: 0.45) more than one time in five.'
+    >>> missed(pl.DataFrame({"detectable": [0.1, 0.3, 0.2], "detectable_bh": [0.3, 0.5, 0.4]}))
+    'Half of these tests miss effects under 0.2 (adjusted: 0.4) more than one time in five.'
     """
     if not {"detectable", "detectable_bh"} <= {*frame.columns}:
         return ""
-    one, adjusted = (frame[name].drop_nulls().median() for name in ("detectable", "detectable_bh"))
-    if one is None:
+    own = frame.drop_nulls("detectable")
+    if own.is_empty():
         return ""
-    after = "" if adjusted is None else f" (adjusted: {float(str(adjusted)):.2g})"
-    least = f"{float(str(one)):.2g}{after}"
+    infinite = own["detectable_bh"].cast(pl.Float64).fill_null(float("inf"))
+    one, adjusted = (float(str(of.median())) for of in (own["detectable"], infinite))
+    after = f"{adjusted:.2g}" if adjusted < float("inf") else "half of them miss any effect"
+    least = f"{one:.2g} (adjusted: {after})"
     return f"Half of these tests miss effects under {least} more than one time in five."
 
 

@@ -157,6 +157,8 @@ BREAKAGES = [
     Breakage("subgroups", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("subgroups", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("subgroups", "natives shuffled", rewritten(PEOPLE, shuffled("native"))),
+    Breakage("latent", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("reliability", "statements shuffled", rewritten(AGREED, shuffled("id"))),
     Breakage("robustness", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("robustness", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
     Breakage("sentiment", "genders swapped", rewritten(PEOPLE, genders)),

@@ -20,7 +20,7 @@ from breakages import BREAKAGES, SEED, Breakage
 from plumbline.builders.core.params import section
 from plumbline.probes import module_of
 from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.calibrate import simulated
+from plumbline.probes.calibration.calibrate import simulated, those
 from plumbline.probes.calibration.rates import rows, tally
 from plumbline.probes.calibration.truth import DECOY
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(
-    analysis: str, broken: Breakage | None, monkeypatch: pytest.MonkeyPatch
+    analysis: str, broken: Breakage | None, monkeypatch: pytest.MonkeyPatch, seed: int = SEED
 ) -> list[dict[str, object]]:
     """Return the rows of rates of some replicates of each truth but decoys."""
     module, of = simulated(analysis), importlib.import_module(module_of(analysis))
@@ -43,7 +43,7 @@ def run(
     parts = []
     for truth, what in module.TRUTHS.items():
         for number in range(REPLICATES if what.kind != DECOY else 0):
-            rng = np.random.default_rng([SEED, number])
+            rng = np.random.default_rng([seed, number])
             with tempfile.TemporaryDirectory() as folder:
                 drawn = module.draw(Path(folder), what, given, rng)
                 if broken and broken.files:
@@ -105,4 +105,8 @@ def test_a_broken_analysis_is_seen(broken, whole, monkeypatch):
 def test_an_analysis_that_is_whole_is_not_seen_as_broken(whole):
     for analysis in ("pmi", "sentiment", "emotions"):
         with pytest.MonkeyPatch.context() as patch:
-            assert seen(whole(analysis), run(analysis, None, patch)) == []
+            assert seen(whole(analysis), run(analysis, None, patch, SEED + 1)) == []
+
+
+def test_every_analysis_is_broken_somehow():
+    assert {broken.analysis for broken in BREAKAGES} == set(those())

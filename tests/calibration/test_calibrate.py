@@ -119,6 +119,27 @@ def test_bad_input_is_one_sentence_and_writes_nothing(words, told, capsys):
     assert not calibrate.FOLDER.exists()
 
 
+@pytest.mark.usefixtures("here")
+def test_chunks_are_of_the_settings_of_the_analysis_too(project):
+    calibrate.calibrate("pmi", 2)
+    before = table()
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8").replace("min_count: 2", "min_count: 6")
+    params.write_text(text, encoding="utf-8")
+    calibrate.calibrate("pmi", 2)
+    assert not table().equals(before)
+
+
+@pytest.mark.parametrize("key", ["replicates_of: {pmy: 10}", "replicates_of: {pmi: 0}"])
+def test_keys_and_numbers_that_cannot_be_are_named(project, key):
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8").replace("chunk: 2", f"chunk: 2\n  {key}")
+    params.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"pmy|greater than or equal to 2"):
+        calibrate.calibrate("pmi", 2)
+    assert not calibrate.FOLDER.exists()
+
+
 @pytest.mark.usefixtures("project")
 def test_an_unknown_setting_of_a_shape_is_named(project):
     params = project / "params.yaml"

@@ -88,6 +88,7 @@ def test_the_smallest_effect_of_a_z_test(wanted):
     exact = 1.959964 + {0.5: 0.0, 0.8: 0.841621, 0.9: 1.281552}[wanted]
     assert smallest(effects, ndtr(effects - 1.959964), wanted) == pytest.approx(exact, abs=1e-4)
     assert np.isnan(smallest(effects, np.array([0.06, 0.1, 0.2]), wanted))
+    assert smallest(effects, np.array([0.95, 1.0, 1.0]), wanted) == 1.0  # none smaller was tried
 
 
 def z_tests(kind, effects, *, seed, replicates=300, tests=20, inflate=1.0, swapped=1.0):
@@ -154,6 +155,16 @@ def test_what_is_wrong_with_a_test_is_seen():
     swapped = measured(z_tests(PLANTED, [0.0, 2.0], seed=SEED, swapped=-1.0))
     assert swapped["wrong sign among found", 2.0]["value"] > 0.95
     assert swapped["coverage of intervals", 2.0]["value"] < 0.1
+
+
+def test_a_line_tells_the_worst_of_several_truths():
+    print("seed", SEED)
+    right, wrong = (z_tests(NULL, [0.0], seed=SEED, inflate=by) for by in (1.0, 1.5))
+    both = [right.with_columns(truth=pl.lit("a")), wrong.with_columns(truth=pl.lit("b"))]
+    for order in (both, both[::-1]):
+        (line,) = summary.lines(rows("a", pl.concat(order)))
+        assert line["size at .05"][0] > 0.1
+        assert any("size at .05" in text for text in line["outside"])
 
 
 def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
