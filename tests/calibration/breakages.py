@@ -170,7 +170,9 @@ BREAKAGES = [
     Breakage("lexicon_evaluation", "labels shuffled", rewritten("**/texts/*", shuffled("label"))),
     Breakage("lexicon_evaluation", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
     Breakage("recall", "words shuffled", rewritten(OF_GROUPS, shuffled("word", "token"))),
-    Breakage("recall", "scores turned", rewritten(OF_GROUPS, turned("logprob_top_nats"))),
+    Breakage(
+        "recall", "attributes shuffled", rewritten("**/stereotypes/en*", shuffled("attribute"))
+    ),
     Breakage(
         "emotions", "groups exchanged", rewritten(OF_GROUPS, rotated("category", "group", "query"))
     ),

@@ -69,9 +69,10 @@ def seen(whole: list[dict], broken: list[dict]) -> list[str]:
         old, measure = before.get(at), row["measure"]
         if old is None or row["value"] is None or old["value"] is None:
             continue
-        least, most = summary.BOUNDS.get(measure, (None, None))
+        judged = measure in (*summary.OF_NULL, summary.COVERAGE)
+        least, most = summary.BOUNDS[measure] if judged else (None, None)
         outside = least is not None and (row["low"] > most or row["high"] < least)
-        outside = outside and not (old["low"] > most or old["high"] < least)
+        outside = outside and (row["low"] > old["high"] or row["high"] < old["low"])
         wrong = measure == "wrong sign among found" and row["low"] > max(0.2, old["high"])
         lost = measure == "found at .05" and old["value"] > 0.5 and row["high"] < old["value"] / 2
         if outside or wrong or lost:
