@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
-from plumbline.probes.stats.tests import equivalence, mean_p
+from plumbline.probes.stats.t_tests import equivalence, mean_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     DEFAULT,

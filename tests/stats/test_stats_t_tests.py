@@ -1,0 +1,48 @@
+"""t tests of a mean, and of its equivalence with 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from plumbline.probes.stats.t_tests import tost
+
+
+def test_it_is_the_larger_of_two_one_sided_t_tests():
+    values = np.array([0.12, -0.03, 0.05, 0.07, -0.02, 0.1])
+    for bound in (0.05, 0.1, 0.3):
+        above = ttest_1samp(values, -bound, alternative="greater").pvalue
+        below = ttest_1samp(values, bound, alternative="less").pvalue
+        assert tost(values, bound).p == pytest.approx(max(above, below))
+    low, high = ttest_1samp(values, 0).confidence_interval(0.9)
+    found = tost(values, 0.1)
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert found.p_difference == pytest.approx(ttest_1samp(values, 0).pvalue)
+
+
+def test_p_is_at_most_the_level_where_the_interval_is_inside_the_bounds():
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(300):
+        found = tost(rng.normal(0.02, 0.1, 6), 0.1)
+        assert (found.p <= 0.05) == (found.low >= -0.1 and found.high <= 0.1)
+        inside.append(found.p <= 0.05)
+    assert 10 < sum(inside) < 290
+
+
+@pytest.mark.slow
+def test_at_the_bound_equivalence_is_said_as_often_as_the_level():
+    seed = 11
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    said = [tost(rng.normal(0.2, 0.1, 8), 0.2).p <= 0.05 for _ in range(2000)]
+    assert 0.035 < np.mean(said) < 0.065
+
+
+def test_pairs_that_do_not_differ_at_all_are_equivalent_and_too_few_are_refused():
+    assert tost(np.zeros(4), 0.1)[3:5] == (0, 1)
+    assert tost(np.full(4, 0.1), 0.1)[3:5] == (1, 0)
+    for wrong, bound in ((np.zeros(1), 0.1), (np.zeros(4), 0.0)):
+        with pytest.raises(ValueError, match=r"two differences|positive"):
+            tost(wrong, bound)
