@@ -202,6 +202,20 @@ def halved(folder: Path, case: Case) -> Case:
     )
 
 
+def of_countries(case: Case, kept: NDArray[np.bool_]) -> Case:
+    """Return the rows of some countries alone, (countries,), numbered anew."""
+    rows = np.flatnonzero(kept[case.country])
+    changed: dict[str, Any] = {
+        "countries": [c for c, k in zip(case.countries, kept, strict=True) if k]
+    }
+    for name in ("sentence", "gender", "after", "before", "tokens"):
+        changed[name] = getattr(case, name)[rows]
+    for name in ("names", "text", "compared", "others"):
+        own = getattr(case, name)
+        changed[name] = [own[row] for row in rows.tolist()]
+    return case._replace(country=(np.cumsum(kept) - 1)[case.country[rows]], **changed)
+
+
 def frequency(folder: Path, case: Case) -> NDArray[np.float64]:
     """Return the mean logarithm of the rank of the words of each name, (n,); nan where none is.
 

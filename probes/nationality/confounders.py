@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
+from plumbline.probes.nationality.cases import of_countries
 from plumbline.probes.stats.estimate import adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, dummies, mixed
 from plumbline.probes.stats.two_way import METHOD as TWO_WAY
-from plumbline.probes.stats.two_way import two_way
+from plumbline.probes.stats.two_way import estimable, two_way
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 TERMS = ("tokens", "log rank")
 MOST = 0.9  # leverage of one name
+ALONE = "none: names of one first or last word, or in one text; not in the model"
 VARIES = 1e-9  # standard deviations below are rounding
 METHOD = f"mixed model (REML), source texts swept out, names random; {TWO_WAY}"
 
@@ -33,6 +35,13 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     their mean. Names of some countries may vary more than those of others, and texts may do
     something with a country: standard errors are of sums over texts and names.
     """
+    usable = estimable(case.country, case.sentence, case.units(), len(case.countries))
+    left_out = [c for c, kept in zip(case.countries, usable, strict=True) if not kept]
+    if left_out:
+        ranks = ranks[usable[case.country]]
+        case = of_countries(case, usable)
+    if not case.countries:
+        return pl.DataFrame()
     known = ~np.isnan(ranks)
     rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
     labels = [case.countries[c] for c in case.country]
@@ -55,7 +64,8 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     words = [name.split(" ", 1)[0] for name in case.names]
     pairs = [f"{label} {word}" for label, word in zip(labels, words, strict=True)]
     first, group = np.unique(pairs, return_inverse=True)
-    fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
+    sentences = len(np.unique(case.sentence))
+    fitted = mixed(outcome, design, group, confidence, absorbed=sentences)
     # what each row adds to a coefficient: rows with one name weigh less than others together
     ratio = fitted.between / fitted.residual if fitted.residual else 0.0
     part = 1 - 1 / (1 + ratio * np.bincount(group))[group, None]
@@ -84,6 +94,8 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     columns = {"value": value, "low": value - half, "high": value + half}
     columns["p"] = tested.p(value[None])[0]
     table = pl.DataFrame({"term": list(terms), "null": list(terms.values())} | columns)
+    alone = pl.DataFrame({"term": [f"country {c}" for c in left_out]}, {"term": pl.String})
+    table = pl.concat([table, alone.with_columns(null=pl.lit(ALONE))], how="diagonal")
     table = table.fill_nan(None).with_columns(
         rows=pl.lit(len(labels)),
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),

@@ -21,7 +21,7 @@ from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import adjusted, rounded, typed
-from plumbline.probes.stats.two_way import METHOD, two_way
+from plumbline.probes.stats.two_way import METHOD, estimable, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -141,14 +141,12 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         sentence, country, change = case.sentence[own], case.country[own], case.change[own]
         cells = gather(change, sentence, country, case.shape)
         value, number = delta(cells), case.shape[1]
-        there: NDArray[np.bool_] = cells.counts.sum(axis=0) > 0
+        at = country, sentence, [unit[own] for unit in units]
+        there = estimable(*at, number)
         against = np.eye(number) - there / max(1, int(there.sum()))
         contrast = against @ np.where(there[:, None], value, 0)
         contrast[~there] = np.nan
-        tested = two_way(
-            *(100 * change, country, sentence, [unit[own] for unit in units]),
-            np.concatenate([np.eye(number), against]),
-        )
+        tested = two_way(100 * change, *at, np.concatenate([np.eye(number), against]))
         half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
         # halves of names of one country are not compared with those of others
         compared = case.reading != "placebo" and int(there.sum()) > 1

@@ -126,6 +126,8 @@ def _correlated(
         z = (scores * weights).sum(axis=0) / np.where(count > 0, weights.sum(axis=0), np.nan)
         apart = ((weights * (scores - z)) ** 2).sum(axis=0) / total**2
         se = np.sqrt(apart * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
+        # where few texts have counterfactuals enough, they are what the error is known from
+        tested = tested._replace(freedom=np.minimum(tested.freedom, np.maximum(count - 1, 1)))
         value, p = np.tanh(z), tested._replace(se=se).p(z)
     half = tested._replace(se=se).half(confidence)
     return {

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from plumbline.probes.stats.t_tests import t_p
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -181,11 +183,13 @@ def own_part(drawn: NDArray[np.float64]) -> float:
     >>> round(own_part(np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]) * 0.75**0.5), 6)
     0.5
     """
-    seeds = len(drawn)
-    if seeds < 2:
+    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]  # a class that no drawn text is of has no F1
+    seeds, replicates = drawn.shape
+    if seeds < 2 or replicates < 2:
         return 0.0
     each, mean = drawn.var(axis=1, ddof=1).mean(), drawn.mean(axis=0).var(ddof=1)
-    return max(0.0, float(each - mean) / (seeds - 1))
+    found: float = max(0.0, (float(each) - float(mean)) / (seeds - 1))
+    return found
 
 
 def left_over(differences: NDArray[np.float64]) -> float:
@@ -216,10 +220,9 @@ def combined(
     if not np.isfinite(total) or not np.isfinite(value) or not all(free for _, free in parts):
         return Contrast(value, float("nan"), float("nan"), float("nan"))
     if not df:
-        return Contrast(value, value, value, 1.0 if abs(value) < 1e-12 else 0.0)
+        return Contrast(value, value, value, t_p(value, 0.0, 1))
     half = float(stdtrit(df, (1 + confidence) / 2)) * total**0.5
-    p = float(2 * stdtr(df, -abs(value) / total**0.5))
-    return Contrast(value, value - half, value + half, p)
+    return Contrast(value, value - half, value + half, t_p(value, total**0.5, df))
 
 
 def _added(parts: Sequence[Part]) -> tuple[float, float]:

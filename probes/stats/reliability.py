@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEAST = 3  # levels of a facet with which something is told of it
+FLAT = 1e-12  # errors so small beside the scores are rounding
 FLAGGED = 0.05  # adjusted p at which an item is no anchor for the others
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
@@ -80,7 +81,8 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
         Estimate(float(value), float(low), float(high), n, method)
         for value, low, high in (one, two, three)
     ]
-    mean_of_k = (bms - ems) / (bms + (jms - ems) / n) if bms else float("nan")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_of_k = np.float64(bms - ems) / (bms + (jms - ems) / n)
     several = [spearman_brown(form, k) for form in single]
     several[1] = several[1]._replace(value=float(mean_of_k))
     return dict(zip(FORMS, [*single, *several], strict=True))
@@ -116,7 +118,9 @@ def spearman_brown(one: Estimate, times: float) -> Estimate:
 
     Spearman (1910) and Brown (1910), British Journal of Psychology 3.
     """
-    value, low, high = (times * r / (1 + (times - 1) * r) for r in one[:3])
+    ends = np.array(one[:3], dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value, low, high = (times * ends / (1 + (times - 1) * ends)).tolist()
     return one._replace(value=value, low=low, high=high)
 
 
@@ -256,7 +260,9 @@ def functioning(scores: Floats) -> Functioning:
         error = np.sqrt(unit * np.where(anchors, 1 - 1 / of, 1 + 1 / of))[:, None]
         error = np.broadcast_to(error, effect.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            p = 2 * stdtr(df, -np.abs(effect / error)) if df else np.full(effect.shape, np.nan)
+            flat = error <= FLAT * max(1.0, float(np.abs(scores).max()))
+            told = 2 * stdtr(df, -np.abs(effect) / np.where(flat, np.nan, error))
+            p = told if df else np.full(effect.shape, np.nan)
         if not df or np.isnan(p).any():
             break
         tested = p[:, 1:] if groups == 2 else p

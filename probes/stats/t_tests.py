@@ -19,7 +19,7 @@ class Equivalence(NamedTuple):
     mean: float
     low: float  # the interval of confidence 1 - 2 level: inside the bounds if p is at most level
     high: float
-    p: float  # the larger of the two
+    p: float  # the larger of the two; nan inside the bounds without spread, which is no evidence
     p_difference: float  # two-sided, of the t test against 0
     n: int
 
@@ -83,10 +83,11 @@ def equivalence(
     """
     df = n - 1 if freedom is None else freedom
     if error < NEAR:
-        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), _t_p(mean, error, df), n)
+        nothing = 1.0 if abs(mean) >= bound else float("nan")
+        return Equivalence(mean, mean, mean, nothing, t_p(mean, error, df), n)
     reach = float(stdtrit(df, 1 - level) * error)
     p = float(stdtr(df, (abs(mean) - bound) / error))
-    return Equivalence(mean, mean - reach, mean + reach, p, _t_p(mean, error, df), n)
+    return Equivalence(mean, mean - reach, mean + reach, p, t_p(mean, error, df), n)
 
 
 def mean_p(differences: Floats) -> float:
@@ -102,10 +103,17 @@ def mean_p(differences: Floats) -> float:
     """
     values = np.asarray(differences, dtype=np.float64)
     n = len(values)
-    return _t_p(float(values.mean()), values.std(ddof=1) / np.sqrt(n), n - 1)
+    return t_p(float(values.mean()), values.std(ddof=1) / np.sqrt(n), n - 1)
 
 
-def _t_p(mean: float, error: float, freedom: float) -> float:
+def t_p(mean: float, error: float, freedom: float) -> float:
+    """Return the two-sided p of a mean with a standard error: nan without spread, 1 if it is 0 too.
+
+    Examples
+    --------
+    >>> t_p(0.0, 0.0, 3), t_p(0.2, 0.0, 3)
+    (1.0, nan)
+    """
     if error < NEAR:
-        return float(abs(mean) < NEAR)
+        return 1.0 if abs(mean) < NEAR else float("nan")
     return float(2 * stdtr(freedom, -abs(mean) / error))

@@ -53,7 +53,8 @@ class _Units(NamedTuple):
     cell: Integers  # (rows,)
     unit: Integers  # (cells,)
     group: Integers  # (cells,)
-    scale: Floats  # (cells,): 1 / sqrt(1 - share of the group's rows)
+    share: Floats  # (cells,): of the group's rows
+    scale: Floats  # (cells,): 1 / sqrt(1 - share)
     freedom: Floats  # (groups,): effective number of units minus 1
 
 
@@ -99,13 +100,13 @@ def two_way(
     errors = _errors(values, groups, size)
     of_texts = _units(texts, groups, size)
     total = _variance(_products(errors, of_texts, number), contrasts)
-    per_text = np.where(contrasts != 0, of_texts.freedom, np.inf).min(axis=1)[:, None]
+    per_text = _together(of_texts, contrasts)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
     rest = errors
     if texts_alike:
         rest = _errors(_without_texts(values, groups, texts, number), groups, size)
     shared, own = np.zeros_like(total), np.zeros_like(total)
-    known = per_text > 0
+    known = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
     for many in range(1, len(names) + 1):
         for chosen in combinations(names, many):
             sign, code = (-1) ** (many + 1), _joint(chosen)
@@ -124,6 +125,19 @@ def two_way(
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(spent > 0, variance**2 / spent, per_text).clip(1)
     return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
+
+
+def estimable(
+    groups: Integers, texts: Integers, names: Sequence[Integers], number: int
+) -> NDArray[np.bool_]:
+    """Return which of the groups have rows of two texts, and of two names of each kind.
+
+    The others have no standard error, nor has a contrast in which they have weight.
+    """
+    size = np.bincount(groups, minlength=number).astype(np.float64)
+    each = [_units(code, groups, size).freedom > 0 for code in (texts, *names)]
+    found: NDArray[np.bool_] = np.all(each, axis=0)
+    return found
 
 
 def _errors(values: Floats, groups: Integers, size: Floats) -> Floats:
@@ -170,7 +184,23 @@ def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
     several = share < 1
     scale = np.where(several, 1 / np.sqrt(np.where(several, 1 - share, 1)), 0)
     freedom = second**2 / np.where(fourth > 0, fourth, np.inf) - 1
-    return _Units(cell, unit, group, scale, np.where(freedom > FLAT, freedom, 0))
+    return _Units(cell, unit, group, share, scale, np.where(freedom > FLAT, freedom, 0))
+
+
+def _together(of: _Units, contrasts: Floats) -> Floats:
+    """Return the effective number of units behind contrasts minus 1, (contrasts,).
+
+    A unit adds its squared share of each group by the squared weight of the group: a group of few
+    units makes them few as far as it has weight. Of one group, and of groups that share all their
+    units evenly, it is that of the group.
+    """
+    length, number = int(of.unit.max()) + 1, contrasts.shape[1]
+    squares = np.zeros((number, length))
+    np.add.at(squares, (of.group, of.unit), of.share**2)
+    added = contrasts**2 @ squares
+    fourth = (added**2).sum(axis=1)
+    found: Floats = added.sum(axis=1) ** 2 / np.where(fourth > 0, fourth, np.inf) - 1
+    return np.where(found > FLAT, found, 0)
 
 
 def _products(errors: Floats, of: _Units, number: int) -> Floats:

@@ -177,3 +177,15 @@ def test_one_variance_is_student_s_t():
     found = combined(3.0, [(4.0, 5)])
     assert found.p == pytest.approx(2 * student.sf(1.5, 5))
     assert found.low == pytest.approx(3 - 2 * student.ppf(0.975, 5))
+
+
+def test_without_spread_there_is_no_evidence():
+    assert np.isnan(over_trainings(np.full((3, 3), 0.2), 0.0, 10).p)
+
+
+def test_replicates_without_a_number_are_left_out_of_what_pretrainings_have_of_their_own():
+    drawn = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
+    lost = np.column_stack([drawn, [np.nan, 5.0]])
+    assert own_part(lost) == pytest.approx(own_part(drawn))
+    assert own_part(drawn) > 0
+    assert own_part(np.full((2, 3), np.nan)) == 0

@@ -142,6 +142,20 @@ def test_one_condition_has_no_error_to_judge_by():
     assert np.isnan(found.p).all()
 
 
+def test_scores_without_chance_are_no_evidence():
+    scores = np.zeros((4, 2, 3)) + np.arange(4.0)[:, None, None]
+    assert np.isnan(functioning(scores).p).all()
+    scores[1, 1] += 1
+    assert np.isnan(functioning(scores).p).all()
+
+
+def test_cases_that_are_alike_have_no_reliability():
+    ratings = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
+    found = icc(ratings)  # the mean squares are 0 and 2 / 3 of four cases, two raters
+    assert found["ICC(3,1)"].value == pytest.approx(-1)
+    assert not np.isfinite(found["ICC(3,k)"].value)
+
+
 def test_ranks_swap_as_often_as_is_predicted():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)

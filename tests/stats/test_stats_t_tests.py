@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from plumbline.probes.stats.t_tests import tost
+from plumbline.probes.stats.t_tests import mean_p, tost
 
 
 def test_it_is_the_larger_of_two_one_sided_t_tests():
@@ -40,9 +40,15 @@ def test_at_the_bound_equivalence_is_said_as_often_as_the_level():
     assert 0.035 < np.mean(said) < 0.065
 
 
-def test_pairs_that_do_not_differ_at_all_are_equivalent_and_too_few_are_refused():
-    assert tost(np.zeros(4), 0.1)[3:5] == (0, 1)
-    assert tost(np.full(4, 0.1), 0.1)[3:5] == (1, 0)
+def test_pairs_without_spread_are_no_evidence_and_too_few_are_refused():
+    for values, equal, different in (
+        (0.0, np.nan, 1.0),
+        (0.05, np.nan, np.nan),
+        (0.1, 1.0, np.nan),
+    ):
+        found = tost(np.full(4, values), 0.1)
+        np.testing.assert_array_equal([found.p, found.p_difference], [equal, different])
+    np.testing.assert_array_equal([mean_p(np.zeros(3)), mean_p(np.ones(3))], [1.0, np.nan])
     for wrong, bound in ((np.zeros(1), 0.1), (np.zeros(4), 0.0)):
         with pytest.raises(ValueError, match=r"two differences|positive"):
             tost(wrong, bound)

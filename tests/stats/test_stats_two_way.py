@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plumbline.probes.stats.linear import dummies
-from plumbline.probes.stats.two_way import two_way
+from plumbline.probes.stats.two_way import estimable, two_way
 
 SEED = 20261123
 REVIEW = {  # countries, texts, draws, names; SD of names, of the rest
@@ -123,3 +123,38 @@ def test_a_country_of_one_name_has_no_p_and_constant_rows_none_either():
     assert np.isnan(p[0]).all()
     assert np.isnan(p[1, 1])  # the same in all rows: no spread, no evidence
     assert p[1, 2] == 1
+
+
+@pytest.mark.parametrize("few", [2, 6])
+def test_a_country_in_few_texts_leaves_the_others_their_size_and_their_power(few):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    shape = REVIEW["names differ"]
+    contrasts = against(13)
+
+    def without(rows):
+        kept = (rows[1] < 12) | (rows[2] < few)
+        return judged(*(each[kept] for each in rows), contrasts)
+
+    null = [without(world(rng, *shape)) for _ in range(80)]
+    p = np.array([found[1] for found in null])
+    assert 0.02 <= (p[:, :12] <= 0.05).mean() <= 0.085
+    assert (p[:, 12] <= 0.05).mean() <= 0.085
+    sd = np.std([found[0][:12] for found in null])
+    moved = [without(world(rng, *shape, 3 * sd))[1][0] for _ in range(60)]
+    assert np.mean(np.array(moved) <= 0.05) > 0.4
+
+
+def test_contrasts_with_a_country_that_has_no_error_have_none_and_the_others_do():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    change, country, text, name = world(rng, 4, 20, 2, 6, 0.3, 1.0)
+    name = np.where(country == 3, 18, name)  # of one name
+    kept = (country != 2) | (text == 0)  # in one text
+    change, country, text, name = (each[kept] for each in (change, country, text, name))
+    there = estimable(country, text, [name], 4)
+    assert there.tolist() == [True, True, False, False]
+    of_two = np.array([[0.5, -0.5, 0, 0], [-0.5, 0.5, 0, 0]])
+    every, some = (judged(change, country, text, name, c)[1] for c in (against(4), of_two))
+    assert np.isnan(every).all()
+    assert not np.isnan(some).any()
