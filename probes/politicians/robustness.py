@@ -95,7 +95,7 @@ ROBUSTNESS = columns.schema(
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
 NAN = float("nan")
-NOTHING = Estimate(NAN, NAN, NAN, 0, "none").row(cluster="name", null="none")
+NOTHING = Estimate(NAN, NAN, NAN, 0, "none").row(cluster="name", null="none", critical=None)
 
 
 class Params(Resampling):
@@ -269,7 +269,8 @@ def _numbers(
             reason = "too few words with a known sentiment" if there else "no names"
             if ranking is not None and number and OTHER not in ranking.genders and there:
                 reason = "not in the latent-variable model"
-        numbers = {name: found.get((number, s), NOTHING)[name] for name in NOTHING}
+        row = NOTHING | found.get((number, s), {})
+        numbers = {name: row[name] for name in NOTHING}
         yield base | of | {"number": number, "sentiment": s, "reason": reason} | numbers
 
 

@@ -26,7 +26,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import OVER_NAMES, shares
-from plumbline.probes.stats.tests import permutation_p
+from plumbline.probes.stats.tests import critical, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -330,5 +330,6 @@ def _rows(
         method=f"{params.confidence:.0%} {OVER_NAMES}",
         null=f"genders permuted over {where}",
         p=np.where(np.isnan(tested), np.nan, test(tested, np.moveaxis(null, 0, -1))),
+        critical=critical(null),
         **more,
     )

@@ -331,6 +331,7 @@ def _rows(
                     cluster="name" if replicates else unit,
                     null=f"words of both lists relabelled, {test}",
                     p=found.p,
+                    critical=found.critical,
                     **key,
                     **sides,
                 )

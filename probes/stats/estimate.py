@@ -61,6 +61,7 @@ ESTIMATE = (
 DETECTABLE = ("detectable", "detectable_bh")
 LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called detectable
 NEEDED = "needed_p"  # column of :func:`adjusted`
+CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
 ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
 
 
@@ -148,7 +149,8 @@ def adjusted(
 ) -> pl.DataFrame:
     """Add ``p_bh`` and ``family``, the number of tests in each family.
 
-    Also :data:`NEEDED`, the p that one more finding of the family would need; null below ``least``.
+    Also :data:`NEEDED`, the p that a finding needs: of rows that are found already among those that
+    are, of others as one more; null below ``least``.
 
     Parameters
     ----------
@@ -174,11 +176,12 @@ def adjusted(
     needed = np.full(len(p), np.nan)
     for one in np.unique(family):
         tested = (family == one) & ~np.isnan(p)
-        sizes[family == one] = tested.sum()
+        number = int(tested.sum())
+        sizes[family == one] = number
         found[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
-        if number := int(tested.sum()):
-            level = LEVEL * min(number, (found[tested] <= LEVEL).sum() + 1) / number
-            needed[tested] = level if level >= least else np.nan
+        there = found[tested] <= LEVEL
+        level = LEVEL * np.minimum(number, there.sum() + ~there) / max(1, number)
+        needed[tested] = np.where(level >= least, level, np.nan)
     size = "family" if column == "p" else f"family_{column}"
     return table.with_columns(
         pl.Series(f"{column}_bh", found).fill_nan(None),
@@ -193,7 +196,9 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     Of a z test at level a, with standard error s, it is (z(1 - a / 2) + z(.8)) s: Cohen (1988),
     Statistical Power Analysis for the Behavioral Sciences, section 2.2. s is half the interval's
     width, or the finite side, over z(.975): with few clusters, whose t is larger, it is a little
-    too large. Intervals are taken to be of 95%.
+    too large. Intervals are taken to be of 95%. Where the table has a column :data:`CRITICAL`, the
+    distance from the null that a permutation test needs takes the place of z(.975) s, and of
+    others in proportion; it is infinite where nothing can be found.
 
     Examples
     --------
@@ -205,15 +210,17 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     low, high = value - low, high - value
     error = ((low + high) / 2).fill_null(low).fill_null(high) / ndtri(0.975)
     level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
-    reach = pl.Series(ndtri(1 - level.astype(np.float64) / 2) + ndtri(POWER)).fill_nan(None)
-    some = pl.col("p").is_not_null() & (error > 0)
+    usual = ndtri(1 - LEVEL / 2)
+    times = pl.Series(ndtri(1 - level.astype(np.float64) / 2) / usual).fill_nan(None)
+    reach = usual * error
+    if CRITICAL in table.columns:
+        reach = pl.col(CRITICAL).cast(pl.Float64).fill_null(reach)
+    some = pl.col("p").is_not_null() & (error > 0) & reach.is_finite()
+    beyond = ndtri(POWER) * error
+    adjusted_too = some & pl.col("p_bh").is_not_null()
     return table.with_columns(
-        detectable=pl.when(some)
-        .then(error * (ndtri(1 - LEVEL / 2) + ndtri(POWER)))
-        .round(DECIMALS),
-        detectable_bh=pl.when(some & pl.col("p_bh").is_not_null())
-        .then(error * reach)
-        .round(DECIMALS),
+        detectable=pl.when(some).then(reach + beyond).round(DECIMALS),
+        detectable_bh=pl.when(adjusted_too).then(reach * times + beyond).round(DECIMALS),
     )
 
 

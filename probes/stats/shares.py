@@ -158,6 +158,7 @@ class Comparison(NamedTuple):
     difference: Estimate
     p: float
     exact: bool
+    critical: float  # least difference that the test finds
 
 
 def leading(values: Floats, number: int) -> Integers:
@@ -280,6 +281,7 @@ def compare(
             newcombe((one, two), size, confidence),
             float(test.p[c]),
             bool(test.exact[c]),
+            float(test.critical[c]),
         )
         for c, (one, two) in enumerate(hits)
     ]

@@ -24,6 +24,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+LEVEL = 0.05  # of critical distances
 NEAR = 1e-9  # values as large as each other up to rounding count as equally large
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
 BLOCK = 2_000  # relabellings at once: bounds memory
@@ -39,6 +40,7 @@ class Permutation(NamedTuple):
     difference: Floats
     p: Floats
     exact: Bools
+    critical: Floats  # least distance of a difference from 0 with p at most ``LEVEL``; inf: none
 
 
 def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) -> Permutation:
@@ -79,22 +81,79 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         raise ValueError("a value is not finite")
     n, m, total = len(one), len(two), len(pooled)
     difference: Floats = one.mean(axis=0) - two.mean(axis=0)
-    p = np.ones(pooled.shape[1])
+    p, reach = np.ones((2, pooled.shape[1]))
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
-        ones = int(pooled[:, column].sum())
-        support, mass = _hypergeometric(total, ones, n)
-        apart = np.abs(support * m - (ones - support) * n)  # whole numbers
-        seen = int(one[:, column].sum())
-        p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum() / mass.sum()
+        ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
+        apart, mass = _apart(ones, n, m)
+        p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum()
+        reach[column] = critical_of_counts(ones, n, m)
     few = comb(total, n) <= EXACT
     if (rest := ~binary).any():
         splits = _splits(total, n) if few else _drawn_splits(total, n, replicates, seed)
         values = pooled[:, rest]
         seen_there = np.abs(difference[rest]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
-        p[rest] = _as_far(splits, centred, seen_there, exact=few)
-    return Permutation(difference, p, binary | few)
+        null = np.concatenate([np.abs(split @ centred) for split in splits])
+        hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
+        p[rest] = (hits + drawn) / (len(null) + drawn)
+        reach[rest] = critical(null, exact=few)
+    return Permutation(difference, p, binary | few, reach)
+
+
+def critical(null: Floats, *, exact: bool = False) -> Floats:
+    """Return the least distance from 0 that has p at most ``LEVEL``, (outcomes,); inf: none has.
+
+    Parameters
+    ----------
+    null : (draws, outcomes) array
+        Statistics under the null, of either sign.
+    exact
+        Whether they are all that there are; else they are drawn, and the one seen is one more.
+
+    Examples
+    --------
+    Of 40 equally likely distances two are in the tail.
+
+    >>> float(critical(np.arange(1.0, 41)[:, None], exact=True)[0])
+    39.0
+    """
+    far = -np.sort(-np.abs(null), axis=0)
+    tail = int(LEVEL * len(far) + NEAR) if exact else int(LEVEL * (1 + len(far)) + NEAR) - 1
+    if tail < 1:
+        return np.full(far.shape[1:], np.inf)
+    above = np.where(far[:tail] > far[tail] + NEAR, far[:tail], np.inf)
+    found: Floats = above.min(axis=0)
+    return found
+
+
+def critical_of_counts(ones: int, n: int, m: int) -> float:
+    """Return the least difference of shares of two groups with p at most ``LEVEL``; inf: none.
+
+    Parameters
+    ----------
+    ones
+        Units with a 1 in both groups together, of which there are n and m.
+
+    Examples
+    --------
+    All of four cups right has p = 2 / 70, three right have none (Fisher 1935).
+
+    >>> critical_of_counts(4, 4, 4)
+    1.0
+    """
+    apart, mass = _apart(ones, n, m)
+    order = np.argsort(-apart, kind="stable")
+    distances, tails = apart[order], np.cumsum(mass[order])
+    last = np.append(distances[1:] < distances[:-1], True)  # where all as far are counted
+    reached = distances[last & (tails <= LEVEL + NEAR)]
+    return float(reached.min()) / (n * m) if len(reached) else float("inf")
+
+
+def _apart(ones: int, n: int, m: int) -> tuple[Integers, Floats]:
+    """Return distances of two shares times n m, whole numbers, and their probabilities."""
+    support, mass = _hypergeometric(n + m, ones, n)
+    return np.abs(support * m - (ones - support) * n), mass / mass.sum()
 
 
 def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:

@@ -5,7 +5,9 @@ from scipy.stats import false_discovery_control
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import (
+    CRITICAL,
     ESTIMATE,
+    NEEDED,
     Estimate,
     Table,
     adjusted,
@@ -109,3 +111,28 @@ def test_what_is_detectable_of_a_table_without_numbers_is_null_and_of_z_tests_kn
     assert found["detectable_bh"].to_list() == pytest.approx([error * (2.241403 + 0.841621)] * 2)
     unreachable = with_detectable(adjusted(table, least=0.03))
     assert unreachable["detectable_bh"].to_list() == [None, None]
+
+
+def test_the_p_that_is_needed_is_found_and_a_larger_one_is_not():
+    print("seed 31")
+    rng = np.random.default_rng(31)
+    for _ in range(50):
+        p = np.where(rng.random(8) < 0.4, rng.random(8) * 0.02, rng.random(8))
+        needed = adjusted(pl.DataFrame({"p": p}))[NEEDED].to_numpy()
+        for row in range(8):
+            for factor, found in ((0.999, True), (1.001, False)):
+                other = np.where(np.arange(8) == row, needed[row] * factor, p)
+                told = benjamini_hochberg(other) <= 0.05
+                # others may be found with it, by which a larger p is enough
+                more = told.sum() > round(needed[row] * 8 / 0.05)
+                assert told[row] or not found
+                assert not told[row] or found or more
+
+
+def test_what_a_permutation_test_needs_is_detectable_with_what_power_adds():
+    row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, "p_bh": None}
+    table = pl.DataFrame([row | {CRITICAL: c} for c in (0.5, float("inf"), None)])
+    found = with_detectable(table)["detectable"].to_list()
+    assert found[0] == pytest.approx(0.5 + 0.841621 * 0.1, abs=1e-5)
+    assert found[1] is None
+    assert found[2] == pytest.approx((1.959964 + 0.841621) * 0.1, abs=1e-5)

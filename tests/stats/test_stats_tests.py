@@ -47,6 +47,29 @@ def test_30_of_100_against_15_of_100_by_all_three_definitions():
     assert found.p[0] == pytest.approx(float(Fraction(as_far, sum(ways))), rel=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["counts", "parts", "drawn"])
+def test_a_difference_is_found_from_the_critical_one_on(kind):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(20):
+        n, m = (6, 5) if kind != "drawn" else (15, 14)
+        values = rng.integers(0, 2, (n + m, 1)) if kind == "counts" else rng.random((n + m, 1))
+        found = [
+            permutation_test(*np.split(rng.permutation(values), [n]), 999, 1) for _ in range(60)
+        ]
+        reach = {float(one.critical[0]) for one in found}
+        least = found[0].critical[0]
+        if kind != "drawn":  # it hangs on the values, not on how they are dealt out
+            assert len({round(one, 9) for one in reach}) == 1
+        for one in found:
+            if kind != "drawn" or abs(abs(one.difference[0]) / least - 1) > 0.25:
+                assert (one.p[0] <= 0.05) == (abs(one.difference[0]) >= least - 1e-9)
+
+
+def test_too_few_units_find_nothing():
+    assert permutation_test(binary(2, 2), binary(0, 2), 1, 1).critical[0] == np.inf
+
+
 def test_fishers_lady_and_her_tea():
     # Fisher (1935): all eight cups right has 1 of 70 ways to either side
     found = permutation_test(binary(4, 4), binary(0, 4), 1, 1)

@@ -14,7 +14,12 @@ from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import Estimate, Resampling, finite
 from plumbline.probes.stats.intervals import newcombe, wilson
-from plumbline.probes.stats.tests import fisher_p, permutation_p
+from plumbline.probes.stats.tests import (
+    critical,
+    critical_of_counts,
+    fisher_p,
+    permutation_p,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -237,6 +242,7 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
             cluster="word",
             null=ranking.null,
             p=fisher_p(hits[None], sizes)[0, 0] if ranking.null == EXACT else None,
+            critical=critical_of_counts(int(hits.sum()), *sizes.tolist()),
             **ranking.sizes,
         )
         if ranking.replicates is None or ranking.permuted is None:
@@ -249,5 +255,6 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
             cluster="name",
             null=f"genders permuted over names, {len(null):,} times",
             p=permutation_p(found.value, null),
+            critical=float(critical(null[:, None])[0]),
             **ranking.sizes,
         )
