@@ -141,7 +141,7 @@ def _settings(shape: BaseModel) -> str:
 
 def _rates(table: pl.DataFrame) -> list[str]:
     heads = "test | simulated run | tables | size .05 | size .01 | families | coverage | "
-    heads += "found with .8 | adjusted | at `detectable` | decoys | outside of bounds"
+    heads += "found with .8 | adjusted | at `detectable` | at `detectable_bh` | decoys | bounds"
     lines = [f"| {heads} |", "|---" * (heads.count("|") + 1) + "|"]
     for line in summary.lines(table):
         cells = [line["test"], line["shape"], f"{line['replicates']:,}"]
@@ -149,11 +149,11 @@ def _rates(table: pl.DataFrame) -> list[str]:
             "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
             for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
         ]
-        for name in (summary.LEAST, summary.LEAST_ADJUSTED, summary.DETECTABLE):
+        for name in (summary.LEAST, summary.LEAST_ADJUSTED, *summary.TOLD):
             value = line.get(name, (None,))[0]
             cells.append("–" if value is None else f"{value:.2f}")
         cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
-        lines.append(f"| {' | '.join([*cells, '; '.join(line['outside']) or 'no'])} |")
+        lines.append(f"| {' | '.join([*cells, line['verdict']])} |")
     return lines
 
 

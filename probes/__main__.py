@@ -88,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     simulating.add_argument(
         "--replicates", type=int, default=0, help="tables of each truth (default: of the params)"
     )
+    simulating.add_argument(
+        *("--out", "-o"),
+        type=Path,
+        default=Path("data/tables/calibration"),
+        help="folder of the tables (default: %(default)s)",
+    )
     _execution(simulating, part=False)
     about = f"tables: what of the planted truth the tables find {STAGE}"
     command("recovery", about, _recovery)
@@ -228,7 +234,7 @@ def _calibrate(given: argparse.Namespace) -> None:
     for name in names:
         simulated(name)  # an unknown name is reported before anything is simulated
     for name in names:
-        print(calibrate(name, given.replicates, given.runner, workers))
+        print(calibrate(name, given.replicates, given.runner, workers, given.out))
 
 
 def _analyse(given: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ run that was killed goes on, and a later one with more replicates adds to them.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import json
@@ -27,7 +28,8 @@ from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import ALL, EACH, module_of
-from plumbline.probes.calibration.rates import CALIBRATION, rows, tally
+from plumbline.probes.calibration.rates import CALIBRATION, rows
+from plumbline.probes.calibration.tally import tally
 from plumbline.probes.core.run_analysis import write_tables
 
 if TYPE_CHECKING:
@@ -89,7 +91,13 @@ def those() -> list[str]:
     return [name for name in (*EACH, *ALL) if name in files]
 
 
-def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers: int = 0) -> Path:
+def calibrate(
+    analysis: str,
+    replicates: int = 0,
+    runner: str = "local",
+    workers: int = 0,
+    folder: Path = FOLDER,
+) -> Path:
     """Simulate an analysis and return the folder of its table of rates.
 
     Parameters
@@ -98,11 +106,14 @@ def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers
         Of each shape and truth; 0 for those of the params.
     runner, workers
         Processes of this machine (0: one a core), or tasks on a Ray cluster.
+    folder
+        In which the folder of the table is written.
 
     Raises
     ------
     UserError
-        If nothing simulates it, or its shapes are not those of its module.
+        If nothing simulates it, its shapes are not those of its module, or the table would take the
+        place of one of more replicates or of other shapes.
     """
     settings = section("calibration", Settings)
     if strange := {*settings.replicates_of, *settings.shapes} - {*those()}:
@@ -112,6 +123,7 @@ def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers
     module = simulated(analysis)
     shapes = _shapes(module, analysis, settings)
     number = replicates or settings.replicates_of.get(analysis, settings.replicates)
+    _keep(folder / analysis, [*shapes], number)
     code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
     work = _kept(analysis, settings, shapes, code)
     chunks = [
@@ -133,16 +145,49 @@ def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers
     command = f"python -m plumbline.probes calibrate {analysis} --replicates {number}"
     origin = Origin([], command, settings.version)
     tables = {"calibration": rows(analysis, tallies)}
-    return write_tables(FOLDER / analysis, tables, {"calibration": CALIBRATION}, code, origin)
+    return write_tables(folder / analysis, tables, {"calibration": CALIBRATION}, code, origin)
+
+
+def _keep(folder: Path, shapes: Sequence[str], number: int) -> None:
+    """Refuse to write a table in the place of one that says more."""
+    path = folder / "calibration.parquet"
+    if not path.is_file():
+        return
+    there = pl.read_parquet(path, columns=["shape", "replicates"])
+    most: Any = there["replicates"].max()
+    if others := sorted({*there["shape"]} - {*shapes}):
+        raise UserError(
+            f"{path}: has the simulated run {others[0]!r}, which this table would lack; "
+            "give --out FOLDER for one of its own"
+        )
+    if most > number:
+        raise UserError(
+            f"{path}: is of {most:,} replicates, more than {number:,}; give --out FOLDER, "
+            "or --replicates"
+        )
 
 
 def code_of(analysis: str) -> list[Path]:
-    """Return the files that what is simulated hangs on: the analysis, its study, the statistics."""
+    """Return the files that what is simulated hangs on.
+
+    Those of the study and of the statistics that the analysis and its simulation import, directly
+    or by way of each other, wherever in a file they do.
+    """
     study = module_of(analysis).split(".")[2]
-    names = {path for name in ("stats", study) for path in (TOP / name).rglob("*.py")}
-    names -= {TOP / study / "page.py", TOP / study / "recovery.py"}
-    names |= {TOP / "calibration" / f"{name}.py" for name in ("truth", "rates")}
-    return sorted(path.relative_to(TOP.parent) for path in names)
+    found, todo = set(), {module_of(analysis), f"plumbline.probes.{study}.simulated.{analysis}"}
+    todo |= {f"plumbline.probes.calibration.{name}" for name in ("truth", "tally")}
+    while todo:
+        name = todo.pop()
+        path = TOP.parent.joinpath(*name.split(".")[1:]).with_suffix(".py")
+        inside = name.startswith(("plumbline.probes.stats.", f"plumbline.probes.{study}."))
+        inside |= name.startswith("plumbline.probes.calibration.")
+        if not inside or path in found or not path.is_file():
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                todo |= {node.module, *(f"{node.module}.{own.name}" for own in node.names)}
+    return sorted(path.relative_to(TOP.parent) for path in found)
 
 
 def replicate(chunk: Chunk, settings: Settings, number: int) -> pl.DataFrame:
@@ -160,17 +205,13 @@ def replicate(chunk: Chunk, settings: Settings, number: int) -> pl.DataFrame:
         given = params.model_dump() | module.PARAMS | drawn.params | own
         tables = analysis.run(drawn.inputs, type(params).model_validate(given))
         found = module.outcomes(tables, drawn)
-    counted = [
-        tally(frame).with_columns(
-            test=pl.lit(test),
-            shape=pl.lit(chunk.shape),
-            truth=pl.lit(chunk.truth),
-            kind=pl.lit(truth.kind),
-            replicate=pl.lit(number, dtype=pl.Int64),
-        )
-        for test, frame in found.items()
-    ]
-    return pl.concat(counted)
+    each = [frame.with_columns(test=pl.lit(test)) for test, frame in found.items()]
+    return tally(pl.concat(each)).with_columns(
+        shape=pl.lit(chunk.shape),
+        truth=pl.lit(chunk.truth),
+        kind=pl.lit(truth.kind),
+        replicate=pl.lit(number, dtype=pl.Int64),
+    )
 
 
 def made(chunk: Chunk, settings: Settings) -> pl.DataFrame:

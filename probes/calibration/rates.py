@@ -6,16 +6,20 @@ interval is Wilson's of as many independent tests as would vary like the rate do
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
+import polars.selectors as cs
+from scipy.special import ndtr, ndtri, stdtrit
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.calibration.summary import (
     COVERAGE,
     DETECTABLE,
+    DETECTABLE_BH,
+    FALSE,
     FAMILIES,
     LEAST,
     LEAST_ADJUSTED,
@@ -24,6 +28,7 @@ from plumbline.probes.calibration.summary import (
     WRONG,
     WRONG_FAMILIES,
 )
+from plumbline.probes.calibration.tally import BINS, LIMITS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-LEVELS = {"05": 0.05, "01": 0.01}
 POWER = 0.8  # with which the smallest effect that is told is found
 KEY = ("test", "shape", "truth", "kind", "effect")
 MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal value)
@@ -47,8 +51,9 @@ MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal valu
     WRONG_FAMILIES: (DECOY, "false_families", "families", "at most 0.05"),
     COVERAGE: ("", "covered", "intervals", "as the interval says"),
 }
-WIDTH, FALSE = "width of intervals", "false among findings"
-NEAR = 0.1  # of the effect told as detectable: so far from it counts as at it
+WIDTH = "width of intervals"
+TOLD = {DETECTABLE: "detectable", DETECTABLE_BH: "detectable_bh"}
+SEVERAL = 20  # planted effects near to what is told as detectable, fewer of which tell nothing
 SMALLEST = {LEAST: ("p05", "tests"), LEAST_ADJUSTED: ("adjusted05", "adjusted")}
 CALIBRATION = Schema(
     (
@@ -68,71 +73,14 @@ CALIBRATION = Schema(
 CLUSTER = "replicate"
 
 
-def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """Count what the rows of a test in one replicate say, a row for each size of planted effects.
-
-    Effects of either sign are counted together. Rows without p are of no test. Families are
-    counted at effect 0, those that have a row there.
-
-    Parameters
-    ----------
-    outcomes
-        As :func:`plumbline.probes.calibration.truth.outcome` returns them.
-    """
-    low, high = pl.col("low").fill_null(-np.inf), pl.col("high").fill_null(np.inf)
-    interval = (
-        pl.col("target").is_not_null()
-        & pl.col("value").is_not_null()
-        & (pl.col("low").is_not_null() | pl.col("high").is_not_null())
-    )
-    adjusted = pl.col("p_adjusted") <= LEVELS["05"]
-    tests = pl.col("p").is_not_null()
-    small = (pl.col("p") <= LEVELS["05"]).fill_null(value=False)
-    wrong = small & (pl.col("value") * pl.col("effect") < 0)
-    told = pl.col("target").abs() / pl.col("detectable")
-    near = (
-        (pl.col("effect") != 0) & tests & told.is_between(1 - NEAR, 1 + NEAR).fill_null(value=False)
-    )
-    width = (high - low).filter(interval & (low > -np.inf) & (high < np.inf))
-    every = outcomes.filter(pl.col("effect").is_not_null())
-    size = (pl.col("effect").abs() + 0.0).alias("effect")
-    counts = every.group_by(size).agg(
-        tests=tests.sum(),
-        p05=small.sum(),
-        p01=(pl.col("p") <= LEVELS["01"]).sum(),
-        adjusted=pl.col("p_adjusted").is_not_null().sum(),
-        adjusted05=adjusted.sum(),
-        wrong_sign=wrong.sum(),
-        intervals=interval.sum(),
-        covered=(interval & (low <= pl.col("target")) & (pl.col("target") <= high)).sum(),
-        near=near.sum(),
-        near05=(near & small).sum(),
-        widths=width.len(),
-        width=width.sum(),
-    )
-    null = every.filter(effect=0.0).drop_nulls("p_adjusted")
-    of = null.group_by("family").agg(false=adjusted.any())
-    found, false = every.filter(adjusted), null.filter(adjusted)
-    share = len(false) / len(found) if len(found) else 0.0
-    families = [
-        pl.when(pl.col("effect") == 0).then(pl.lit(float(number))).otherwise(0.0).alias(name)
-        for name, number in (
-            ("families", len(of)),
-            ("false_families", of["false"].sum()),
-            ("false_share", share),
-        )
-    ]
-    return counts.with_columns(pl.exclude("effect").cast(pl.Float64)).with_columns(*families)
-
-
 def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame:
     """Return the table of rates.
 
     Parameters
     ----------
     tallies
-        Rows of :func:`tally` with the columns ``test``, ``shape``, ``truth``, ``kind`` and
-        ``replicate``.
+        Rows of :func:`plumbline.probes.calibration.tally.tally` with the columns ``test``,
+        ``shape``, ``truth``, ``kind`` and ``replicate``.
     """
     table = Table(CALIBRATION, analysis=analysis)
     for key, own in _each(tallies, KEY):
@@ -149,12 +97,8 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
         if key["kind"] == PLANTED and key["effect"] == 0 and own["families"].sum():
             mean = _mean(own["false_share"].to_numpy(), confidence)
             _add(table, mean, own, len(own), "at most 0.05", measure=FALSE, **key)
-    planted = tallies.filter((pl.col("kind") == PLANTED) & (pl.col("near") > 0))
-    for key, own in _each(planted, KEY[:-1]):
-        sums = own.group_by("replicate").agg(pl.col("near", "near05").sum()).sort("replicate")
-        found = rate(sums["near05"].to_numpy(), sums["near"].to_numpy(), confidence)
-        number = int(own["near"].sum())
-        _add(table, found, own, number, "0.75 to 0.85", measure=DETECTABLE, effect=None, **key)
+    for key, measure, (number, found), own in _at_detectable(tallies, confidence):
+        _add(table, found, own, number, "0.75 to 0.85", measure=measure, effect=None, **key)
     for measure, (hits, of) in SMALLEST.items():
         for key, least, own in _smallest(tallies, hits, of):
             method = "between simulated effects, normal quantiles of power"
@@ -179,11 +123,11 @@ def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float =
     >>> tuple(round(x, 3) for x in rate(hits.astype(float), np.ones(263))[:3])
     (0.308, 0.255, 0.366)
 
-    A hundred tests that all fall together in a replicate count as one of them.
+    A hundred tests that all fall together in a replicate count as one of them, with t for z.
 
     >>> many = rate(hits * 100.0, np.full(263, 100.0))
     >>> tuple(round(x, 3) for x in many[:3])
-    (0.308, 0.255, 0.366)
+    (0.308, 0.255, 0.367)
     """
     kept = of > 0
     hits, of = hits[kept], of[kept]
@@ -195,9 +139,76 @@ def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float =
     number = clusters if variance == 0 else min(total, share * (1 - share) / variance)
     # not more than the clusters where trials are one each: s^2 has n - 1, Wilson's interval n
     number = max(1, round(number if (of > 1).any() else clusters))
-    found = wilson(float(share * number), number, confidence)
+    level = confidence
+    if variance > 0 and (of > 1).any():  # estimated of few replicates: t instead of z
+        level = 2 * ndtr(stdtrit(clusters - 1, (1 + confidence) / 2)) - 1
+    found = wilson(float(share * number), number, float(level))
     method = "Wilson score of the effective number of tests, clusters are replicates"
     return found._replace(value=float(share), n=clusters, method=f"{confidence:.0%} {method}")
+
+
+def _at_detectable(
+    tallies: pl.DataFrame, confidence: float
+) -> Iterator[tuple[dict[str, Any], str, tuple[int, Estimate], pl.DataFrame]]:
+    for key, own in _each(tallies.filter(pl.col("kind") == PLANTED), KEY[:-1]):
+        for measure, column in TOLD.items():
+            if told := at_detectable(own, column, confidence):
+                yield key, measure, told, own
+
+
+def at_detectable(
+    own: pl.DataFrame, column: str, confidence: float = 0.95
+) -> tuple[int, Estimate] | None:
+    """Estimate how often an effect of just the size that is told as detectable is found.
+
+    By probit regression of what was found on the planted effect over the detectable one, at 1;
+    clusters are replicates. For a z test that is a straight line. None where too few were planted
+    nearby, or none, or all of them are found.
+
+    Parameters
+    ----------
+    own
+        Tallies of one test, shape and truth.
+    column
+        ``detectable`` or ``detectable_bh``.
+
+    Returns
+    -------
+    tuple
+        The number of planted effects that were looked at, and the share.
+    """
+    from statsmodels.genmod.families import Binomial, links
+    from statsmodels.genmod.generalized_linear_model import GLM
+    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
+    sums = own.drop("effect").group_by("replicate").agg(cs.starts_with(f"{column}_").sum())
+    number, hits, ratios = (
+        sums.sort("replicate").select(f"{column}_{n}{what}" for n in range(BINS)).to_numpy()
+        for what in ("", "_found", "_ratio")
+    )
+    total, replicates = int(number.sum()), len(number)
+    bins = np.flatnonzero(number.sum(axis=0))
+    if total < SEVERAL or not 0 < hits.sum() < total or replicates < 2:
+        return None
+    middle = ratios.sum(axis=0) / np.maximum(number.sum(axis=0), 1)
+    if len(bins) == 1 and LIMITS[bins[0]] < 1 < LIMITS[bins[0] + 1]:
+        return total, rate(hits[:, bins[0]], number[:, bins[0]], confidence)
+    if not middle[bins[0]] <= 1 <= middle[bins[-1]]:
+        return None
+    replicate, place = np.nonzero(number)
+    found, of = hits[replicate, place], number[replicate, place]
+    design = np.column_stack([np.ones(len(found)), middle[place] - 1])
+    model = GLM(np.column_stack([found, of - found]), design, Binomial(links.Probit()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PerfectSeparationWarning)
+        try:
+            fitted = model.fit(cov_type="cluster", cov_kwds={"groups": replicate})
+        except PerfectSeparationWarning:
+            return None
+    reach = float(stdtrit(replicates - 1, (1 + confidence) / 2) * fitted.bse[0])
+    value, low, high = (float(ndtr(fitted.params[0] + side)) for side in (0, -reach, reach))
+    method = f"{confidence:.0%} probit regression at 1, clusters are replicates"
+    return total, Estimate(value, low, high, replicates, method)
 
 
 def _mean(values: NDArray[np.float64], confidence: float) -> Estimate:

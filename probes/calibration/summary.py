@@ -20,12 +20,17 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
 LEAST, LEAST_ADJUSTED = "smallest effect found", "smallest found after adjustment"
 DETECTABLE = "found at the effect told as detectable"
+DETECTABLE_BH = "found after adjustment at that told as detectable"
+FALSE = "false among findings"
+TOLD = (DETECTABLE, DETECTABLE_BH)
 BOUNDS = {  # of what is told as right
     SIZE: (0.03, 0.07),
     SIZE_01: (0.0, 0.02),
     FAMILIES: (0.0, 0.05),
     COVERAGE: (0.93, 0.97),
+    FALSE: (0.0, 0.05),
     DETECTABLE: (0.75, 0.85),
+    DETECTABLE_BH: (0.75, 0.85),
 }
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
 Line = dict[str, Any]
@@ -36,14 +41,17 @@ def lines(table: pl.DataFrame) -> list[Line]:
 
     Each has ``test``, ``shape``, ``replicates``; value, low and high of each measure by the names
     above: under the null, of several nulls that farthest from what is right; of the effects found,
-    the least over truths; ``decoys``, shares of wrong findings by truth; and ``outside``, what does
-    not hold under some truth, in words.
+    the least over truths; ``decoys``, shares of wrong findings by truth; ``outside``, what does not
+    hold under some truth, in words; and ``verdict``: that, or ``inside`` where the whole intervals
+    of all rates are inside of their bounds, or ``not outside``, which more tables would decide.
     """
     found = []
     for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
         number = max(own["replicates"].to_list())
         line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
         line["outside"] = list(dict.fromkeys(filter(None, map(_outside, own.to_dicts()))))
+        judged = [row for row in own.to_dicts() if _judged(row)]
+        line["verdict"] = "; ".join(line["outside"]) or _verdict(judged)
         for row in own.iter_rows(named=True):
             measure, told = row["measure"], (row["value"], row["low"], row["high"])
             null = row["kind"] == "null" and row["effect"] == 0
@@ -51,7 +59,7 @@ def lines(table: pl.DataFrame) -> list[Line]:
                 line[measure] = max(told, line.get(measure, told), key=_distance(measure))
             elif measure in (LEAST, LEAST_ADJUSTED):
                 line[measure] = min(told, line.get(measure, told), key=_or_infinite)
-            elif measure == DETECTABLE:
+            elif measure in TOLD:
                 line[measure] = max(told, line.get(measure, told), key=_distance(measure))
             elif measure == WRONG:
                 line["decoys"][row["truth"]] = row["value"]
@@ -71,14 +79,27 @@ def _or_infinite(told: Told) -> float:
 def _outside(row: dict[str, Any]) -> str:
     """Say what is outside of its bounds by its whole interval, as chance alone puts nothing."""
     measure, value = row["measure"], row["value"]
-    judged = measure in BOUNDS and (measure not in OF_NULL or row["kind"] == "null")
-    if not judged or value is None or row["low"] is None:
+    if not _judged(row):
         return ""
     least, most = BOUNDS[measure]
     where = "" if row["kind"] == "null" else f" ({row['truth']})"
     if row["low"] > most:
         return f"{measure}{where} is {value:.3f}, above {most}"
     return f"{measure}{where} is {value:.3f}, below {least}" if row["high"] < least else ""
+
+
+def _judged(row: dict[str, Any]) -> bool:
+    judged = row["measure"] in BOUNDS and (row["measure"] not in OF_NULL or row["kind"] == "null")
+    return judged and row["value"] is not None and row["low"] is not None
+
+
+def _verdict(judged: list[dict[str, Any]]) -> str:
+    """Say whether the whole intervals of all rates are inside of their bounds."""
+    if not judged:
+        return "–"
+    bounds = [(BOUNDS[row["measure"]], row) for row in judged]
+    inside = all(least <= row["low"] and row["high"] <= most for (least, most), row in bounds)
+    return "inside" if inside else "not outside"
 
 
 def sentence(found: list[Line]) -> str:

@@ -28,7 +28,18 @@ PLANTED = "planted"  # what is tested differs, by stated effects
 DECOY = "decoy"  # something differs, but not what is tested
 KINDS = (NULL, PLANTED, DECOY)
 COLUMNS = (
-    *("effect", "target", "family", "value", "low", "high", "p", "p_adjusted", "detectable"),
+    *(
+        "effect",
+        "target",
+        "family",
+        "value",
+        "low",
+        "high",
+        "p",
+        "p_adjusted",
+        "detectable",
+        "detectable_bh",
+    ),
 )
 
 
@@ -79,6 +90,7 @@ def outcome(
         What the value is under the null; the sign of an effect is told from it.
     """
     told = p == "p" and "detectable" in table.columns
+    told_bh = told and p_adjusted == "p_bh"
 
     def column(value: pl.Expr | float | None) -> pl.Expr:
         return value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.Float64)
@@ -93,5 +105,6 @@ def outcome(
         high=pl.col("high") - null_value,
         p=pl.col(p).cast(pl.Float64),
         p_adjusted=pl.col(p_adjusted).cast(pl.Float64),
-        detectable=pl.col("detectable") if told else None,
+        detectable=pl.col("detectable").cast(pl.Float64) if told else None,
+        detectable_bh=pl.col("detectable_bh").cast(pl.Float64) if told_bh else None,
     ).with_columns(target=pl.col("target") - null_value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LISTING = Listing(
     "test; shape=simulated run",
     "replicates=tables; size; families=families with a false finding; coverage; "
-    "smallest=found with .8; adjusted; decoys=decoys found; outside=outside of bounds",
+    "smallest=found with .8; adjusted; decoys=decoys found; bounds",
 )
 TITLE = "Size, power and coverage of these tests, by simulation"
 
@@ -54,5 +54,5 @@ def _row(line: summary.Line) -> Row:
         "smallest": effect(summary.LEAST),
         "adjusted": effect(summary.LEAST_ADJUSTED),
         "decoys": decoys or "–",
-        "outside": "; ".join(line["outside"]) or "no",
+        "bounds": line["verdict"],
     }

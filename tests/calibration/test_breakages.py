@@ -21,7 +21,8 @@ from plumbline.builders.core.params import section
 from plumbline.probes import module_of
 from plumbline.probes.calibration import summary
 from plumbline.probes.calibration.calibrate import simulated, those
-from plumbline.probes.calibration.rates import rows, tally
+from plumbline.probes.calibration.rates import rows
+from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import DECOY
 
 REPLICATES = 6

@@ -1,6 +1,7 @@
 """The harness: killed and resumed, with more replicates, on other code; and its commands."""
 
 import shutil
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -76,8 +77,29 @@ def test_more_replicates_add_to_those_there_are(here):
     assert len(here.asked) == len(pmi.TRUTHS)
     assert set(few["replicates"]) == {2}
     assert set(table()["replicates"]) == {4}
+    before = calibrate.FOLDER.joinpath("pmi/calibration.parquet").read_bytes()
+    with pytest.raises(UserError, match=r"4 replicates, more than 2; give --out"):
+        calibrate.calibrate("pmi", 2)
+    assert calibrate.FOLDER.joinpath("pmi/calibration.parquet").read_bytes() == before
+    calibrate.calibrate("pmi", 2, folder=Path("elsewhere"))
+    assert pl.read_parquet("elsewhere/pmi/calibration.parquet").equals(few)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_table_of_other_shapes_is_not_written_over(project):
     calibrate.calibrate("pmi", 2)
-    assert table().equals(few)
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8").replace("small:", "mine:")
+    params.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"'small', which this table would lack; give --out"):
+        calibrate.calibrate("pmi", 2)
+    assert set(table()["shape"]) == {"small"}
+
+
+def test_what_is_simulated_hangs_on_what_it_imports_and_on_nothing_else():
+    names = {path.name for path in calibrate.code_of("values")}
+    assert {"values.py", "ratings.py", "answers.py", "t_tests.py", "tally.py"} <= names
+    assert not {"page.py", "recovery.py", "pmi.py", "two_way.py", "rates.py"} & names
 
 
 @pytest.mark.usefixtures("here")

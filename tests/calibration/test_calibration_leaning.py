@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from plumbline.builders.core.params import section
-from plumbline.probes.calibration.rates import tally
+from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
 from plumbline.probes.leaning.simulated import classified

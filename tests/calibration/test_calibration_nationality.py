@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.probes.calibration.rates import tally
+from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.nationality import nationality as analysis
 from plumbline.probes.nationality.simulated import nationality as simulated

@@ -9,7 +9,8 @@ import pytest
 from scipy.special import ndtr
 
 from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.rates import rate, rows, smallest, tally
+from plumbline.probes.calibration.rates import at_detectable, rate, rows, smallest
+from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import COLUMNS, NULL, PLANTED, outcome
 from plumbline.probes.stats.estimate import benjamini_hochberg
 from plumbline.probes.stats.intervals import wilson
@@ -26,7 +27,7 @@ def test_examples_of_the_docstrings(name):
 
 def seen(effect, p, *, value=1.0, adjusted=None, family="all", target=None, ends=(0.0, 2.0)):
     """Return a row of outcomes."""
-    own = (effect, target, family, value, *ends, p, adjusted, None)
+    own = (effect, target, family, value, *ends, p, adjusted, None, None)
     return dict(zip(COLUMNS, own, strict=True))
 
 
@@ -54,8 +55,27 @@ def test_a_tally_by_hand():
     assert (null["widths"], null["width"]) == (2, 4.0)
     assert (planted["tests"], planted["p05"], planted["adjusted05"]) == (3, 2, 1)
     assert planted["wrong_sign"] == 1  # of those found, the one of -1.0 where +.4 was planted
-    assert null["false_share"] == 0.5  # one of the two findings, the one that is neither left out
+    # of family a one of two findings, the one that is neither left out; none of b
+    assert null["false_share"] == 0.25
     assert planted["families"] == planted["false_share"] == 0
+
+
+def test_tests_that_are_counted_together_have_the_counts_that_they_have_alone():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    frames = {}
+    for name in ("one", "two"):
+        p = rng.random(40) ** 3
+        table = pl.DataFrame({"value": rng.normal(size=40), "p": p, "low": p - 1, "high": p + 1})
+        table = table.with_columns(
+            p_bh=benjamini_hochberg(p), detectable=pl.lit(1.0), detectable_bh=pl.lit(2.0)
+        )
+        effect = pl.Series(rng.choice([0.0, 1.0, -2.0], 40))
+        frames[name] = outcome(table, effect=effect, target=effect)
+    both = tally(pl.concat([own.with_columns(test=pl.lit(n)) for n, own in frames.items()]))
+    for name, own in frames.items():
+        part = both.filter(test=name).drop("test").sort("effect")
+        assert part.equals(tally(own).sort("effect"))
 
 
 def test_a_rate_has_the_interval_of_independent_replicates_and_not_of_tests():
@@ -82,6 +102,17 @@ def test_a_rate_of_none_is_as_wide_as_its_replicates_are_few():
     assert found.high == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-3)  # Wilson, 0 of 20
 
 
+def test_a_rate_of_ten_replicates_is_held_as_often_as_is_said():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    held = []
+    for _ in range(1000):
+        hits = rng.binomial(40, rng.beta(2, 8, size=10)).astype(float)
+        found = rate(hits, np.full(10, 40.0))
+        held.append(found.low <= 0.2 <= found.high)
+    assert 0.92 <= np.mean(held) <= 0.98
+
+
 @pytest.mark.parametrize("wanted", [0.5, 0.8, 0.9])
 def test_the_smallest_effect_of_a_z_test(wanted):
     effects = np.array([1.0, 2.0, 4.0])
@@ -91,7 +122,9 @@ def test_the_smallest_effect_of_a_z_test(wanted):
     assert smallest(effects, np.array([0.95, 1.0, 1.0]), wanted) == 1.0  # none smaller was tried
 
 
-def z_tests(kind, effects, *, seed, replicates=300, tests=20, inflate=1.0, swapped=1.0):
+def z_tests(
+    kind, effects, *, seed, replicates=300, tests=20, inflate=1.0, swapped=1.0, told=2.801585
+):
     """Return tallies of z tests whose statistics are larger than they should be by a factor."""
     rng = np.random.default_rng(seed)
     parts = []
@@ -101,12 +134,16 @@ def z_tests(kind, effects, *, seed, replicates=300, tests=20, inflate=1.0, swapp
         p = 2 * ndtr(-np.abs(z))
         table = pl.DataFrame({"value": z, "low": z - 1.959964, "high": z + 1.959964, "p": p})
         table = table.with_columns(
-            p_bh=benjamini_hochberg(p), effect=effect, detectable=pl.lit(2.801585)
+            p_bh=benjamini_hochberg(p),
+            effect=effect,
+            detectable=pl.lit(told),
+            detectable_bh=pl.lit(told),
         )
         own = outcome(table, effect=pl.col("effect"), target=pl.col("effect"))
-        same = {"test": "z", "shape": "s", "truth": kind, "kind": kind, "replicate": replicate}
-        parts.append(tally(own).with_columns(**{k: pl.lit(v) for k, v in same.items()}))
-    return pl.concat(parts)
+        parts.append(own.with_columns(test=pl.lit(str(replicate))))
+    same = {"test": "z", "shape": "s", "truth": kind, "kind": kind}
+    counts = tally(pl.concat(parts)).with_columns(replicate=pl.col("test").cast(pl.Int64))
+    return counts.with_columns(**{key: pl.lit(value) for key, value in same.items()})
 
 
 def measured(tallies):
@@ -152,6 +189,40 @@ def test_what_is_wrong_with_a_test_is_seen():
     assert any("below 0.03" in text for text in dead[0]["outside"])
     right = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED)))
     assert right[0]["outside"] == []
+
+
+def test_what_is_not_outside_is_inside_only_where_the_tables_are_many():
+    print("seed", SEED)
+    for replicates, told in ((30, "not outside"), (1500, "inside")):
+        drawn = z_tests(NULL, [0.0], seed=SEED, replicates=replicates)
+        # of families at most .05 is right, at which z tests are: half of the interval is above it
+        of = rows("a", drawn).filter(pl.col("measure") != summary.FAMILIES)
+        assert summary.lines(of)[0]["verdict"] == told
+
+
+@pytest.mark.parametrize(("told", "found"), [(2.801585, 0.8), (1.9, 0.476), (4.2, 0.987)])
+def test_a_detectable_effect_that_is_too_small_or_too_large_is_seen(told, found):
+    print("seed", SEED)
+    drawn = z_tests(PLANTED, [0.0, 1.5, 2.5, 3.5, 4.5], seed=SEED, told=told)
+    number, share = at_detectable(drawn, "detectable")
+    assert number >= 3000
+    assert share.low - 0.01 <= found <= share.high + 0.01
+    assert share.high - share.low < 0.05
+    (line,) = summary.lines(rows("a", drawn))
+    assert line[summary.DETECTABLE][0] == pytest.approx(share.value, abs=1e-6)
+    assert any(summary.DETECTABLE in text for text in line["outside"]) == (told != 2.801585)
+
+
+def test_false_findings_beside_planted_ones_are_judged():
+    print("seed", SEED)
+    wrong = z_tests(PLANTED, [0.0, 4.0], seed=SEED, inflate=2.0)
+    assert any(summary.FALSE in text for text in summary.lines(rows("a", wrong))[0]["outside"])
+    right = z_tests(PLANTED, [0.0, 4.0], seed=SEED)
+    assert not any(summary.FALSE in text for text in summary.lines(rows("a", right))[0]["outside"])
+
+
+def test_swapped_signs_are_seen():
+    print("seed", SEED)
     swapped = measured(z_tests(PLANTED, [0.0, 2.0], seed=SEED, swapped=-1.0))
     assert swapped["wrong sign among found", 2.0]["value"] > 0.95
     assert swapped["coverage of intervals", 2.0]["value"] < 0.1
