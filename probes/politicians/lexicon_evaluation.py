@@ -301,6 +301,7 @@ def _rows(
             # giving labels of several kinds has the better macro-F1 even where they mean nothing
             null=[f"the majority class does as well {exact}", f"chance {random}"],
             p=[one.less_majority.p, one.dealt],
+            tested_error=[one.less_majority[0].standard_error, None],
         )
         if less := one.first_less_this:
             estimates = (estimate.at(level) for estimate in less[:2])

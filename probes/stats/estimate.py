@@ -62,6 +62,7 @@ DETECTABLE = ("detectable", "detectable_bh")
 LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called detectable
 NEEDED = "needed_p"  # column of :func:`adjusted`
 CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
+TESTED_ERROR = "tested_error"  # column of tests of another difference than the interval's
 ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
 
 
@@ -88,6 +89,11 @@ class Estimate(NamedTuple):
     high: float
     n: int  # independent clusters behind it
     method: str  # what kind of interval it is, and what was resampled
+
+    @property
+    def standard_error(self) -> float:
+        """Return half the width of its 95% interval over z(.975)."""
+        return (self.high - self.low) / 2 / float(ndtri(0.975))
 
     def at(self, confidence: float) -> Estimate:
         """Return it with the level of confidence in the method: "95% Wilson score"."""
@@ -198,7 +204,9 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     width, or the finite side, over z(.975): with few clusters, whose t is larger, it is a little
     too large. Intervals are taken to be of 95%. Where the table has a column :data:`CRITICAL`, the
     distance from the null that a permutation test needs takes the place of z(.975) s, and of
-    others in proportion; it is infinite where nothing can be found.
+    others in proportion; it is infinite where nothing can be found. A column :data:`TESTED_ERROR`
+    has s where the interval is not of what is tested, such as a share that is tested against
+    another.
 
     Examples
     --------
@@ -209,6 +217,8 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     value, low, high = (pl.col(n).cast(pl.Float64) for n in ("value", "low", "high"))  # or null
     low, high = value - low, high - value
     error = ((low + high) / 2).fill_null(low).fill_null(high) / ndtri(0.975)
+    if TESTED_ERROR in table.columns:
+        error = pl.col(TESTED_ERROR).cast(pl.Float64).fill_null(error)
     level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
     usual = ndtri(1 - LEVEL / 2)
     times = pl.Series(ndtri(1 - level.astype(np.float64) / 2) / usual).fill_nan(None)

@@ -8,6 +8,7 @@ from plumbline.probes.stats.estimate import (
     CRITICAL,
     ESTIMATE,
     NEEDED,
+    TESTED_ERROR,
     Estimate,
     Table,
     adjusted,
@@ -136,3 +137,13 @@ def test_what_a_permutation_test_needs_is_detectable_with_what_power_adds():
     assert found[0] == pytest.approx(0.5 + 0.841621 * 0.1, abs=1e-5)
     assert found[1] is None
     assert found[2] == pytest.approx((1.959964 + 0.841621) * 0.1, abs=1e-5)
+
+
+def test_the_error_of_what_is_tested_takes_the_place_of_that_of_the_interval():
+    row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, "p_bh": None}
+    table = pl.DataFrame([row | {TESTED_ERROR: error} for error in (0.2, None)])
+    found = with_detectable(table)["detectable"].to_list()
+    assert found == pytest.approx([2.801585 * 0.2, 2.801585 * 0.1], abs=1e-5)
+    assert Estimate(*(row[name] for name in ("value", "low", "high")), 9, "").standard_error == (
+        pytest.approx(0.1, abs=1e-5)
+    )
