@@ -212,7 +212,7 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         return table
     none = {name: pl.lit(None, dtype=pl.Float64) for name in ("low", "high", "p", "p_bh")}
     null, method = f"{HALVES}; no test: too few predictions change", "none"
-    return table.with_columns(null=pl.lit(null), method=pl.lit(method), family=pl.lit(1), **none)
+    return table.with_columns(null=pl.lit(null), method=pl.lit(method), family=pl.lit(0), **none)
 
 
 def _confusion(case: Case) -> pl.DataFrame:

@@ -32,27 +32,33 @@ SCHEMAS = {
         Column("names", "int64", "distinct first words of names among them", minimum=1),
         Column("before", "float64", "100 times the mean of what they are compared with"),
         Column("spread", "float64", "mean distance from it, whatever the direction, in points"),
-        Column("contrast", "float64", "value minus the mean over all countries", nullable=True),
+        Column(
+            "contrast",
+            "float64",
+            "value minus the mean over the countries that are compared",
+            nullable=True,
+        ),
         Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
         Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
         Column(
             "p_country",
             "float64",
             "two-sided p of contrast: other texts and other names of the country might have been "
-            "drawn; null for placebo, which compares halves of a country's names",
+            "drawn; null for placebo, where halves of a country's names are compared, and for a "
+            "country of one text or one name, which is left out of the mean too",
             nullable=True,
             minimum=0,
             maximum=1,
         ),
         Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("family", "int64", "tests in the family: countries by measures", minimum=1),
+        Column("family", "int64", "tests in the family: countries by measures", minimum=0),
     ),
     "changes": Schema.keyed(
         (*WHERE, COUNTRY, GENDER, Column("class", "string", "the predicted class")),
         *ESTIMATE,
         Column("before", "int64", "rows whose original was predicted so", minimum=0),
         Column("after", "int64", "rows that are predicted so", minimum=0),
-        Column("family", "int64", "tests in the family: countries by classes", minimum=1),
+        Column("family", "int64", "tests in the family: countries by classes", minimum=0),
     ),
     "confusion": Schema.keyed(
         (

@@ -85,9 +85,10 @@ def jackknife(
     The variance is the sum of the squared changes of a coefficient (CR3; HC3 where each cluster is
     one row), which holds for errors that are unequal, and alike within a cluster. For independent
     equal errors that sum is too large by a factor that follows from the design, and is divided by
-    it: a difference of two means then has Welch's variance. The degrees of freedom of t are those
-    of this sum of squares, few for a coefficient that hangs on few clusters, however many others
-    there are. A coefficient that rests on one cluster has no interval.
+    it: the difference of the means of two groups of one size then has Welch's variance; of two
+    sizes the part of the smaller is a little larger than Welch's. The degrees of freedom of t are
+    those of this sum of squares, few for a coefficient that hangs on few clusters, however many
+    others there are. A coefficient that rests on one cluster has no interval.
 
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
     (2002), Survey Methodology 28(2), p. 169-181, equation 4.

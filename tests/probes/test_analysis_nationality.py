@@ -182,6 +182,31 @@ def test_the_mixed_model_has_countries_beside_tokens_and_frequency(planted, tabl
     assert {"tokens", "log rank"} & set(own["term"])
 
 
+def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path):
+    there = answered(tmp_path, 0.25, noise=0.05, seed=SEED)
+    path = there.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet"
+    rows = pl.read_parquet(path)
+    alone = rows.filter(pl.col("country") != "")["country"].min()
+    own = pl.col("country") == alone
+    rows.filter(~own | (pl.col("target") == pl.col("target").filter(own).first())).write_parquet(
+        path
+    )
+    found = nationality.run(there.inputs, PARAMS)
+    delta = contrasts(found, CORRECTED)
+    without = delta.filter(pl.col("country") != alone)
+    left_out = delta.filter(pl.col("country") == alone)
+    assert left_out["value"].null_count() == 0
+    assert left_out["contrast"].null_count() == left_out["p_country"].null_count() == 1
+    assert without["p_country"].null_count() == 0
+    apart = without["value"] - without["value"].mean()
+    assert without["contrast"].to_list() == pytest.approx(apart.to_list(), abs=1e-5)
+    mixed = picked(found["mixed"], reading=CORRECTED)
+    row = mixed.filter(pl.col("term") == f"country {alone}").to_dicts()[0]
+    assert (row["value"], row["p"]) == (None, None)
+    assert row["null"].startswith("none: names of one first or last word, or in one text")
+    assert mixed.filter(pl.col("term").str.starts_with("country"))["p"].null_count() == 1
+
+
 def test_correlations_within_a_text_are_those_that_were_planted(tables):
     own = picked(tables["correlations"], country="all", measure=CONTRAST, reading=CORRECTED)
     sums = picked(own, perplexity=PERPLEXITIES.index("original sum"))
