@@ -111,10 +111,38 @@ def study_page(text: str, study: str) -> str:
             if not found:
                 raise SystemExit(f"error: docs/{_page(study)}: no section '## {name}'")
             columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
+            if kind == "tables":
+                columns = _found(name, study) + columns
             text = (
                 text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
             )
     return text.rstrip() + "\n"
+
+
+def _found(name: str, study: str) -> str:
+    """Return a generated part: what the tests of an analysis do and find, in a few lines."""
+    path = TOP / "data/tables/calibration" / name / "calibration.parquet"
+    lines = summary.lines(pl.read_parquet(path)) if path.is_file() else []
+    found = [line for line in lines if summary.LEAST in line]
+    if not lines:
+        return ""
+    depth = "../" * _page(study).count("/")
+    page = f"[Calibration]({depth}methods/calibration.md#{name})"
+    told = [f"{summary.sentence(lines)} {page} has the shapes, units and all rates."]
+    if found:
+        told += ["Smallest effects that are found with power .8, at .05 and after adjustment:", ""]
+        told += ["| test | simulated run | at .05 | adjusted |", "|---|---|---:|---:|"]
+    for line in found:
+        least = (line.get(key) for key in (summary.LEAST, summary.LEAST_ADJUSTED))
+        told.append(f"| {line['test']} | {line['shape']} | {' | '.join(map(_effect, least))} |")
+    text = "\n".join(told)
+    return f"<!-- begin generated -->\n{text}\n<!-- end generated -->\n\n"
+
+
+def _effect(found: tuple[float | None, ...] | None) -> str:
+    if found is None:
+        return "–"
+    return "above all tried" if found[0] is None else f"{found[0]:.2f}"
 
 
 def calibration(text: str) -> str:

@@ -25,6 +25,13 @@ UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: piece
 SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # a space, as these vocabularies have it
 
 
+def _absent(tokenizer: Any, where: Path) -> str:
+    """Return the files that a tokenizer is read from if all are absent; some need none: bytes."""
+    wanted = sorted({*tokenizer.vocab_files_names.values()})
+    others = (*wanted, "tokenizer.json", "tokenizer.model")
+    return "" if any((where / file).is_file() for file in others) else " or ".join(wanted)
+
+
 class Tokens:
     """One model's tokenizer."""
 
@@ -41,6 +48,11 @@ class Tokens:
                 f"models.{name}: its tokenizer could not be loaded from {where} ({said}); check id "
                 "and revision in params.yaml"
             ) from error
+        if absent := _absent(self.tokenizer, where):
+            raise UserError(  # transformers 5 makes up one of its special tokens alone
+                f"models.{name}: {where} has no tokenizer, no {absent}; save it there with "
+                "tokenizer.save_pretrained"
+            )
         if isinstance(self.tokenizer, BertweetTokenizer):
             self.tokenizer.normalization = True  # users and links as the model was trained on them
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):

@@ -288,6 +288,12 @@ def answer(
     known = {
         pos: len(scorer.vocabulary(wanted.forms, language).ids) for pos, wanted in words.items()
     }
+    if not any(known.values()):
+        number, at = sum(len(wanted.forms) for wanted in words.values()), f"models.{scorer.name}"
+        raise UserError(
+            f"{at}: its vocabulary has none of the {number:,} words of {language} as one token; "
+            f"leave {language} out of {at}.languages, or the model out of assignments.associations"
+        )
     lengths = params.lengths(language, known)
     if covered:
         every = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows

@@ -87,6 +87,15 @@ def test_pickled_weights_are_refused_unread(where, kind, mark):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_without_a_tokenizer_is_refused_and_says_what_to_save(where, kind):
+    for path in where.iterdir():
+        if path.name not in ("config.json", "model.safetensors"):
+            path.unlink()
+    with pytest.raises(UserError, match=r"models\.tiny: .*(has no tokenizer|not be loaded)"):
+        loaded(kind, where)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_pickles_that_were_asked_for_are_read_without_what_they_call(where, kind, mark):
     true = answer(kind, loaded(kind, where))
     (where / "model.safetensors").unlink()

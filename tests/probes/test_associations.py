@@ -10,6 +10,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.words import build as words
+from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.params import Model
 from plumbline.probes.models.scorer import Filled, Vocabulary
 from plumbline.probes.politicians import associations
@@ -341,3 +342,18 @@ def test_names_of_the_samples_are_asked_as_they_stand(built):
             for (name,), part in sorted(table.group_by("name", maintain_order=True))
         }
     assert politicians.SCHEMA["name"].kind == "string"
+
+
+def test_a_vocabulary_without_a_word_of_the_language_is_refused(built):
+    class Without(Counting):
+        name = "without"
+
+        def vocabulary(self, words, language=""):
+            return Vocabulary({}, ())
+
+    folders = {name: built / "data/datasets" / name for name in ("words", "politicians")}
+    params = associations.Params.model_validate(GIVEN)
+    shards = (Shard("en", "", 0, 1), Shard(associations.COVERED, "en", 0, 1))
+    for shard in shards:
+        with pytest.raises(UserError, match=r"has none of the [\d,]+ words of en as one token"):
+            list(associations.answer(shard, folders, Without(), params, Model(id="./m"), Without))
