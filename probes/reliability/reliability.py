@@ -208,19 +208,18 @@ def _part(where: Row, term: str, levels: int, found: Estimate, null: str, reason
 
 def _designs(parts: Parts, levels: Mapping[str, int], params: Params) -> Iterator[Row]:
     """Yield half-widths with other numbers of templates, statements and seeds."""
-    seeds = params.seeds if levels["seed"] >= LEAST else [levels["seed"]]
-    numbers = sorted({*params.statements, levels["statement"]})
+    asked = tuple(levels[name] for name in ("template", "statement", "seed"))
+    given = (params.templates, params.statements, params.seeds if asked[2] >= LEAST else [])
+    numbers = [sorted({*more, n}) for more, n in zip(given, asked, strict=True)]
     same = [name for name, number in levels.items() if number < LEAST]
-    for drawn, templates, statements, many in product(
-        range(len(DRAWN)), params.templates, numbers, seeds
-    ):
-        design = {"template": templates, "statement": statements, "seed": many}
+    for drawn, *design_of in product(range(len(DRAWN)), *numbers):
+        design = dict(zip(("template", "statement", "seed"), design_of, strict=True))
         fixed = same if drawn else [*same, "statement"]
         of = {name: design.get(name, n) for name, n in levels.items() if n > 1}
         found = half_width(parts, of, fixed, params.confidence)
-        key = {"drawn": drawn, "templates": templates, "statements": statements, "seeds": many}
-        row = found.row(cluster="score", null="0: every run has the same mean", **key)
-        yield row
+        key = {"drawn": drawn, "asked": tuple(design_of) == asked}
+        key |= {f"{name}s": number for name, number in design.items()}
+        yield found.row(cluster="score", null="0: every run has the same mean", **key)
 
 
 def _cube(table: pl.DataFrame, axes: Sequence[str]) -> tuple[Array, list[list[str]]]:
