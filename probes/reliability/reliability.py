@@ -276,6 +276,8 @@ def _swaps(table: pl.DataFrame, language: str, pair: tuple[str, str]) -> Iterato
         few = _too_few(len(apart), "statement") if len(apart) < LEAST else few
         again = (bool(drawn), *[True] * (apart.ndim - 1))
         found = NONE if few else swap_chance(apart, drawn=again)
+        if not few and np.isnan(found.value):
+            few = "differences do not vary"
         key = {"language": language, "first": pair[0], "second": pair[1], "drawn": drawn}
         row = _row(found, cluster="level", null="0.5: ranks are chance", reason=few)
         yield "ranks", key | row | {"difference": finite(apart.mean()) if len(apart) else None}
@@ -297,11 +299,12 @@ def _items(
         reason = _too_few(grid.shape[2], f"{conditions} in all languages")
     elif len(grid) < LEAST:
         reason = _too_few(len(grid), "statement with every score")
-    if reason:
-        row = _row(NONE, cluster=cluster, null=null, reason=reason)
+    found = None if reason else functioning(grid)
+    if found is None or np.isnan(found.p).all():
+        why = reason or f"scores do not vary over {conditions}s"
+        row = _row(NONE, cluster=cluster, null=null, reason=why)
         yield "items", where | {"statement": "", "anchor": False} | row
         return
-    found = functioning(grid)
     reach = stdtrit(found.df, (1 + params.confidence) / 2)
     method = f"{params.confidence:.0%} t interval, mean square pooled over statements"
     for place, name in enumerate(names):
