@@ -24,6 +24,9 @@ SHAPES = {
     "53 texts, 2 draws, 10 names": Shape(
         texts=53, draws=2, placebos=1, names=10, women=0.0, full=0.0
     ),
+    "55 texts, 40% about one person, a quarter of names of two countries": Shape(
+        celebrity=0.4, shared=0.25
+    ),
 }
 SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
 TRUTHS = {
@@ -51,13 +54,12 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     of = planted(truth, shape)
     inputs = swaps.write(folder, shape, of, rng)
     settings = dict(truth.settings)
+    shift, slope, rare = (
+        swaps.of_names(values, shape).mean(axis=-1) for values in (of.shift, of.slope, of.rare)
+    )
+    countries = [swaps.code(n) for n in range(shape.countries)]
     known = pl.DataFrame(
-        {
-            "country": [swaps.code(n) for n in range(shape.countries)],
-            "shift": of.shift * POINTS,
-            "slope": of.slope * POINTS,
-            "rare": of.rare,
-        }
+        {"country": countries, "shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
     )
     return Drawn(inputs, (known, settings))
 
