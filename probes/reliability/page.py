@@ -62,7 +62,7 @@ def varies(own: pl.DataFrame) -> str:
     largest = largest.sort(["share", "term"], descending=[True, False]).head(LARGEST)
     shares = ", ".join(f"{term} {share:.0%}" for term, share in largest.iter_rows() if share)
     number = known.select(PLACE).n_unique()
-    return f"Scores vary with {shares} of the variance (medians of {number})."
+    return f"Scores vary with {shares} of the variance (n = {number})."
 
 
 def buys(designs: pl.DataFrame) -> str:

@@ -11,6 +11,7 @@ from plumbline.probes.reliability.schemas import DRAWN, SCHEMAS
 from plumbline.probes.reliability.simulated import reliability as simulated
 
 SEED = 11
+CAPTION = "Study by study: medians over n models, languages and scales"
 NONE = {"n": 4, "cluster": "level", "method": "by hand", "null": "0", "reason": ""}
 WHERE = {"probe": "agreement", "measure": "agreement", "scale": "one", "language": "cs"}
 
@@ -46,9 +47,9 @@ def test_a_study_is_told_of_by_its_largest_parts_and_what_more_would_buy(tmp_pat
     designs += [design((5, 60, 1), 0.3), design((1, 10, 1), 0.9), design((20, 60, 1), 0.1)]
     designs += [design((5, 10, 1), 8.0, asked=True, drawn=0), design((20, 10, 1), 8.0, drawn=0)]
     (section,), _ = written(tmp_path, parts, designs)
-    ((study, varies, buys),) = listed(section, "Study by study")
+    ((study, varies, buys),) = listed(section, CAPTION)
     assert study == "values"
-    assert "with rest 50%, statement 40%, template 10% of the variance (medians of 2)." in varies
+    assert "with rest 50%, statement 40%, template 10% of the variance (n = 2)." in varies
     assert "0.50 times as wide with 20 templates (5 asked)" in buys
     assert "0.75 times as wide with 60 statements (10 asked)" in buys
     assert "seeds" not in buys
@@ -58,7 +59,7 @@ def test_without_a_number_the_reason_is_said_and_nothing_drawn(tmp_path):
     few = "1 level of template: 3 are needed"
     lacking = {"share": None, "value": None, "reason": few}
     (section,), text = written(tmp_path, [part("template", None) | lacking])
-    ((_, varies, buys),) = listed(section, "Study by study")
+    ((_, varies, buys),) = listed(section, CAPTION)
     assert varies == f"No number: {few}."
     assert buys == "No design is told of: see the reasons."
     assert ["values", "parts", "template", few, "1"] in listed(section, "")
@@ -113,5 +114,5 @@ def test_parts_and_designs_are_drawn_for_each_language_and_long_tables_are_folde
     assert len(items.rows) == min(page.SHOWN, len(tested))
     smallest = tested.sort("p", "statement")["statement"][0]
     assert items.rows[0][2] == smallest
-    assert text.index("Study by study") < text.index("<details")
+    assert text.index(CAPTION) < text.index("<details")
     assert page.OTHERS in DRAWN
