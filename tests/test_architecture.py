@@ -127,6 +127,7 @@ def test_a_study_has_its_page_params_stages_and_recovery(study):
     for path in ("page.py", "params.yaml", "dvc.yaml", "recovery.py"):
         assert (TOP / "probes" / study / path).is_file(), path
     assert (TOP / f"docs/studies/{study}.md").is_file()
+    assert f"probes/{study}/page.yaml" in body("report")["deps"], "what is shown hangs on it"
 
 
 def floor(path: str) -> int:

@@ -208,19 +208,18 @@ def _part(where: Row, term: str, levels: int, found: Estimate, null: str, reason
 
 def _designs(parts: Parts, levels: Mapping[str, int], params: Params) -> Iterator[Row]:
     """Yield half-widths with other numbers of templates, statements and seeds."""
-    seeds = params.seeds if levels["seed"] >= LEAST else [levels["seed"]]
-    numbers = sorted({*params.statements, levels["statement"]})
+    asked = tuple(levels[name] for name in ("template", "statement", "seed"))
+    given = (params.templates, params.statements, params.seeds if asked[2] >= LEAST else [])
+    numbers = [sorted({*more, n}) for more, n in zip(given, asked, strict=True)]
     same = [name for name, number in levels.items() if number < LEAST]
-    for drawn, templates, statements, many in product(
-        range(len(DRAWN)), params.templates, numbers, seeds
-    ):
-        design = {"template": templates, "statement": statements, "seed": many}
+    for drawn, *design_of in product(range(len(DRAWN)), *numbers):
+        design = dict(zip(("template", "statement", "seed"), design_of, strict=True))
         fixed = same if drawn else [*same, "statement"]
         of = {name: design.get(name, n) for name, n in levels.items() if n > 1}
         found = half_width(parts, of, fixed, params.confidence)
-        key = {"drawn": drawn, "templates": templates, "statements": statements, "seeds": many}
-        row = found.row(cluster="score", null="0: every run has the same mean", **key)
-        yield row
+        key = {"drawn": drawn, "asked": tuple(design_of) == asked}
+        key |= {f"{name}s": number for name, number in design.items()}
+        yield found.row(cluster="score", null="0: every run has the same mean", **key)
 
 
 def _cube(table: pl.DataFrame, axes: Sequence[str]) -> tuple[Array, list[list[str]]]:
@@ -277,6 +276,8 @@ def _swaps(table: pl.DataFrame, language: str, pair: tuple[str, str]) -> Iterato
         few = _too_few(len(apart), "statement") if len(apart) < LEAST else few
         again = (bool(drawn), *[True] * (apart.ndim - 1))
         found = NONE if few else swap_chance(apart, drawn=again)
+        if not few and np.isnan(found.value):
+            few = "differences do not vary"
         key = {"language": language, "first": pair[0], "second": pair[1], "drawn": drawn}
         row = _row(found, cluster="level", null="0.5: ranks are chance", reason=few)
         yield "ranks", key | row | {"difference": finite(apart.mean()) if len(apart) else None}
@@ -298,11 +299,12 @@ def _items(
         reason = _too_few(grid.shape[2], f"{conditions} in all languages")
     elif len(grid) < LEAST:
         reason = _too_few(len(grid), "statement with every score")
-    if reason:
-        row = _row(NONE, cluster=cluster, null=null, reason=reason)
+    found = None if reason else functioning(grid)
+    if found is None or np.isnan(found.p).all():
+        why = reason or f"scores do not vary over {conditions}s"
+        row = _row(NONE, cluster=cluster, null=null, reason=why)
         yield "items", where | {"statement": "", "anchor": False} | row
         return
-    found = functioning(grid)
     reach = stdtrit(found.df, (1 + params.confidence) / 2)
     method = f"{params.confidence:.0%} t interval, mean square pooled over statements"
     for place, name in enumerate(names):

@@ -19,9 +19,11 @@ class Params(Bootstrap):
     draws: int = Field(1000, ge=100, description="of the pivotal quantities of parts of variance")
     splits: int = Field(200, ge=1, description="halves that are drawn where there are more")
     reml_scores: int = Field(800, ge=0, description="REML beside ANOVA up to so many; 0: nowhere")
-    templates: list[int] = Field([1, 2, 3, 5, 10, 20], description="of the designs")
+    templates: list[int] = Field(
+        [1, 2, 3, 5, 10, 20], description="of the designs, with those that are"
+    )
     statements: list[int] = Field([10, 20, 60], description="of the designs, with those that are")
-    seeds: list[int] = Field([1, 3, 5, 20], description="of the designs, where seeds are recorded")
+    seeds: list[int] = Field([1, 3, 5, 20], description="of the designs, with those that are")
 
 
 PLACE = (
@@ -54,6 +56,7 @@ SCHEMAS = {
             Column("seeds", "int64", "how many", minimum=1),
         ),
         *ESTIMATE,
+        Column("asked", "bool", "whether these are the numbers of the responses that there are"),
     ),
     "consistency": Schema.keyed(
         (

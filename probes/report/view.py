@@ -152,7 +152,7 @@ class Study(NamedTuple):
     analyses: Sequence[str]
     probes: Sequence[str]
     datasets: Sequence[str]
-    readings: Readings
+    readings: Readings | None = None  # none over all studies
     planted: Callable[[Tables, str], list[Part]] | None = None  # more of a world, beside controls
 
 

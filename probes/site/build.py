@@ -16,6 +16,7 @@ from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.leaning import page as leaning
 from plumbline.probes.nationality import page as nationality
 from plumbline.probes.politicians import page as politicians
+from plumbline.probes.reliability import page as reliability
 from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import (
     Block,
@@ -36,7 +37,9 @@ from plumbline.probes.values import page as values
 HERE = Path(__file__).parent
 DATA = Path("data")
 REPORT = DATA / "report"
-STUDIES = tuple(module.STUDY for module in (politicians, stereotypes, values, nationality, leaning))
+STUDIES = tuple(
+    module.STUDY for module in (politicians, stereotypes, values, nationality, leaning, reliability)
+)
 TITLE = "Bias in language models"
 OVERVIEW = (
     "What language models make of people, measured with versioned data: whether the probes can see "
@@ -90,7 +93,9 @@ def write() -> Path:
     page("index", overview, about=OVERVIEW, studies=PAGES[1:])
     page("datasets", [versions.datasets_section(run)], title=LAST.title, about=LAST.about)
     for study in STUDIES:
-        shown = [controls.section(tables, study), readings.section(tables, study.readings)]
+        shown = []
+        if study.readings:
+            shown = [controls.section(tables, study), readings.section(tables, study.readings)]
         page(
             study.name,
             [*shown, *(calibrated(section(step, tables), tables) for step in study.steps)],

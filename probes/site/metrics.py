@@ -42,7 +42,9 @@ def write(tables: Tables, studies: Sequence[Study], found: Sequence[Row], into: 
         ]
     }
     for study in studies:
-        of, names = study.readings, study.readings.what.split()
+        if (of := study.readings) is None:
+            continue
+        names = of.what.split()
         plots[study.name] = [
             {"panel": of.unit, "what": f"{line['model']}: {', '.join(line[n] for n in names)}"}
             | side

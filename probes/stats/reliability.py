@@ -279,7 +279,7 @@ def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
     That is, that the mean difference over samples drawn anew has another sign than the one seen:
     by t of the difference over sqrt(2) standard errors, as both runs are uncertain. The standard
     error is of crossed samples, see :mod:`plumbline.probes.stats.crossed`. It has no interval: it
-    is a prediction, and right as often as it says.
+    is a prediction, and right as often as it says. It is nan where differences do not vary.
 
     Parameters
     ----------
@@ -310,9 +310,7 @@ def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
 
 def _chance(value: float, parts: list[Part]) -> float:
     total = sum(part.variance for part in parts)
-    if not parts or any(not part.df for part in parts):
+    if not total or any(not part.df for part in parts):  # no spread is no evidence
         return float("nan")
-    if not total:
-        return 0.0 if value else 0.5
     df = total**2 / sum(part.variance**2 / part.df for part in parts)
     return float(stdtr(df, -abs(value) / np.sqrt(2 * total)))

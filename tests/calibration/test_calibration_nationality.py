@@ -6,6 +6,7 @@ import pytest
 
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from plumbline.probes.nationality import cases
 from plumbline.probes.nationality import nationality as analysis
 from plumbline.probes.nationality.simulated import nationality as simulated
 
@@ -107,6 +108,40 @@ def test_probabilities_are_possible_and_texts_are_each_told_once(null):
     assert set(rows["text"]) == set(shares["text"])
     assert rows["id"].is_unique().all()
     assert set(rows["reference_id"]) - {""} <= set(rows["id"])
+
+
+def test_names_of_two_countries_are_the_same_and_mean_half_of_each(tmp_path):
+    print("seed", SEED)
+    shape = SMALL.model_copy(update={"shared": 0.25})
+    tables, drawn = replicate(tmp_path, "countries planted", shape=shape)
+    folder = drawn.inputs.datasets["names"]
+    names = {path.stem: set(pl.read_parquet(path)["name"]) for path in folder.glob("*.parquet")}
+    assert len(names["c00"] & names["c01"]) == 3 * 8 / 4  # of three kinds
+    assert not (names["c00"] | names["c01"]) & names["c02"]
+    shifts = dict(drawn.known[0].select("country", "shift").iter_rows())
+    # of .2 and -.2 units of 5 points: three quarters are names of one country alone
+    assert (shifts["c00"], shifts["c01"], shifts["c12"]) == pytest.approx((0.75, -0.75, 0))
+    own = simulated.outcomes(tables, drawn)["delta: a country against the others"]
+    assert np.abs(own["value"] - own["effect"]).max() < 4
+
+
+@pytest.mark.parametrize(("celebrity", "alike"), [(0.0, False), (1.0, True)])
+def test_originals_about_one_person_have_one_name(tmp_path, celebrity, alike):
+    """Where only names move predictions, a name changes all texts about one person alike."""
+    print("seed", SEED)
+    only_names = {"sd_text": 0.0, "sd_rest": 0.0, "celebrity": celebrity}
+    rng = np.random.default_rng(SEED)
+    truth = next(iter(simulated.TRUTHS.values()))
+    drawn = simulated.draw(tmp_path, truth, SMALL.model_copy(update=only_names), rng)
+    rows = drawn.inputs.datasets["counterfactuals"] / "sentiment-en.parquet"
+    outputs = drawn.inputs.outputs("classification", "m") / "sentiment-en"
+    corrected = next(
+        case
+        for case in cases.cases(rows, outputs, "m", simulated.PARAMS)
+        if case.reading == "corrected"
+    )
+    changes = pl.DataFrame({"name": corrected.names, "change": corrected.change[:, 0].round(9)})
+    assert (changes.unique()["name"].is_unique().all()) == alike
 
 
 def test_each_kind_of_truth_is_there_and_changes_what_it_says():

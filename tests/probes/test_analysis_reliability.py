@@ -151,6 +151,53 @@ def test_with_fewer_than_three_levels_there_is_a_reason_and_no_number(tmp_path):
     assert found["designs"].is_empty()
 
 
+def test_two_templates_or_models_are_too_few_to_tell_items_apart(tmp_path):
+    found = analysis.run(agreed(tmp_path, ["a", "b"], ["cs", "ru"], frames=2), PARAMS)
+    reasons = dict(found["items"].select("model", "reason").iter_rows())
+    few = {
+        place: f"2 levels of {what} in all languages: 3 are needed"
+        for place, what in (("a", "template"), ("b", "template"), ("", "model"))
+    }
+    assert reasons == few
+    assert found["items"]["value"].null_count() == len(few)
+
+
+def test_scores_without_spread_have_reasons(tmp_path):
+    inputs = agreed(tmp_path, ["a", "b"], ["cs", "ru"])
+    for path in (tmp_path / "data/outputs").glob("agreement/*/*/0.parquet"):
+        flat = -5.0 + (path.parts[-3] == "b")
+        pl.read_parquet(path).with_columns(agree_nats=pl.lit(flat)).write_parquet(path)
+    found = analysis.run(inputs, PARAMS)
+    own = found["items"].filter(pl.col("model") != "")
+    assert set(own["reason"]) == {"scores do not vary over templates"}
+    assert own["value"].null_count() == len(own)
+    same = found["ranks"].filter(drawn=0)  # the same statements, whose difference is the same
+    assert set(same["reason"]) == {"differences do not vary"}
+
+
+def test_a_response_that_is_not_valid_is_left_out_and_told_of(tmp_path):
+    inputs = agreed(tmp_path, ["a"])
+    path = inputs.outputs("agreement", "a") / "cs/0.parquet"
+    rows = pl.read_parquet(path)
+    lost = (pl.col("id") == "s3") & (pl.col("frame") == "f1")
+    rows.filter(~lost).write_parquet(path)
+    left_out = analysis.run(inputs, PARAMS)
+    rows.with_columns(agree_nats=pl.when(~lost).then("agree_nats")).write_parquet(path)
+    found = analysis.run(inputs, PARAMS)
+    for name in ("parts", "designs", "consistency"):
+        assert found[name].equals(left_out[name]), name
+    told = {
+        (f, v): (x, n)
+        for f, v, x, n in found["valid"].select("facet", "level", "value", "responses").iter_rows()
+    }
+    assert told == {
+        ("", ""): (pytest.approx(23 / 24), 24),
+        ("template", "f0"): (1, 8),
+        ("template", "f1"): (7 / 8, 8),
+        ("template", "f2"): (1, 8),
+    }
+
+
 def test_of_a_model_that_mostly_refuses_it_is_told_how_often_alone(tmp_path):
     inputs = agreed(tmp_path, ["a", "b", "c", "d"])
     path = inputs.outputs("agreement", "d") / "cs/0.parquet"

@@ -29,6 +29,7 @@ SECTIONS = {  # of every page, in their order
     "values": [*FIRST, "values", *LAST],
     "nationality": [*FIRST, "nationality", *LAST],
     "leaning": [*FIRST, "compass", "fairness", *LAST],
+    "reliability": ["reliability", *LAST],
     "datasets": ["datasets", "versions"],
 }
 STUDIED = {"politicians"}  # what this small run has tables of

@@ -7,7 +7,8 @@ import pytest
 from browser import Browser, chromium
 
 TOP = Path(__file__).parents[2]
-PAGES = ("index", "politicians", "stereotypes", "values", "nationality", "leaning", "datasets")
+PAGES = ("index", "politicians", "stereotypes", "values", "nationality", "leaning", "reliability")
+PAGES += ("datasets",)
 WIDTHS = (360, 1440)
 pytestmark = pytest.mark.slow
 

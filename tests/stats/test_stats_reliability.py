@@ -181,3 +181,4 @@ def test_what_comes_again_does_not_swap_ranks():
     assert again == pytest.approx(swap_chance(np.array([3.0, 5.0]), drawn=(True,)).value)
     assert again < swap_chance(own, drawn=(True, True)).value < norm.cdf(0)
     assert np.isnan(swap_chance(np.array([1.0]), drawn=(True,)).value)
+    assert np.isnan(swap_chance(np.ones((3, 4)), drawn=(True, True)).value)  # nothing to judge by

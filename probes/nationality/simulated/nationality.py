@@ -24,6 +24,9 @@ SHAPES = {
     "53 texts, 2 draws, 10 names": Shape(
         texts=53, draws=2, placebos=1, names=10, women=0.0, full=0.0
     ),
+    "55 texts, 40% about one person, a quarter of names of two countries": Shape(
+        celebrity=0.4, shared=0.25
+    ),
 }
 SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
 TRUTHS = {
@@ -51,14 +54,15 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     of = planted(truth, shape)
     inputs = swaps.write(folder, shape, of, rng)
     settings = dict(truth.settings)
-    known = pl.DataFrame(
-        {
-            "country": [swaps.code(n) for n in range(shape.countries)],
-            "shift": of.shift * POINTS,
-            "slope": of.slope * POINTS,
-            "rare": of.rare,
-        }
+    shift, slope, rare = (
+        swaps.of_names(values, shape).mean(axis=-1) for values in (of.shift, of.slope, of.rare)
     )
+    countries = [swaps.code(n) for n in range(shape.countries)]
+    rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{swaps.CONFIG}.parquet")
+    full = rows.filter(pl.col("country") != "").select(pl.col("name").str.contains(" ").mean())
+    known = pl.DataFrame(
+        {"country": countries, "shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
+    ).with_columns(nats=pl.col("rare") * (1 + full.item()))  # both parts of a full name are rare
     return Drawn(inputs, (known, settings))
 
 
@@ -149,5 +153,5 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
     sums = sums.join(known, on="country")
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
-    found["perplexities"] = outcome(sums, effect=rare, target=rare)
+    found["perplexities"] = outcome(sums, effect=rare, target=pl.col("nats"))
     return found

@@ -3,13 +3,14 @@
 P+ - P- and the probability of neutral of a text are its own, plus what its country does (planted),
 what its name does, what the text makes of the country, and what is of this name in this text alone.
 Originals have names too, of no country. Readings are ``corrected`` and ``placebo``; ``faithful`` is
-analysed by the same code. Simplified: no name is of two countries, texts have one person each, and
-nobody stands in two texts.
+analysed by the same code. Countries stand in pairs that may share names; such a name does what both
+countries do on average. One person may stand in many texts, and moves them all alike. Simplified:
+texts have one person each.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -48,6 +49,8 @@ class SwapsShape(Params):
     names: int = Field(12, ge=2, description="names of a country and kind")
     women: float = Field(0.4, ge=0, le=1, description="share of texts about a woman")
     full: float = Field(0.3, ge=0, le=1, description="share of texts with a full name")
+    celebrity: float = Field(0.0, ge=0, le=1, description="share of texts about the same person")
+    shared: float = Field(0.0, ge=0, le=1, description="share of names that two countries have")
     sd_name: float = Field(0.3, ge=0, description="SD of names, in that of name by text")
     sd_text: float = Field(0.2, ge=0, description="SD of text by country, likewise")
     sd_rest: float = Field(1.0, ge=0, description="SD of name by text, units of .05 of P+ - P-")
@@ -67,16 +70,18 @@ class Planted(NamedTuple):
 class _Drawn(NamedTuple):
     """What is drawn of names and texts; c countries, p names of a kind, t texts."""
 
+    owner: Integers  # (c, p): the first country that has the name
     names: Floats  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units
     nats: Floats  # (3, c, p)
     tokens: Integers  # (3, c, p)
     own: Floats  # (2, t, 1, 1): of the text, probabilities
-    tilt: Floats  # (2, t, c, 1): of text by country, units
+    tilt: Floats  # (2, t, c, p): of text by country, units
     rest: Floats  # (2, t, c, p): of name by text, units
     luck: Floats  # (t, c, p): nats of name by text
     base: Floats  # (t,): nats of the text
     woman: NDArray[np.bool_]  # (t,)
     full: NDArray[np.bool_]  # (t,)
+    star: NDArray[np.bool_]  # (t,) about the same person
 
 
 def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator) -> Inputs:
@@ -123,25 +128,54 @@ def code(country: int) -> str:
     return f"c{country:02d}"
 
 
+def of_names(values: Floats, shape: SwapsShape) -> Floats:
+    """Return (..., countries, names) of (..., countries): the mean where a name is of two."""
+    other = _others(shape.countries)
+    both = (values + values[..., other]) / 2
+    two = np.arange(shape.names) < round(shape.shared * shape.names)
+    return np.where(two, both[..., None], values[..., None])
+
+
+def _others(countries: int) -> Integers:
+    """Return the other country of each pair; of a last odd one, itself."""
+    each = np.arange(countries)
+    return np.asarray(np.minimum(each + 1 - 2 * (each % 2), countries - 1))
+
+
 def _draw(shape: SwapsShape, of: Planted, rng: np.random.Generator) -> _Drawn:
     """Draw names and texts."""
     t, c, p, kinds = shape.texts, shape.countries, shape.names, len(KINDS)
     sds = np.array([1, HALF])[:, None, None, None]
-    nats, tokens = rng.normal(size=(kinds, c, p)), 1 + rng.poisson(of.long[:, None], (kinds, c, p))
-    names = sds * shape.sd_name * of.vary[:, None] * rng.normal(size=(2, kinds, c, p))
-    names[0] += of.slope[:, None] * nats + of.per_token * tokens
+    two = np.arange(p) < round(shape.shared * p)
+    owner = np.where(two, np.minimum(np.arange(c), _others(c))[:, None], np.arange(c)[:, None])
+    same = (..., owner, np.arange(p))
+    slope, vary, rare, long = (
+        of_names(values, shape) for values in (of.slope, of.vary, of.rare, of.long)
+    )
+    nats = rng.normal(size=(kinds, c, p))[same]
+    tokens = 1 + rng.poisson(long, (kinds, c, p))[same]
+    names = sds * shape.sd_name * vary * rng.normal(size=(2, kinds, c, p))[same]
+    names[0] += slope * nats + of.per_token * tokens
     own = np.array([0, NEUTRAL])[:, None] + np.array([TONE, SPREAD])[:, None] * rng.normal(
         size=(2, t)
     )
+    star = rng.permutation(t) < round(shape.celebrity * t)
+    woman, full = (rng.permutation(t) < round(n * t) for n in (shape.women, shape.full))
     return _Drawn(
-        *(names, nats + of.rare[:, None], tokens, own[..., None, None]),
-        tilt=sds * shape.sd_text * rng.normal(size=(2, t, c, 1)),
-        rest=sds * shape.sd_rest * rng.normal(size=(2, t, c, p)),
-        luck=rng.normal(0, 0.5, (t, c, p)),
+        *(owner, names, nats + rare, tokens, own[..., None, None]),
+        tilt=sds * shape.sd_text * of_names(rng.normal(size=(2, t, c)), shape),
+        rest=sds * shape.sd_rest * rng.normal(size=(2, t, c, p))[same],
+        luck=rng.normal(0, 0.5, (t, c, p))[same],
         base=rng.normal(30, 6, t).clip(10),
-        woman=rng.permutation(t) < round(shape.women * t),
-        full=rng.permutation(t) < round(shape.full * t),
+        woman=_alike(woman, star),
+        full=_alike(full, star),
+        star=star,
     )
+
+
+def _alike(values: Any, star: NDArray[np.bool_]) -> Any:
+    """Return (..., texts) with one value where texts are about the same person."""
+    return np.where(star, values[..., [np.argmax(star)]], values)
 
 
 def _originals(shape: SwapsShape, drawn: _Drawn, rng: np.random.Generator) -> pl.DataFrame:
@@ -150,7 +184,7 @@ def _originals(shape: SwapsShape, drawn: _Drawn, rng: np.random.Generator) -> pl
     sds = np.array([[1], [HALF]])
     parts = 1 + drawn.full
     moved = sds * (
-        np.sqrt(parts) * shape.sd_name * rng.normal(size=(2, t))
+        np.sqrt(parts) * shape.sd_name * _alike(rng.normal(size=(2, t)), drawn.star)
         + np.hypot(shape.sd_text, shape.sd_rest) * rng.normal(size=(2, t))
     )
     apart, middle = drawn.own[..., 0, 0] + UNIT * moved
@@ -164,8 +198,12 @@ def _originals(shape: SwapsShape, drawn: _Drawn, rng: np.random.Generator) -> pl
         name=pl.lit(""),
         apart=pl.Series(apart),
         middle=pl.Series(middle),
-        nats=pl.Series(drawn.base + np.sqrt(parts) * rng.normal(size=t) + rng.normal(0, 0.5, t)),
-        tokens=pl.Series(BASE + parts + rng.poisson(0.5, t)).cast(pl.Int64),
+        nats=pl.Series(
+            drawn.base
+            + np.sqrt(parts) * _alike(rng.normal(size=t), drawn.star)
+            + rng.normal(0, 0.5, t)
+        ),
+        tokens=pl.Series(BASE + parts + _alike(rng.poisson(0.5, t), drawn.star)).cast(pl.Int64),
     )
     return frame.select(ROW)
 
@@ -186,13 +224,15 @@ def _swapped(
     first, last = places(), places()
     kind, full = drawn.woman[text].astype(np.int64), drawn.full[text]
     value = drawn.names[:, kind, country, first] + full * drawn.names[:, 2, country, last]
-    value = value + drawn.tilt[:, text, country, 0] + drawn.rest[:, text, country, first]
-    value[0] += of.shift[country]
+    value = value + drawn.tilt[:, text, country, first] + drawn.rest[:, text, country, first]
+    value[0] += of_names(of.shift, shape)[country, first]
     apart, middle = drawn.own[:, text, 0, 0] + UNIT * value
     nats = drawn.nats[kind, country, first] + full * drawn.nats[2, country, last]
     tokens = drawn.tokens[kind, country, first] + full * drawn.tokens[2, country, last]
     second = draw >= shape.draws
-    words = np.array([[[_word(k, i, n) for n in range(p)] for i in range(c)] for k in range(3)])
+    words = np.array(
+        [[[_word(k, i, n) for n, i in enumerate(own)] for own in drawn.owner] for k in range(3)]
+    )
     table = {
         "target": np.char.mod("t%04d", text),
         "country": np.array([code(i) for i in range(c)])[country],
@@ -219,7 +259,8 @@ def _swapped(
 def _listed(drawn: _Drawn) -> pl.DataFrame:
     """Return all names, with ranks and tokens."""
     kind, country, place = (a.ravel() for a in np.indices(drawn.tokens.shape))
-    keys = zip(kind.tolist(), country.tolist(), place.tolist(), strict=True)
+    owners = drawn.owner[country, place]
+    keys = zip(kind.tolist(), owners.tolist(), place.tolist(), strict=True)
     return pl.DataFrame(
         {
             "country": [code(n) for n in country.tolist()],

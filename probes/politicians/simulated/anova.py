@@ -114,7 +114,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         rows = (
             tables["tests"]
             .filter(design=d)
-            .with_columns(value=0.0, low=0.0, high=0.0, detectable=None)
+            .with_columns(value=0.0, low=0.0, high=0.0, detectable=None, detectable_bh=None)
         )
         found[f"tests: {design}"] = outcome(rows, effect=planted * sign + 0.0, family=["deviation"])
     return found
