@@ -23,6 +23,7 @@ from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.probes.politicians.words import columns, sentiment_shares
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
+from plumbline.probes.politicians.words.matching import coarsened, matched
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
     Ranking,
@@ -38,7 +39,6 @@ from plumbline.probes.stats.estimate import (
     least_p,
     typed,
 )
-from plumbline.probes.stats.matching import coarsened, matched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from plumbline.probes.stats.matching import coarsened, matched
+from plumbline.probes.politicians.words.matching import coarsened, matched
 
 SEED = 59
 
