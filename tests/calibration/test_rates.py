@@ -127,22 +127,18 @@ def z_tests(
 ):
     """Return tallies of z tests whose statistics are larger than they should be by a factor."""
     rng = np.random.default_rng(seed)
-    parts = []
-    for replicate in range(replicates):
-        effect = np.resize(effects, tests)
-        z = swapped * effect + inflate * rng.normal(size=tests)
-        p = 2 * ndtr(-np.abs(z))
-        table = pl.DataFrame({"value": z, "low": z - 1.959964, "high": z + 1.959964, "p": p})
-        table = table.with_columns(
-            p_bh=benjamini_hochberg(p),
-            effect=effect,
-            detectable=pl.lit(told),
-            detectable_bh=pl.lit(told),
-        )
-        own = outcome(table, effect=pl.col("effect"), target=pl.col("effect"))
-        parts.append(own.with_columns(test=pl.lit(str(replicate))))
+    effect = np.tile(np.resize(effects, tests), (replicates, 1))
+    z = swapped * effect + inflate * rng.normal(size=effect.shape)
+    p = 2 * ndtr(-np.abs(z))
+    adjusted = np.array([benjamini_hochberg(own) for own in p])
+    columns = {"value": z, "low": z - 1.959964, "high": z + 1.959964, "p": p, "p_bh": adjusted}
+    table = pl.DataFrame({name: own.ravel() for name, own in columns.items()}).with_columns(
+        effect=effect.ravel(), detectable=pl.lit(told), detectable_bh=pl.lit(told)
+    )
+    own = outcome(table, effect=pl.col("effect"), target=pl.col("effect"))
+    number = np.repeat(np.arange(replicates), tests)
+    counts = tally(own.with_columns(test=number)).rename({"test": "replicate"})
     same = {"test": "z", "shape": "s", "truth": kind, "kind": kind}
-    counts = tally(pl.concat(parts)).with_columns(replicate=pl.col("test").cast(pl.Int64))
     return counts.with_columns(**{key: pl.lit(value) for key, value in same.items()})
 
 
