@@ -59,6 +59,8 @@ RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: m
 REACH = 1.959963984540054  # of a normal: 95% of random answers
 UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
 FLIPPED = "these trainings: sides exchanged in statements, {n} sign patterns or all"
+GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
+ITEMS = ": prompts, trainings; none where an answer is missing, or answers are choices"
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -252,11 +254,11 @@ def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
             valid = float(given[:, :, i].sum())
             value = float(stances[:, :, i].sum()) / valid if valid else float("nan")
             half = float("nan")
-            if not absent[i]:
+            if not absent[i] and reading.name in GRADED:
                 parts = [of_mean(stances[:, :, i].mean(axis=axis)) for axis in (0, 1)]
                 half = half_width(parts, params.confidence)
             low, high = np.clip([value - half, value + half], -1, 1)
-            method = METHOD + ": prompts, trainings; none where an answer is missing"
+            method = METHOD + ITEMS
             shared = {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
             yield Estimate(value, low, high, max(trainings, prompts), method).row(
                 **reading.about(state),
@@ -294,12 +296,14 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the differences of states, over the same statements and prompts.
 
     Two states are not tested if their numbers of texts differ too much: more texts are more steps,
-    which move a model further whatever the texts say. Where responses are samples the model itself
-    is one sample of what it says, and trainings are not tested against it: how far it would vary is
-    not known to them (they would differ from it in .15 to .26 of cases without a cause).
+    which move a model further whatever the texts say. Trainings are not tested against the model
+    itself where responses are samples, of which it is one (they would differ from it in .15 to .26
+    of cases without a cause), nor in readings of choices: its answers lie where they lie between
+    options, and whatever moves them evens that out (.12 to .26 with ten trainings, .03 to .08 with
+    three).
     """
     scale, states = reading.scale, reading.states
-    sampled = reading.asked == "generation" or reading.name == "named"
+    alone = reading.asked == "generation" or reading.name not in GRADED
     for state, other, contrast, baseline in contrasts(reading, params):
         one, two, itself = reading.added(state), reading.added(other), other == ITSELF
         texts, others = states[state].texts, states[other].texts
@@ -318,7 +322,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 axis=axis,
                 unit=scale.unit,
                 seed_sd=found.seed_sd,
-                p_seeds=None if unequal or (itself and sampled) else seeds_p(found, itself=itself),
+                p_seeds=None if unequal or (itself and alone) else seeds_p(found, itself=itself),
                 seeds=len(found.seeds),
                 texts=texts,
                 baseline_texts=others,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HALF = 0.5
 SEED = "finetuning_seed"
 ALL = ("all", "all")
-TESTED = ("balanced accuracy", "F1")  # accuracy of balanced classes is the first again
+TESTED = ("balanced accuracy", "F1")  # accuracy is the first again, or goes with the larger class
 UNTESTED = "none: no test"
 WORD = "word"  # of a world: its texts are named after it, WORD-NUMBER
 

@@ -218,8 +218,9 @@ SCHEMAS = {
         Column(
             "p_seeds",
             "float64",
-            "p over trainings: Welch's t; Student's of fewer than five and against the model "
-            "itself; null with one, and against the model itself where responses are samples",
+            "p over trainings: Welch's t; Student's where both sides have as many, below five, and "
+            "against the model itself; null with one, and against the model itself where responses "
+            "are samples or choices",
             **P,
         ),
         Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),

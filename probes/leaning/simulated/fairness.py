@@ -88,9 +88,10 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, and intervals of accuracies.
 
     p over texts has a true null where nothing but luck differs; elsewhere trainings do differ, and
-    it is told where it should not be taken for a corpus. Against the model itself p over trainings
-    has nearly a true null: log-odds that vary more, as those of trainings do, are of a lower mean
-    accuracy. Effects are log-odds.
+    it is told where it should not be taken for a corpus. Who guesses the positive class more often
+    has the better F1, so that F1 has no true null where thresholds differ. Against the model itself
+    p over trainings has nearly a true null: log-odds that vary more, as those of trainings do, are
+    of a lower mean accuracy. Effects are log-odds.
     """
     known: Known = drawn.known
     effects = np.array(known.truth.settings.get("effects", (0.0,) * len(GROUPS)))
@@ -99,7 +100,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     planted = pl.when(mine & every & (kind == PLANTED)).then(None).when(mine).then(_at(effects))
     differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
     still = pl.lit(guess or kind == DECOY) | (pl.col("effect") != 0)
-    over_texts = pl.when(still).then(pl.col("effect"))
+    over_texts = pl.when(still & ~(pl.lit(guess) & (pl.col("metric") == "F1"))).then("effect")
     apart = pl.when(mine).then(_at((effects - effects.mean()).round(2))).otherwise(0.0)
     contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     found = {
