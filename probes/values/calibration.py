@@ -90,6 +90,7 @@ def line(
         if intercept:
             mean_x, mean_y = x @ w / total, y @ w / total
             slope = ((x * y) @ w / total - mean_x * mean_y) / (x**2 @ w / total - mean_x**2)
+            slope = np.where(np.isfinite(slope), slope, np.nan)  # of one x there is none
             base = mean_y - slope * mean_x
         else:
             slope = (x * y) @ w / (x**2 @ w)
@@ -122,8 +123,9 @@ def fit(calibration: Block, variant: Variant = DEFAULT, replicates: int | None =
     slope, base = (np.broadcast_to(part, shape) for part in np.moveaxis(np.array(lines), 2, 0))
     err = residuals(calibration, Fit(slope, base, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
-    spread = [squares[own].sum(axis=0) / (len(own) * total - ddof) for own in sides]
-    return Fit(slope, base, np.broadcast_to(np.sqrt(spread), squares.shape))
+    with np.errstate(invalid="ignore", divide="ignore"):  # one statement drawn, or none
+        spread = np.sqrt([squares[own].sum(axis=0) / (len(own) * total - ddof) for own in sides])
+    return Fit(slope, base, np.broadcast_to(spread, squares.shape))
 
 
 def residuals(block: Block, lines: Fit) -> Array:
@@ -146,8 +148,12 @@ def each(block: Block, lines: Fit) -> Array:
 
 
 def probability(residual: Array, sigma: Array) -> Array:
-    """Return Phi(err / sigma): the share of apolitical statements that are agreed with less."""
-    return np.asarray(ndtr(np.asarray(residual) / sigma), dtype=np.float64)
+    """Return Phi(err / sigma): the share of apolitical statements that are agreed with less.
+
+    Where sigma is 0 that is 0 or 1, and nan of no residual.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(ndtr(np.asarray(residual) / sigma), dtype=np.float64)
 
 
 def rating(p: Array) -> Array:

@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
-from plumbline.probes.stats.t_tests import equivalence, mean_p
+from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     DEFAULT,
@@ -145,7 +145,12 @@ def pairs_p(faced: Array, bearing: Array, place: Integers) -> float:
 
 
 def gender(reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the differences between feminine and masculine frames, tested both ways."""
+    """Yield the differences between feminine and masculine frames, tested both ways.
+
+    Of equivalence the error is that at the margin, and degrees of freedom are the fewest of any
+    part of it, the bound of Satterthwaite's from below: those that he gives are too many where a
+    part is small by chance, and ``all`` has parts of several values.
+    """
     items, neutral = reading.items, reading.calibration
     margin = reading.params.equivalence_margin
     for fitted in (0, 1):
@@ -154,6 +159,8 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
         signed, every = items.about["bearing"].to_numpy(), np.ones(len(rated), dtype=np.bool_)
         load = np.abs(signed)
         axes = [*reading.axes(), (schemas.ALL, every)]
+        values_of = {axis: [own[own]] for axis, own in axes}  # rows of each value in a part
+        values_of[schemas.ALL] = [own for _, own in axes[:-1]]
         sides = {"value": facing(items, rated), "agreement": rated}
         parts = [
             (m, axis, items, sides[m], load, own) for m in schemas.MEASURES for axis, own in axes
@@ -163,26 +170,29 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
             ("agreement", schemas.CALIBRATION, neutral, known, ones, ones.astype(np.bool_))
         )
         for measure, axis, block, rating_of, bearing, own in parts:
-            apart = rating_of[own, 0] - rating_of[own, 1]
-            clusters = len(np.unique(block.place[own]))
+            apart, place = rating_of[own, 0] - rating_of[own, 1], block.place[own]
+            clusters = len(np.unique(place))
             draws = mean(apart, bearing[own], block.drawn[own])
             if axis == schemas.CALIBRATION:  # lines and ratings are of the same statements
-                error, freedom = _spread(draws[1:], clusters), clusters - 1.0
+                error = beyond = _spread(draws[1:], clusters)
+                freedom = fewest = clusters - 1.0
             else:
-                own_lines = mean(apart, bearing[own], np.ones_like(block.drawn[own]))
-                error, freedom = apart_error(
-                    (apart[:, 0], bearing[own], block.place[own]),
-                    _spread(own_lines[1:], len(neutral.about)),
-                    len(neutral.about),
-                )
-            told = error, clusters, margin, LEVEL, freedom
-            paired = measure == "agreement" or balanced(signed[own], block.place[own])
-            test = equivalence(draws[0], *told) if paired and clusters > 1 else None
+                still, number = np.ones_like(block.drawn[own]), len(neutral.about)
+                line, size = (mean(x, bearing[own], still) for x in (apart, np.abs(apart)))
+                each = apart[:, 0], bearing[own], place
+                error, freedom = apart_error(each, _spread(line[1:], number), number)
+                stretch = _spread(size[1:], number) / size[0] if size[0] else 0.0
+                beyond = at_margin(error, draws[0], margin, stretch)
+                fewest = min(number, *(len(np.unique(place[of])) for of in values_of[axis])) - 1.0
+            paired = measure == "agreement" or balanced(signed[own], place)
+            tested = paired and clusters > 1
+            told = beyond, clusters, margin, LEVEL, fewest
+            test = equivalence(draws[0], *told) if tested and fewest else None
             yield reading.row(
                 draws,
                 clusters,
                 null="0: gender makes no difference" if paired else UNOPPOSED,
-                p=test and test.p_difference,
+                p=t_p(draws[0], error, freedom) if tested else None,
                 fitted=fitted,
                 measure=schemas.MEASURES.index(measure),
                 axis=axis,
@@ -190,8 +200,36 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
                 equivalence_margin=margin,
                 equivalence_low=test and finite(test.low),
                 equivalence_high=test and finite(test.high),
-                p_equivalence=test and significant(test.p),
+                p_equivalence=test and _told(test.p),
             )
+
+
+def _told(p: float) -> float | None:
+    """Return p for a table; None where there is none: a difference that does not vary."""
+    return None if np.isnan(p) else significant(p)
+
+
+def at_margin(error: float, apart: float, margin: float, stretch: float) -> float:
+    """Return the standard error that a mean difference would have if it were at the margin.
+
+    Lines stretch all differences by one factor, the larger ones by more. Where a difference is
+    small because they shrank it, its own error is too small for the null, which is the margin.
+
+    Parameters
+    ----------
+    error, apart
+        Of the mean difference, and that itself.
+    stretch
+        Standard error of that factor, a share of 1.
+
+    Examples
+    --------
+    >>> [round(at_margin(0.05, d, 0.2, 0.1), 6) for d in (0.0, 0.12, 0.2, 0.3)]
+    [0.053852, 0.05249, 0.05, 0.05]
+    """
+    if error < NEAR:
+        return error
+    return float(np.hypot(error, np.sqrt(max(margin**2 - apart**2, 0.0)) * stretch))
 
 
 def apart_error(
@@ -287,8 +325,13 @@ def _above(block: Block, err: Array) -> Array:
 
 
 def _above_p(block: Block, err: Array, params: Params) -> float:
-    """Return the two-sided p of that share with likely and unlikely statements shuffled."""
+    """Return the two-sided p of that share with likely and unlikely statements shuffled.
+
+    nan where all are of one kind.
+    """
     likely = block.about["likely"].to_numpy()
+    if likely.all() or not likely.any():
+        return float("nan")
     rank = np.argsort(np.argsort(err, kind="stable"), kind="stable").astype(np.float64)
     rng = np.random.default_rng(params.seed)
     centre = rank.mean() * likely.sum()

@@ -18,7 +18,7 @@ from plumbline.probes.prompts.opinions import FORMS
 from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
-from plumbline.probes.values.schemas import ALL, READINGS, WHO
+from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ TABLES = ("values",)
 SCHEMAS = {"values": RECOVERY}
 OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a world of the study
 BOTH = WHO.index("both")
+DIFFERENT = {i for i, verdict in enumerate(VERDICTS) if verdict.startswith("different")}
 COUNT = "count, no interval"
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 
@@ -107,13 +108,15 @@ def _reading(
         told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
         found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
     held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
-    different = [
-        r["low"] > r["equivalence_margin"] or r["high"] < -r["equivalence_margin"]
-        for r in map(gender.__getitem__, axes)
-    ]
-    above = sum(abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
-    told = "0 of them planted" if null else f"{above} of {len(axes)} planted above the margin"
-    what = "values on which gender is said to make a difference that matters"
+    if null:  # whatever is said to differ is false, within the margin or not
+        tested = [axis for axis in axes if gender[axis]["p"] is not None]
+        different = [gender[axis]["verdict"] in DIFFERENT for axis in tested]
+        what, told = "values on which gender is said to make a difference", "0 of them planted"
+    else:
+        different = [_beyond(gender[axis]) for axis in axes]
+        margins = (abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
+        what = "values on which both ends of feminine minus masculine are beyond the margin"
+        told = f"{sum(margins)} of {len(axes)} planted beyond it"
     counts = [
         ("values whose interval holds the one planted", held, "value and gender", "1: all"),
         (what, different, "value", told),
@@ -125,8 +128,15 @@ def _reading(
         own = Estimate(rho, np.nan, np.nan, len(axes), COUNT)
         found.add(own, measure=what, cluster="value", null="0: no relation")
     for what, each, cluster, against in counts:
-        own = Estimate(sum(each) / len(each), np.nan, np.nan, len(each), COUNT)
+        share = sum(each) / len(each) if each else np.nan
+        own = Estimate(share, np.nan, np.nan, len(each), COUNT)
         found.add(own, measure=what, cluster=cluster, null=against)
+
+
+def _beyond(row: dict[str, float]) -> bool:
+    """Tell whether an interval lies wholly beyond the margin, on either side."""
+    margin = row["equivalence_margin"]
+    return row["low"] > margin or row["high"] < -margin
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:

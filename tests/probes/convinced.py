@@ -37,15 +37,24 @@ def survey(folder, people=40):
 
 
 def convinced(
-    folder, seed, *, agreement=(0.0, 0.0), gender=(0.0, 0.0), noise=0.3, causal=False, **shape
+    folder,
+    seed,
+    *,
+    agreement=(0.0, 0.0),
+    gender=(0.0, 0.0),
+    noise=0.3,
+    apart=0.0,
+    causal=False,
+    **shape,
 ):
     """Write the answers of a model ``m`` and return the inputs of the analysis.
 
     Log-odds of agreeing rise by ``agreement`` of an axis and by ``gender`` more in feminine frames;
-    but for that, every frame, denial, gender and method says the same.
+    but for that, every frame, denial, gender and method says the same. ``apart`` is the SD of what
+    a statement has in the frames of one gender alone, in that of all.
     """
     print("seed", seed)
-    same = {"opposite": 0, "frame": 1, "denied": -1, "method": 1, "gender": 0}
+    same = {"opposite": 0, "frame": 1, "denied": -1, "method": 1, "gender": apart}
     own = {"axes": 2, "pairs": PAIRS, "neutral": 60, "frames": 2, "noise": noise}
     made = AnswersShape.model_validate(own | same | shape)
     of = answers.convictions(made)._replace(

@@ -9,6 +9,7 @@ from convinced import AXES, PAIRS, convinced
 from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.site.controls import NO, SILENT, YES, judged
 from plumbline.probes.values import recovery, values
 from plumbline.probes.values.ratings import pairs_p
 from plumbline.probes.values.schemas import (
@@ -115,26 +116,96 @@ def test_planted_values_have_their_sign_and_random_answers_are_rejected(planted,
     assert trade["items"] == 2 * PAIRS
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_gender_is_found_where_it_is_and_equivalence_where_it_is_not(planted, reading):
-    _, found = planted
-    own = found["gender"].filter(
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory):
+    """Return tables like those planted, of responses in which the genders vary a little."""
+    folder = tmp_path_factory.mktemp("varied")
+    return values.run(
+        convinced(folder, 4, agreement=(0.8, -0.5), gender=(0.0, 0.9), apart=0.1), PARAMS
+    )
+
+
+def apart(table, reading):
+    """Return the rows of values, and that of calibration, by name."""
+    own = table.filter(
         pl.col("reading") == READINGS.index(reading),
         pl.col("fitted") == 0,
         (pl.col("measure") == 0) | (pl.col("axis") == "calibration"),
     )
-    told = {row["axis"]: row for row in own.to_dicts()}
+    return {row["axis"]: row for row in own.to_dicts()}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_gender_is_found_where_it_is_and_equivalence_where_it_is_not(planted, varied, reading):
+    told = apart(varied["gender"], reading)
     assert VERDICTS[told["trade"]["verdict"]] == "different"
     assert told["trade"]["low"] > 0.5
     for axis in ("order", "calibration"):
         assert VERDICTS[told[axis]["verdict"]] == "equivalent"
-        assert told[axis]["value"] == pytest.approx(0, abs=1e-6)
-    assert set(own["equivalence_margin"]) == {0.3}
+        assert told[axis]["value"] == pytest.approx(0, abs=0.1)
+    assert set(varied["gender"]["equivalence_margin"]) == {0.3}
     # as they are, a statement and its opposite cancel
+    _, found = planted
     agreement = found["gender"].filter(
         pl.col("measure") == MEASURES.index("agreement"), pl.col("axis") == "trade"
     )
     assert agreement["value"].abs().max() < 0.3
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_difference_that_does_not_vary_is_no_evidence_of_equivalence(planted, reading):
+    _, found = planted  # both genders say the same of order, and of what is not political
+    told = apart(found["gender"], reading)
+    for axis in ("order", "calibration"):
+        assert told[axis]["value"] == pytest.approx(0, abs=1e-6)
+        assert told[axis]["p_equivalence"] is told[axis]["p_equivalence_bh"] is None
+        assert VERDICTS[told[axis]["verdict"]] == "undecided"
+    for table in found.values():
+        assert not any(table[n].is_nan().any() for n in table.columns if table[n].dtype.is_float())
+
+
+FEW = {  # what is left of the statements for calibration, and of those that bear on a value
+    "two for calibration": (2, None),
+    "three": (3, None),
+    "a statement": (60, ["order-0"]),
+    "a statement of each": (60, ["order-0", "trade-0"]),
+    "a pair": (60, ["order-0", "order-0-r"]),
+}
+
+
+@pytest.mark.parametrize("left", FEW)
+def test_of_few_statements_there_are_tables_without_verdicts(tmp_path, left):
+    inputs, (number, ids) = convinced(tmp_path, 5, apart=0.1), FEW[left]
+    for name, kept in (
+        ("calibration", pl.int_range(pl.len()) < number),
+        ("values", pl.col("id").is_in(ids) if ids else pl.lit(value=True)),
+    ):
+        path = inputs.datasets["statements"] / f"{name}-xx.parquet"
+        pl.read_parquet(path).filter(kept).write_parquet(path)
+    found = values.run(inputs, PARAMS)
+    for table in found.values():
+        assert not any(table[n].is_nan().any() for n in table.columns if table[n].dtype.is_float())
+    if ids:
+        alone = found["gender"].filter(pl.col("axis").is_in(AXES))
+        assert alone.select("p", "p_equivalence").count().row(0) == (0, 0)
+        assert set(alone["verdict"]) == {VERDICTS.index("undecided")}
+
+
+def test_one_statement_is_no_calibration(tmp_path):
+    inputs = convinced(tmp_path, 5)
+    path = inputs.datasets["statements"] / "calibration-xx.parquet"
+    pl.read_parquet(path).head(1).write_parquet(path)
+    with pytest.raises(UserError, match="fewer than 2 statements for calibration"):
+        values.run(inputs, PARAMS)
+
+
+def test_without_unlikely_statements_none_is_above_one(tmp_path):
+    inputs = convinced(tmp_path, 5)
+    path = inputs.datasets["statements"] / "calibration-xx.parquet"
+    pl.read_parquet(path).filter(pl.col("polarity") == 0).write_parquet(path)
+    told = values.run(inputs, PARAMS)["calibration"].filter(measure="likely above unlikely")
+    assert len(told) > 0
+    assert told.select("value", "p").count().row(0) == (0, 0)
 
 
 def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
@@ -250,12 +321,10 @@ def test_a_scale_that_is_not_balanced_has_no_p_and_says_why(planted, tmp_path):
     about.with_columns(reversed=pl.col("reversed") & ~alone).write_parquet(path)
     folders = {name: copy / name for name in inputs.datasets}
     tables = values.run(inputs._replace(datasets=folders, data=copy / "data"), PARAMS)
-    again, apart = tables["values"], tables["gender"].filter(pl.col("axis") == "order")
-    assert apart.filter(pl.col("measure") == 0).select("p", "p_equivalence").count().row(0) == (
-        0,
-        0,
-    )
-    assert apart.filter(pl.col("measure") == 1)["p_equivalence"].null_count() == 0
+    again, order = tables["values"], tables["gender"].filter(pl.col("axis") == "order")
+    untested = order.filter(pl.col("measure") == 0).select("p", "p_equivalence")
+    assert untested.count().row(0) == (0, 0)
+    assert order.filter(pl.col("measure") == 1)["p"].null_count() == 0
     for axis in AXES:
         own = again.filter(pl.col("axis") == axis)
         assert (own["p"].count() == 0) == (axis == "order")
@@ -302,7 +371,7 @@ def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path)
     with pytest.raises(UserError, match="not every statement has a response"):
         values.run(lacking, PARAMS)
     (copy / "statements/calibration-xx.parquet").unlink()
-    with pytest.raises(UserError, match="no statements for calibration"):
+    with pytest.raises(UserError, match="fewer than 2 statements for calibration"):
         values.run(lacking, PARAMS)
 
 
@@ -365,9 +434,40 @@ def test_a_world_says_how_much_of_what_was_planted_is_found(world, null):
         assert rows[f"{reading}: {odds}"]["value"] == pytest.approx(1, abs=1e-6)
         hold = rows[f"{reading}: values whose interval holds the one planted"]
         assert hold["value"] == 1
-        apart = rows[f"{reading}: feminine minus masculine, trade"]
-        assert apart["null"] == f"planted: {apart['value']:.3f}"  # the responses are the truth
+        trade = rows[f"{reading}: feminine minus masculine, trade"]
+        assert trade["null"] == f"planted: {trade['value']:.3f}"  # the responses are the truth
+        beyond = "values on which both ends of feminine minus masculine are beyond the margin"
+        assert (f"{reading}: {beyond}" in rows) != null
+        if not null:  # trade, and not order
+            assert rows[f"{reading}: {beyond}"]["value"] == 0.5
+            assert rows[f"{reading}: {beyond}"]["null"] == "1 of 2 planted beyond it"
     assert ("corrected: Spearman correlation of planted and measured values" in rows) != null
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.19])
+def test_a_null_world_is_not_silent_about_a_bias_within_the_margin(world, tmp_path, bias):
+    _, truth, recovered = world
+    # E Phi(e + m) = Phi(m / sd): sigma has the likelihood of .6 nats in it, e the noise of .3
+    nats = 2 * np.sqrt(0.6**2 + 2 * 0.3**2) * norm.ppf(0.5 + bias / 8)
+    inputs = convinced(tmp_path / "biased", 6, gender=(nats, nats), apart=0.1)
+    found = values.run(inputs, PARAMS)
+    rows = recovered(truth.with_columns(planted_nats=0.0), found)
+    for reading in READINGS:
+        for axis in AXES:
+            row = apart(found["gender"], reading)[axis]
+            assert row["low"] < row["equivalence_margin"]  # not wholly beyond it
+        told = rows[f"{reading}: values on which gender is said to make a difference"]
+        assert told["value"] == (bias > 0)
+        judgement = judged("values", told)
+        assert (judgement["question"], judgement["verdict"]) == (SILENT, NO if bias else YES)
+
+
+def test_a_null_world_without_tests_of_gender_says_nothing_of_them(world, planted):
+    _, truth, recovered = world
+    gender = planted[1]["gender"].with_columns(p=None, verdict=0)
+    rows = recovered(truth.with_columns(planted_nats=0.0), planted[1] | {"gender": gender})
+    told = rows["faithful: values on which gender is said to make a difference"]
+    assert (told["value"], told["n"]) == (None, 0)
 
 
 def test_the_control_fails_where_signs_are_swapped(world):

@@ -24,7 +24,7 @@ PARAMS = analysis.Params(
 def data(tmp_path_factory):
     """Return a folder ``data`` with the tables of a model that agrees with order."""
     folder = tmp_path_factory.mktemp("report")
-    inputs = convinced(folder, 9, agreement=(0.9, 0.0), gender=(0.0, 0.9))
+    inputs = convinced(folder, 10, agreement=(0.9, 0.0), gender=(0.0, 0.9), apart=0.1)
     put(inputs.data / "tables/values", SCHEMAS, analysis.run(inputs, PARAMS))
     return inputs.data
 

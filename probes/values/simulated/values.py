@@ -270,6 +270,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "measure", "axis"]
     table = table.with_columns(pl.col("reading", "fitted", "measure").cast(pl.Int64))
     table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
+    table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
     # the null of equivalence is the margin; of what is outside nothing is told
     inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
     inside = pl.when(inside >= 0).then(inside) if known.kind != DECOY else pl.lit(None)
@@ -287,7 +288,8 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
         "equivalence": (alike, inside, {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}),
     }
     for kind, (own, planted_there, columns) in kinds.items():
-        whole = outcome(own, effect=planted_there, family=["reading", "fitted"], **columns)
+        family = ["reading", "fitted", "checked"]
+        whole = outcome(own, effect=planted_there, family=family, **columns)
         found[f"gender: {kind}"] = whole
         for code, reading in enumerate(READINGS):
             for fitted, line in enumerate(FITTED):
