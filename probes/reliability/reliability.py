@@ -25,7 +25,7 @@ from plumbline.probes.reliability.schemas import (
 )
 from plumbline.probes.reliability.scores import FACETS, READ, scores
 from plumbline.probes.stats.estimate import Estimate, adjusted, finite, typed
-from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import (
     FORMS,
     LEAST,
@@ -334,10 +334,6 @@ def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[st
 
 def _share(hits: Array, of: Array, confidence: float) -> Estimate:
     """Return a share with Wilson's interval of as many independent responses as vary like it."""
-    total, clusters = float(of.sum()), len(of)
-    share = float(hits.sum()) / total
-    spread = ((hits - share * of) ** 2).sum() / total**2 * clusters / max(1, clusters - 1)
-    number = max(1, round(min(total, share * (1 - share) / spread) if spread else clusters))
-    found = wilson(share * number, number, confidence)
+    share, low, high = (float(x) for x in clustered(hits, of, confidence))
     method = f"{confidence:.0%} Wilson score of the effective number of responses"
-    return Estimate(share, found.low, found.high, clusters, method)
+    return Estimate(share, low, high, len(of), method)

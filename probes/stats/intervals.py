@@ -42,6 +42,44 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n, "Wilson score")
 
 
+def clustered(hits: Floats, of: Floats, confidence: float = 0.95) -> tuple[Floats, Floats, Floats]:
+    """Return shares of trials that come in clusters, and the ends of their intervals.
+
+    Wilson's score interval of as many independent trials as vary like the share does between
+    clusters (the effective number of Korn and Graubard 1998, Survey Methodology 24(2), p. 193-201,
+    at most the trials there are); where nothing varies, of as many as there are clusters.
+
+    Parameters
+    ----------
+    hits : (clusters, ...) array
+        Successes of each cluster.
+    of : (clusters,) array
+        Its trials, at least one in all.
+
+    Examples
+    --------
+    Ten clusters of five trials, all alike within a cluster, are nine trials, of degrees of freedom:
+
+    >>> hits = np.array([5.0, 5, 5, 0, 0, 0, 0, 0, 0, 0])
+    >>> [round(float(x), 3) for x in clustered(hits, np.full(10, 5.0))]
+    [0.3, 0.102, 0.618]
+    >>> [round(x, 3) for x in wilson(2.7, 9)[:3]]
+    [0.3, 0.102, 0.618]
+    """
+    clusters, total = len(of), of.sum()
+    share = hits.sum(axis=0) / total
+    apart = hits - np.multiply.outer(of, share)
+    spread = (apart**2).sum(axis=0) / total**2 * clusters / max(1, clusters - 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        number = np.clip(share * (1 - share) / spread, 1.0, total)
+    number = np.where(spread > 0, number, clusters)
+    z = float(ndtri((1 + confidence) / 2))
+    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
+    half = np.sqrt(share * (1 - share) / number + z * z / (4 * number**2))
+    half *= z / (1 + z * z / number)
+    return share, np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
 def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 0.95) -> Estimate:
     """Estimate the difference of two independent proportions, first minus second.
 

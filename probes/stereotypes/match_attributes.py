@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.probes.stats.bootstrap import keys, percentiles
+from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.tests import permutation_p
-from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, expanded, folded, placed
+from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, folded, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,14 +29,6 @@ KINDS = ("single word", "first word")
 LEVEL = 0.05  # a test that cannot have a p as small is none
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
-
-
-class Curve(NamedTuple):
-    """Recall at 1, 2, ... and its interval, each (top_k,)."""
-
-    value: Array
-    low: Array
-    high: Array
 
 
 class Null(NamedTuple):
@@ -207,27 +199,6 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
         missed *= np.where(listed[:, None] > i, left, 1.0)
     found: NDArray[np.float64] = 1 - missed
     return found
-
-
-def curve(
-    counts: Integers, sizes: Integers, weights: NDArray[np.float32], confidence: float = 0.95
-) -> Curve:
-    """Estimate recall over all attributes of some groups, with intervals.
-
-    Parameters
-    ----------
-    counts : (groups, top_k) array
-        From :func:`hits`.
-    sizes : (groups,) array
-        Attributes of each group, at least one in all.
-    weights : (groups, replicates) array
-        How often a group is in each bootstrap replicate. The cluster is the group, with all its
-        templates and attributes; limits are percentiles, expanded as groups are few.
-    """
-    with np.errstate(invalid="ignore"):
-        drawn = (counts.T.astype(np.float64) @ weights) / (sizes @ weights)
-    limits = percentiles(drawn, expanded(confidence, len(counts)))
-    return Curve(counts.sum(axis=0) / sizes.sum(), limits.low, limits.high)
 
 
 def reordered(

@@ -15,9 +15,10 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, least_p, rounded, typed
+from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
-from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, located, number
+from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, located, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +95,7 @@ WORDS = Schema.keyed(
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
-class Params(GroupBootstrap):
+class Params(GroupTests):
     """Which attributes are sought, how deep, and how intervals and tests are made."""
 
     top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
@@ -200,7 +201,6 @@ def _of_reading(
     chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
     np.add.at(random, row, chance)
     at = np.array(params.tested) - 1
-    weights = params.weights(found.groups["group"].to_list())
     of = found.groups["category"].to_numpy()
     drawn, how = {}, (params.tested, top_k, params.n_permutations, params.seed)
     for category in sorted(set(of.tolist())):
@@ -228,7 +228,7 @@ def _of_reading(
             p = {k: x for k, x in zip(params.tested, found_p, strict=True) if k < once}
             each = [p.get(k) for k in columns["k"].tolist()]
             columns |= {name: expected / total, test: pl.Series(each, dtype=pl.Float64)}
-        recall = match_attributes.curve(hits[own], sizes[own], weights[own], params.confidence)
+        recall, low, high = clustered(hits[own], sizes[own], params.confidence)
         facts = {
             "category": category,
             "n_attributes": total,
@@ -237,7 +237,8 @@ def _of_reading(
             "out_of_vocabulary": None if inside["pieces"].has_nulls() else finite(unknown),
             "n": int(own.sum()),
         }
-        parts.append(located(pl.DataFrame(columns | recall._asdict()), facts))
+        columns |= {"value": recall, "low": low, "high": high}
+        parts.append(located(pl.DataFrame(columns), facts))
     groups = [
         found.groups.with_columns(
             k=pl.lit(k),
@@ -256,6 +257,6 @@ def _adjusted(table: pl.DataFrame, params: Params) -> pl.DataFrame:
     both = adjusted(table, "p", ("attributes",), least_p(params.n_permutations))
     both = adjusted(both, "p_random_order", ("attributes",))
     table = rounded(both, columns, ("p", "p_random_order"))
-    facts = {"cluster": "group", "method": "expanded bootstrap percentile (Poisson weights)"}
+    facts = {"cluster": "group", "method": "Wilson score of the effective number of attributes"}
     facts["null"] = "lists exchanged between the groups of the category"
     return located(table, facts).sort("reading", "attributes", "category", "k")

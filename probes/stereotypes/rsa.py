@@ -19,7 +19,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite, l
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.emotions import LEVELS
 from plumbline.probes.stereotypes.similarity import compare, relabelled, rsa
-from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, number
+from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, number
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -72,7 +72,7 @@ LIMITS = Schema(
 SCHEMAS = {"rsa": RSA, "bounds": LIMITS}
 
 
-class Params(GroupBootstrap):
+class Params(GroupTests):
     """How intervals and tests are made."""
 
 
@@ -122,13 +122,11 @@ def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Par
     """Add a row for each category and reading, of the groups that both have."""
     for category in [*both["category"].unique().sort(), EVERY]:
         own = both.filter((pl.col("category") == category) | (category == EVERY))
-        weights = params.weights(own["group"].to_list())
         strata = own["category"].rank("dense").cast(pl.Int64).to_numpy()
         for reading, affects in AFFECTS_OF.items():
             found = compare(
                 own.select(affects).to_numpy(),
                 own.select(f"{name}_right" for name in affects).to_numpy(),
-                weights,
                 diagonal=reading != "corrected",
                 n_permutations=params.n_permutations,
                 seed=params.seed,

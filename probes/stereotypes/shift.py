@@ -174,8 +174,7 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
         for name, inside in categories.items():
             before = base[inside][:, affects]
             after = [own.of(inside, affects) for _, own in runs]
-            weights = found.weights[inside]
-            alike[name] = [rows.likeness(before, x, weights, diagonal=diagonal) for x in after]
+            alike[name] = [rows.likeness(before, x, diagonal=diagonal) for x in after]
             exchanges[name] = [
                 rows.exchanged(before, x, name, params, diagonal=diagonal) for x in after
             ]

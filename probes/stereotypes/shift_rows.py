@@ -355,24 +355,27 @@ class Likeness(NamedTuple):
     """Similarity to the model before, of some groups."""
 
     values: Array  # (seeds,)
-    drawn: Array  # (seeds, replicates)
-    rows: Array  # (replicates,) groups drawn
-    groups: int
+    parts: Array  # (seeds, groups): of the error, see :func:`similarity.jackknife`
+
+    @property
+    def groups(self) -> int:
+        """Return the number of groups."""
+        return self.parts.shape[1]
 
 
-def likeness(base: Array, own: Corpus, weights: Weights, *, diagonal: bool) -> Likeness:
+def likeness(base: Array, own: Corpus, *, diagonal: bool) -> Likeness:
     """Compare profiles with those before the training, among the groups of one category.
 
     Parameters
     ----------
     base : (groups, affects) array
         Before; profiles must have a direction before and after all trainings.
-    weights : (groups, replicates) array
     """
     pairs = [(base, x) for x in own.values]
     values = np.array([similarity.rsa(*pair, diagonal=diagonal) for pair in pairs])
-    drawn = np.stack([similarity.redrawn(*pair, weights, diagonal=diagonal) for pair in pairs])
-    return Likeness(values, drawn, weights.sum(axis=0), len(base))
+    return Likeness(
+        values, np.stack([similarity.jackknife(*pair, diagonal=diagonal) for pair in pairs])
+    )
 
 
 def exchanged(
@@ -394,12 +397,10 @@ def exchanged(
 def together(kept: Sequence[Likeness]) -> Likeness:
     """Return the mean of categories, each counting as it has groups."""
     sizes = np.array([part.groups for part in kept])
-    values: Array = sizes @ np.stack([part.values for part in kept]) / sizes.sum()
-    drawn = np.stack([part.drawn for part in kept])  # (categories, seeds, replicates)
-    rows = np.stack([part.rows for part in kept])[:, None] * ~np.isnan(drawn)
-    with np.errstate(invalid="ignore"):
-        mean: Array = (np.nan_to_num(drawn) * rows).sum(axis=0) / rows.sum(axis=0)
-    return Likeness(values, mean, kept[0].rows, int(sizes.sum()))
+    share = sizes / sizes.sum()
+    values: Array = share @ np.stack([part.values for part in kept])
+    parts = [size * part.parts for size, part in zip(share, kept, strict=True)]
+    return Likeness(values, np.concatenate(parts, axis=1))
 
 
 def compared(
@@ -415,15 +416,16 @@ def compared(
         Of the difference, nan without a test; see :func:`exchanged`.
     """
 
-    def limits(value: float, drawn: Array) -> Array:
-        return np.stack([[value], *percentiles(drawn[None], params.confidence)])
+    def limits(value: float, parts: Array) -> Array:
+        ends = similarity.limits(value, parts.mean(axis=0), params.confidence)
+        return np.array([value, *ends])[:, None]
 
-    mean = limits(own.values.mean() - 1, own.drawn.mean(axis=0) - 1)
+    mean = limits(own.values.mean() - 1, own.parts)
     gap, by_seed = np.full((3, 1), np.nan), np.empty((0, 1))
     trainings = np.full((2, 1), np.nan)
     if control is not None:
-        drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
-        gap = limits(own.values.mean() - control.values.mean(), drawn)
+        parts = own.parts.mean(axis=0) - control.parts.mean(axis=0)
+        gap = limits(own.values.mean() - control.values.mean(), parts[None])
         mine, others = own.values[:, None], control.values[:, None]
         trainings = over_trainings(mine, others, params.confidence)
         by_seed = np.array([mine[i] - others[j] for i, j in of.pairs()]).reshape(-1, 1)

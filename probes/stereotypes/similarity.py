@@ -10,9 +10,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 from scipy.stats import rankdata
 
-from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-METHOD = "bootstrap percentile (Poisson weights), no copies compared"
+METHOD = "jackknife over groups, t"
 DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
 NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
 EXACT = 10  # up to so many groups all exchanges are gone through: each is a ranking
@@ -132,7 +132,6 @@ def expected(
 def compare(
     a: Array,
     b: Array,
-    weights: NDArray[np.float32],
     *,
     diagonal: bool,
     n_permutations: int,
@@ -144,8 +143,6 @@ def compare(
 
     Parameters
     ----------
-    weights : (groups, replicates) array
-        How often each group is in a bootstrap replicate, whole numbers.
     diagonal
         See :func:`rsa`.
     strata : (groups,) array, optional
@@ -155,16 +152,15 @@ def compare(
     Returns
     -------
     Similarity
-        The interval is of percentiles over the replicates, see :func:`redrawn`. p is two-sided,
-        from the distance to the mean over relabellings of the groups of ``b``, rows and columns
-        together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
-        relabelling has a p of at most ``LEVEL``, as with three groups. All is nan where
-        :func:`rsa` is not defined.
+        The interval is from :func:`jackknife`; none of three groups. p is two-sided, from the
+        distance to the mean over relabellings of the groups of ``b``, rows and columns together;
+        the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no relabelling
+        has a p of at most ``LEVEL``, as with three groups. All is nan where :func:`rsa` is not
+        defined.
     """
     value, nothing = rsa(a, b, diagonal=diagonal), float("nan")
     if np.isnan(value):
         return Similarity(Estimate(nothing, nothing, nothing, len(a), METHOD), nothing, nothing)
-    limits = percentiles(redrawn(a, b, weights, diagonal=diagonal)[None], confidence)
     middle = expected(a, b, diagonal=diagonal, strata=strata)
     drawn = relabelled(
         a, b, diagonal=diagonal, n_permutations=n_permutations, seed=seed, strata=strata
@@ -174,7 +170,8 @@ def compare(
     possible = (1 + int((null >= furthest).sum())) / (1 + n_permutations) <= LEVEL
     beyond = int((null >= abs(value - middle) - NEAR).sum())
     p = (1 + beyond) / (1 + n_permutations) if possible else nothing
-    ends = float(limits.low[0]), float(limits.high[0])
+    low, high = limits(value, jackknife(a, b, diagonal=diagonal), confidence)
+    ends = np.clip([low, high], -1, 1).tolist()
     return Similarity(Estimate(value, *ends, len(a), METHOD), middle, p)
 
 
@@ -205,50 +202,53 @@ def relabelled(
     return np.fromiter(sums, dtype=np.float64) / len(first)
 
 
-def redrawn(a: Array, b: Array, weights: NDArray[np.float32], *, diagonal: bool) -> Array:
-    """Return :func:`rsa` with groups drawn with replacement, (replicates,).
-
-    A group that is drawn twice would be its own twin, at a cosine of 1 in both descriptions, and
-    would raise every replicate above the value: a group is therefore never compared with a copy of
-    itself. Copies of the other groups count as often as they were drawn, in ranks (ties at mean
-    ranks), correlation and mean. With ``diagonal`` the group itself is in its row once.
-
-    Parameters
-    ----------
-    weights : (groups, replicates) array
+def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
+    """Return :func:`rsa` without each group in turn, (groups,).
 
     Returns
     -------
-    (replicates,) array
-        nan where fewer than three different groups were drawn, or a row does not vary.
-
-    References
-    ----------
-    Schütt et al. (2023), Statistical inference on representational geometries, eLife 12: e82566,
-    on leaving out pairs of one condition in bootstrap samples.
+    (groups,) array
+        nan with fewer than four groups, or where a row without that group does not vary.
     """
-    some = weights.astype(np.float64)
-    total = np.zeros(some.shape[1])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for i, (one, other) in enumerate(zip(cosines(a), cosines(b), strict=True)):
-            own = some.copy()
-            own[i] = 1.0 if diagonal else 0.0
-            x, y = (_centred(values, own) for values in (one, other))
-            above, below = (own * x * y).sum(axis=0), (own * x * x).sum(axis=0)
-            below *= (own * y * y).sum(axis=0)
-            total += np.where(some[i] > 0, some[i] * (above / np.sqrt(below)), 0.0)
-        found: Array = total / some.sum(axis=0)
-    found[(some > 0).sum(axis=0) < LEAST] = np.nan
+    n = len(a)
+    if n <= LEAST:
+        return np.full(n, np.nan)
+    total = np.zeros(n)
+    for i, rows in enumerate(zip(cosines(a), cosines(b), strict=True)):
+        left = np.delete(np.arange(n), i)
+        kept = np.arange(n) if diagonal else left
+        one, other = (_ranks_without(row[kept], row[left]) for row in rows)
+        gone = kept == left[:, None]
+        one[gone] = other[gone] = 0
+        with np.errstate(invalid="ignore"):
+            size = np.sqrt((one * one).sum(axis=1) * (other * other).sum(axis=1))
+            total[left] += (one * other).sum(axis=1) / size
+    return total / (n - 1)
+
+
+def _ranks_without(values: Array, left: Array) -> Array:
+    """Return ranks of values, less their mean, without each that is left out, (left, values)."""
+    above = (values > left[:, None]) + 0.5 * (values == left[:, None])
+    found: Array = rankdata(values) - above - len(values) / 2
     return found
 
 
-def _centred(values: Array, times: Array) -> Array:
-    """Return twice the mean ranks, less their mean, of values that occur (n, draws) times."""
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(np.vstack([np.zeros(times.shape[1]), times[order]]), axis=0)
-    first, last = (np.searchsorted(values[order], values, side=s) for s in ("left", "right"))
-    found: Array = below[first] + below[last] - below[-1]
+def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
+    """Return what each group adds to the error of :func:`rsa`, (groups,).
+
+    The standard error is the root of the sum of squares: the jackknife's (Efron and Stein 1981,
+    The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
+    compare groups with copies of themselves.
+    """
+    without = left_out(a, b, diagonal=diagonal)
+    found: Array = np.sqrt((len(a) - 1) / len(a)) * (without - without.mean())
     return found
+
+
+def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]:
+    """Return the ends of the t interval of what has an error in parts, one for each group."""
+    reach = stdtrit(len(parts) - 1, (1 + confidence) / 2) * np.linalg.norm(parts)
+    return float(value - reach), float(value + reach)
 
 
 def standard(similar: Array, *, diagonal: bool) -> Array:

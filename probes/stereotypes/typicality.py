@@ -14,9 +14,9 @@ from pydantic import Field
 from scipy.special import ndtr, stdtrit
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
-from plumbline.probes.stats.estimate import Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,11 +59,19 @@ LIMITS = (
 FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0)
 
 
-class GroupBootstrap(Resampling):
+class GroupTests(Params):
+    """Tables with intervals over groups, and permutation tests."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    n_permutations: int = Field(999, ge=99, description="of permutation tests that are not exact")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(1, ge=0, description="of the permutations")
+
+
+class GroupBootstrap(GroupTests):
     """Tables whose intervals resample groups, or words."""
 
     n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
-    n_permutations: int = Field(999, ge=99, description="of permutation tests that are not exact")
 
     def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
         """Return how often each group or word is in each replicate, (units, replicates)."""

@@ -23,7 +23,6 @@ PARAMS = Params(
     tested=[5, 20],
     flagged=True,
     n_permutations=199,
-    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )

@@ -10,7 +10,7 @@ from plumbline.probes.stereotypes.rsa import READINGS, Params
 
 SEED = 223
 FEAR = AFFECTS.index("fear")
-PARAMS = Params(version="0.1.0", n_permutations=199, n_bootstrap=200, confidence=0.95, seed=1)
+PARAMS = Params(version="0.1.0", n_permutations=199, confidence=0.95, seed=1)
 PROFILES = emotions.Params(
     version="0.1.0",
     top_k={"corrected": 15},

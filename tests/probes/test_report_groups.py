@@ -18,7 +18,7 @@ from plumbline.probes.stereotypes import recall as recalls
 from plumbline.probes.stereotypes import rsa as likeness
 
 SEED = 224
-REPEATED = {"version": "0.1.0", "n_permutations": 99, "n_bootstrap": 100}
+REPEATED = {"version": "0.1.0", "n_permutations": 99}
 REPEATED |= {"confidence": 0.95, "seed": 1}
 
 
@@ -34,7 +34,7 @@ def data(tmp_path_factory):
     ).inputs
     params = {
         "recall": recalls.Params(top_k=60, tested=[5, 20], flagged=True, **REPEATED),
-        "emotions": profiles.Params(top_k={"corrected": 15}, **REPEATED),
+        "emotions": profiles.Params(top_k={"corrected": 15}, n_bootstrap=100, **REPEATED),
         "rsa": likeness.Params(**REPEATED),
     }
     for module, name in ((recalls, "recall"), (profiles, "emotions"), (likeness, "rsa")):

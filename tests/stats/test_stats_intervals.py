@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from plumbline.probes.stats.intervals import newcombe, rank_correlations, spearman, wilson
+from plumbline.probes.stats.intervals import (
+    clustered,
+    newcombe,
+    rank_correlations,
+    spearman,
+    wilson,
+)
 
 SEED = 1998
 
@@ -25,6 +31,26 @@ def test_newcombe_1998_table_1_method_3(hits, n, low, high):
     assert found.value == hits / n
     assert found.n == n
     assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+
+
+def test_trials_that_vary_as_independent_ones_do_have_the_interval_of_independent_ones():
+    hits, of = np.array([1.0] * 12 + [0.0] * 28), np.ones(40)
+    alone = wilson(12, 40 - 1)  # spread over 40 clusters has 39 degrees of freedom
+    share, low, high = clustered(hits, of)
+    again = np.array(wilson(0.3 * 39, 39)[:3])
+    assert [share, low, high] == pytest.approx(again)
+    assert alone.value != share
+    # whole clusters that agree count once, and no more than trials there are
+    four = clustered(np.repeat(hits, 1) * 4, of * 4)
+    assert [float(x) for x in four] == pytest.approx(again)
+    mixed = clustered(np.full(10, 2.0) + np.arange(10) % 2, np.full(10, 5.0))
+    assert [float(x) for x in mixed] == pytest.approx(np.array(wilson(25, 50)[:3]))
+
+
+@pytest.mark.parametrize("hits", [0.0, 3.0])
+def test_where_nothing_varies_there_are_as_many_trials_as_clusters(hits):
+    _, low, high = clustered(np.full(9, hits), np.full(9, 3.0))
+    assert [low, high] == pytest.approx([*wilson(3 * hits, 9)[1:3]])
 
 
 def test_limits_are_where_the_score_test_just_rejects():

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stereotypes.match_attributes import (
     chance,
-    curve,
     exchanged,
     hits,
     reordered,
@@ -25,7 +25,7 @@ def test_recall_rises_with_k_and_ends_at_what_is_listed():
     ranks, groups = np.array([2, 5, 0, 1, 9]), np.array([0, 0, 0, 1, 1])
     found = hits(ranks, groups, 3, 6)
     assert found.tolist() == [[0, 1, 1, 1, 2, 2], [1, 1, 1, 1, 1, 1], [0] * 6]
-    value = curve(found, np.array([3, 2, 0]), np.ones((3, 1), dtype=np.float32)).value
+    value, _, _ = clustered(found, np.array([3, 2, 0]))
     assert value.tolist() == pytest.approx([0.2, 0.4, 0.4, 0.4, 0.6, 0.6])
 
 
@@ -73,18 +73,19 @@ def test_templates_of_a_group_share_their_order():
     assert set(found.ravel().tolist()) == {0, 3}
 
 
-def test_intervals_cover_the_truth_where_groups_differ():
+@pytest.mark.parametrize(("groups", "most", "rate"), [(60, 9, 3.0), (9, 3, 0.6)])
+def test_intervals_cover_the_truth_where_groups_differ(groups, most, rate):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    covered = 0
+    covered, degenerate = 0, 0
     for _ in range(200):
-        rate = rng.beta(2, 4, 60)
-        sizes = rng.integers(1, 9, 60)
-        counts = rng.binomial(sizes, rate)[:, None]
-        weights = rng.poisson(1, (60, 400)).astype(np.float32)
-        found = curve(counts, sizes, weights)
-        covered += found.low[0] <= 1 / 3 <= found.high[0]
+        each = rng.beta(rate, 6, groups)
+        sizes = rng.integers(1, most, groups)
+        _, low, high = clustered(rng.binomial(sizes, each), sizes)
+        covered += low <= rate / (rate + 6) <= high
+        degenerate += high - low < 0.01
     assert covered >= 176  # of 190 expected; fewer has a chance below 1 in 500
+    assert not degenerate
 
 
 def test_exchanged_lists_by_enumeration():
@@ -114,7 +115,7 @@ def published():
         pairs = rows.select("input", "completion").iter_rows()
         ranks = np.array([place[query].get(word, 0) for query, word in pairs])
         found = hits(ranks, np.zeros(len(ranks), dtype=np.int64), 1, 200)
-        value = curve(found, np.array([len(ranks)]), np.ones((1, 1), dtype=np.float32)).value
+        value, _, _ = clustered(found, np.array([len(ranks)]))
         return round(value[49], 3), round(value[99], 3), len(ranks)
 
     return known, recall

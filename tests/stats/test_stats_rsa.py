@@ -9,7 +9,8 @@ from plumbline.probes.stereotypes.similarity import (
     compare,
     cosines,
     expected,
-    redrawn,
+    jackknife,
+    left_out,
     relabelled,
     rsa,
 )
@@ -25,10 +26,6 @@ def unrelated(groups, dimensions=8, seed=SEED):
     print("seed", seed)
     rng = np.random.default_rng(seed)
     return rng.random((groups, dimensions)), rng.random((groups, dimensions))
-
-
-def ones(groups):
-    return np.ones((groups, 1), dtype=np.float32)
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
@@ -84,48 +81,33 @@ def test_relabelling_is_computing_anew_with_rows_in_another_order():
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_a_replicate_with_every_group_once_is_the_value(diagonal):
-    a, b = unrelated(10)
-    drawn = redrawn(a, b, ones(10), diagonal=diagonal)
-    assert drawn[0] == pytest.approx(rsa(a, b, diagonal=diagonal))
+def test_each_group_is_left_out_as_if_it_had_never_been_there(diagonal):
+    a, b = unrelated(9)
+    a[4], b[7], b[8] = a[2], b[1], b[1]  # ties
+    anew = [rsa(np.delete(a, i, 0), np.delete(b, i, 0), diagonal=diagonal) for i in range(9)]
+    assert left_out(a, b, diagonal=diagonal) == pytest.approx(anew, abs=1e-11)
 
 
-def test_copies_are_compared_with_others_and_never_with_themselves():
-    a, b = unrelated(6)
-    times = [2, 1, 0, 3, 1, 1]
-    index = np.repeat(np.arange(6), times)
-    rows = []
-    for i in index:
-        others = index[index != i]
-        x, y = (cosines(m)[i][others] for m in (a, b))
-        rows.append(spearmanr(x, y).statistic)
-    weights = np.array(times, dtype=np.float32)[:, None]
-    assert redrawn(a, b, weights, diagonal=False)[0] == pytest.approx(np.mean(rows))
-
-
-def test_copies_do_not_lift_the_replicates():
-    a, b = unrelated(12, dimensions=6)
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_errors_are_those_of_many_draws(diagonal):
+    print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    weights = rng.multinomial(12, np.full(12, 1 / 12), 2000).T.astype(np.float32)
-    fair = redrawn(a, b, weights, diagonal=False)
-    naive = []
-    for column in weights.T[:300].astype(int):
-        index = np.repeat(np.arange(12), column)
-        naive.append(rsa(a[index], b[index], diagonal=False))
-    value = rsa(a, b, diagonal=False)
-    assert abs(np.nanmean(fair) - value) < 0.05
-    assert np.nanmean(naive) > value + 0.1
+    values, errors = [], []
+    for _ in range(200):
+        a = rng.normal(0, 1, (20, 8))
+        b = a + rng.normal(0, 1.5, (20, 8))
+        values.append(rsa(a, b, diagonal=diagonal))
+        errors.append(np.linalg.norm(jackknife(a, b, diagonal=diagonal)))
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.3)
 
 
 def test_intervals_hold_the_value_and_one_where_both_are_the_same():
     a, b = unrelated(20)
-    rng = np.random.default_rng(SEED)
-    weights = rng.poisson(1, (20, 500)).astype(np.float32)
     how = {"diagonal": False, "n_permutations": 199, "seed": SEED}
-    near = compare(a, a + 0.2 * b, weights, **how)
+    near = compare(a, a + 0.2 * b, **how)
     assert near.estimate.low < near.estimate.value < near.estimate.high <= 1
     assert near.p == 1 / 200
-    same = compare(a, a, weights, **how).estimate
+    same = compare(a, a, **how).estimate
     assert (same.value, round(same.low, 9), round(same.high, 9)) == (1, 1, 1)
 
 
@@ -137,13 +119,13 @@ def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
     for _ in range(60):
         a, b = rng.random((9, 8)), rng.random((9, 8))
         for diagonal in hits:
-            hits[diagonal] += compare(a, b, ones(9), diagonal=diagonal, **how).p <= 0.05
+            hits[diagonal] += compare(a, b, diagonal=diagonal, **how).p <= 0.05
     assert max(hits.values()) <= 9  # more has a chance below 1 in 500 at a rate of 0.05
 
 
 def test_what_has_no_value_says_so():
     a, b = unrelated(2)
-    found = compare(a, b, ones(2), diagonal=True, n_permutations=9, seed=1)
+    found = compare(a, b, diagonal=True, n_permutations=9, seed=1)
     assert np.isnan([found.estimate.value, found.estimate.low, found.expected]).all()
     assert np.isnan(found.p)
     assert found.estimate.n == 2
@@ -151,9 +133,9 @@ def test_what_has_no_value_says_so():
 
 def test_of_three_groups_there_is_a_value_and_no_test():
     a, b = unrelated(3)
-    found = compare(a, b, ones(3), diagonal=False, n_permutations=199, seed=1)
+    found = compare(a, b, diagonal=False, n_permutations=199, seed=1)
     assert np.isfinite(found.estimate.value)
-    assert np.isnan(found.p)
+    assert np.isnan([found.p, found.estimate.low, found.estimate.high]).all()
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
@@ -168,7 +150,7 @@ def test_within_strata_the_mean_is_that_of_relabellings_and_what_strata_share_is
         shift = rng.normal(0, 2, (3, 10))[strata]
         a, b = (shift + rng.normal(0, 1, (20, 10)) for _ in range(2))
         for within, values in p.items():
-            found = compare(a, b, ones(20), strata=strata if within else None, **how)
+            found = compare(a, b, strata=strata if within else None, **how)
             values.append(found.p)
     null = relabelled(a, b, strata=strata, **how)
     error = null.std() / len(null) ** 0.5

@@ -58,7 +58,7 @@ TRUTHS = {
         DECOY, "attributes are frequent words, in lists of any group", {"frequent": 1.0}
     ),
 }
-PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 199, "n_bootstrap": 200}
+PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 199}
 
 
 class Known(NamedTuple):

@@ -62,7 +62,7 @@ TRUTHS = {
         DECOY, "categories evoke affects, others in each model", {"categories": 1.0}
     ),
 }
-PARAMS: dict[str, Any] = {"n_permutations": 199, "n_bootstrap": 200}
+PARAMS: dict[str, Any] = {"n_permutations": 199}
 
 
 class Known(NamedTuple):
