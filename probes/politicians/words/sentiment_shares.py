@@ -38,6 +38,7 @@ READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 NEUTRAL = SENTIMENTS.index("neutral")
 EXACT = "words of both lists permuted, exact"
 UNTESTED = "none: a gender's largest deviations are of one sentiment by its level, not by words"
+NO_INTERVAL = "none: a level that words have no part in is not told by an interval over words"
 
 
 class TopWords(Resampling):
@@ -225,9 +226,9 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the difference male minus female of each share, by each test that there is.
 
-    Deviations of the latent-variable model have none. How frequent a sentiment is among the words
-    of a gender is a parameter of its own: eta is normalised within both, so that the level of a
-    gender's deviations differs between sentiments where no word does.
+    Deviations of the latent-variable model have none, nor intervals. How frequent a sentiment is
+    among the words of a gender is a parameter of its own: eta is normalised within both, so that
+    the level of a gender's deviations differs between sentiments where no word does.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
@@ -236,7 +237,10 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
     for s in range(NUMBER):
         hits = ranking.hits[[m, f], s]
         found = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence).at(confidence)
-        yield found._replace(method=f"{found.method}, words taken as independent").row(
+        found = found._replace(method=f"{found.method}, words taken as independent")
+        if ranking.null != EXACT:
+            found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
+        yield found.row(
             sentiment=s,
             test=0,
             cluster="word",
