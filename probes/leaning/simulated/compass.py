@@ -297,9 +297,10 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 
     p over trainings is told against the model itself, which is one (and where it is random, its
     trainings do differ from it), and between corpora; ``both`` is the larger of the two p of a
-    shift. The p over statements has no true null where a training shifts them together: it is told
-    where none does, and where it should not be believed alone. That of a place is told where all
-    is random, and of the model itself, which has opinions and no side.
+    shift, none where trainings differ and have no p. The p over statements has no true null where a
+    training shifts them together: it is told where none does, and where it should not be believed
+    alone. That of a place is told where all is random, and of the model itself, which has opinions
+    and no side.
     """
     known: Known = drawn.known
     found = {}
@@ -322,10 +323,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 def _tests(known: Known, own: Tables) -> Tables:
     """Return the tests of one reading."""
     random, kind = "random" in known.truth.settings, known.truth.kind
+    decided = pl.col("p_seeds").is_not_null() | (pl.col("seed_sd") == 0)  # as the report does
     shifts = own["shifts"].with_columns(
         effect=_planted(known, "corpus") - _planted(known, "baseline"),
-        p_both=pl.max_horizontal("p", "p_seeds"),
-        p_both_bh=pl.max_horizontal("p_bh", "p_seeds_bh"),
+        p_both=pl.when(decided).then(pl.max_horizontal("p", "p_seeds")),
+        p_both_bh=pl.when(decided).then(pl.max_horizontal("p_bh", "p_seeds_bh")),
     )
     itself = shifts["contrast"] == CONTRASTS.index("itself")
     still = pl.lit(random or kind == DECOY) | (pl.col("effect") != 0)
