@@ -94,9 +94,10 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
             widths = own.filter(pl.col("widths") > 0)
             mean = _mean((widths["width"] / widths["widths"]).to_numpy(), confidence)
             _add(table, mean, own, int(own["widths"].sum()), "", measure=WIDTH, **key)
-        if key["kind"] == PLANTED and key["effect"] == 0 and own["families"].sum():
-            mean = _mean(own["false_share"].to_numpy(), confidence)
-            _add(table, mean, own, len(own), "at most 0.05", measure=FALSE, **key)
+        shares = own.filter(pl.col("false_share").is_not_nan())
+        if key["kind"] == PLANTED and key["effect"] == 0 and shares["families"].sum():
+            mean = _mean(shares["false_share"].to_numpy(), confidence)
+            _add(table, mean, shares, len(shares), "at most 0.05", measure=FALSE, **key)
     for key, measure, (number, found), own in _at_detectable(tallies, confidence):
         _add(table, found, own, number, "0.75 to 0.85", measure=measure, effect=None, **key)
     for measure, (hits, of) in SMALLEST.items():

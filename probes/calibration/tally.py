@@ -10,14 +10,16 @@ import polars as pl
 LEVELS = {"05": 0.05, "01": 0.01}
 LIMITS = (0.5, 0.7, 0.9, 1.1, 1.4, 2.0)  # of bins of planted effects over detectable ones
 BINS = len(LIMITS) - 1
+NEAR = 1e-3  # adjusted p are rounded, and so are p that they are of
 
 
 def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     """Count what the rows of tests in one replicate say, a row for each size of planted effects.
 
     Effects of either sign are counted together. Rows without p are of no test. Families are
-    counted at effect 0, those that have a row there; ``false_share`` is the mean over all families
-    of the share of false ones among the findings, 0 of none.
+    counted at effect 0, those that have a row there; ``false_share`` is the mean over families of
+    the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
+    alone: it is nan where rows are a part of what was adjusted together.
 
     Parameters
     ----------
@@ -61,18 +63,26 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
         width=width.sum(),
         **beside,
     )
-    true = effect == 0
-    families = every.drop_nulls("p_adjusted").group_by(*own, "family")
-    of = families.agg(
-        null=true.any(), false=(adjusted & true).sum(), found=adjusted.sum().clip(lower_bound=1)
-    ).select(
-        *own,
-        families="null",
-        false_families=pl.col("false") > 0,
-        false_share=pl.col("false") / pl.col("found"),
+    true = (effect == 0).fill_null(value=False)
+    families = outcomes.drop_nulls("p_adjusted").group_by(*own, "family")
+    of = (
+        families.agg(
+            some=effect.is_not_null().any(),
+            null=true.any(),
+            false=(adjusted & true).sum(),
+            found=adjusted.sum().clip(lower_bound=1),
+            whole=_whole(),
+        )
+        .filter("some")
+        .select(
+            *own,
+            families="null",
+            false_families=pl.col("false") > 0,
+            false_share=pl.when("whole").then(pl.col("false") / pl.col("found")),
+        )
     )
     sums = ("families", "false_families")
-    number = (pl.col(*sums).sum(), pl.col("false_share").mean())
+    number = (pl.col(*sums).sum(), pl.col("false_share").mean().fill_null(np.nan))
     if own:
         joined = counts.join(of.group_by(own).agg(*number), on=own, how="left")
     else:
@@ -83,3 +93,11 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
         pl.exclude(*own, "effect", *named).cast(pl.Float64),
         *(here.then(pl.col(name).cast(pl.Float64)).otherwise(0.0).fill_null(0.0) for name in named),
     )
+
+
+def _whole() -> pl.Expr:
+    """Tell whether the tests of a group, adjusted together, are adjusted as they were."""
+    p = pl.col("p").sort(descending=True)
+    again = (p * pl.len() / (pl.len() - pl.int_range(pl.len()))).cum_min()
+    told = pl.col("p_adjusted").sort(descending=True)
+    return ((again - told).abs() <= NEAR * told).all()

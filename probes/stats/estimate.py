@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
@@ -63,6 +63,7 @@ LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called det
 NEEDED = "needed_p"  # column of :func:`adjusted`
 CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
 TESTED_ERROR = "tested_error"  # column of tests of another difference than the interval's
+FREEDOM = "freedom"  # column of the degrees of freedom of t tests; 0 or null: z
 ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
 
 
@@ -206,7 +207,7 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     distance from the null that a permutation test needs takes the place of z(.975) s, and of
     others in proportion; it is infinite where nothing can be found. A column :data:`TESTED_ERROR`
     has s where the interval is not of what is tested, such as a share that is tested against
-    another.
+    another. With :data:`FREEDOM` intervals are of t, and its quantiles take the place of z's.
 
     Examples
     --------
@@ -220,18 +221,29 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     if TESTED_ERROR in table.columns:
         error = pl.col(TESTED_ERROR).cast(pl.Float64).fill_null(error)
     level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
-    usual = ndtri(1 - LEVEL / 2)
-    times = pl.Series(ndtri(1 - level.astype(np.float64) / 2) / usual).fill_nan(None)
-    reach = usual * error
+    usual, needed, power = (
+        _quantiles(table, x) for x in (LEVEL / 2, level.astype(np.float64) / 2, 1 - POWER)
+    )
+    times = (needed / usual).fill_nan(None)
+    reach = ndtri(0.975) * error  # half of the interval, whatever its quantile
+    beyond = power / usual * reach
     if CRITICAL in table.columns:
         reach = pl.col(CRITICAL).cast(pl.Float64).fill_null(reach)
     some = pl.col("p").is_not_null() & (error > 0) & reach.is_finite()
-    beyond = ndtri(POWER) * error
     adjusted_too = some & pl.col("p_bh").is_not_null()
     return table.with_columns(
         detectable=pl.when(some).then(reach + beyond).round(DECIMALS),
         detectable_bh=pl.when(adjusted_too).then(reach * times + beyond).round(DECIMALS),
     )
+
+
+def _quantiles(table: pl.DataFrame, above: float | NDArray[np.float64]) -> pl.Series:
+    """Return what a part of t is above, of each row, or of z where it is not known to be t."""
+    freedom = np.zeros(len(table))
+    if FREEDOM in table.columns:
+        freedom = table[FREEDOM].cast(pl.Float64).fill_null(0.0).fill_nan(0.0).to_numpy()
+    t = stdtrit(np.where(freedom > 0, freedom, 1.0), 1 - above)
+    return pl.Series(np.where(freedom > 0, t, ndtri(1 - above)))
 
 
 def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, least_p, rounded, typed
+from plumbline.probes.stats.estimate import (
+    CRITICAL,
+    ESTIMATE,
+    TESTED_ERROR,
+    adjusted,
+    least_p,
+    rounded,
+    typed,
+)
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import permutation_test
+from plumbline.probes.stats.tests import critical, permutation_test
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
     GroupBootstrap,
@@ -100,6 +109,13 @@ def differences(share: Array) -> Array:
     return found
 
 
+class Shuffled(NamedTuple):
+    """p, and the least distance from 0 that has one at most .05, (rows, affects) each."""
+
+    p: Array
+    critical: Array
+
+
 class Members(NamedTuple):
     """Which words go with which groups, and what the words carry."""
 
@@ -160,10 +176,10 @@ class Members(NamedTuple):
             parts = [(kept[:, has] @ weights[has]) / total for has in self.affects.T]
         return np.stack(parts, axis=1)
 
-    def shuffled_p(
+    def shuffled(
         self, n_permutations: int, seed: int, contrast: Callable[[Array], Array] = differences
-    ) -> Array:
-        """Test contrasts of profiles, :func:`differences` or others; return p, (rows, affects).
+    ) -> Shuffled:
+        """Test contrasts of profiles, :func:`differences` or others.
 
         The null: which words a group has says nothing about their affects. The affects, all of a
         word together, are permuted over the covered words, while every group keeps its words; so
@@ -184,15 +200,17 @@ class Members(NamedTuple):
                 counted = kept @ drawn.reshape(len(drawn), drawn.shape[1] * drawn.shape[2])
                 return np.abs(contrast(counted.reshape(len(kept), *drawn.shape[1:]) / size))
 
-        seen = far(carries[:, None]) - NEAR
-        beyond = np.zeros((len(seen), carries.shape[1]))
+        seen, drawn = far(carries[:, None]), []
         rng = np.random.default_rng(seed)
         for start in range(0, n_permutations, BLOCK):
             number = min(BLOCK, n_permutations - start)
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
-            beyond += (far(carries[orders.T]) >= seen).sum(axis=1)
-        p = (beyond + 1) / (n_permutations + 1)
-        return np.where(np.isnan(seen[:, 0]), np.nan, p)
+            drawn.append(far(carries[orders.T]))
+        null = np.concatenate(drawn, axis=1).transpose(1, 0, 2)  # (draws, rows, affects)
+        p = (1 + (null >= seen[:, 0] - NEAR).sum(axis=0)) / (n_permutations + 1)
+        least = critical(null.reshape(n_permutations, -1)).reshape(p.shape)
+        undefined = np.isnan(seen[:, 0])
+        return Shuffled(*(np.where(undefined, np.nan, x) for x in (p, least)))
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
@@ -285,7 +303,7 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
     apart = differences(found.share), *np.stack(limits, axis=1)
     columns = dict(zip(NUMBERS, [*np.array(shares).T, *apart], strict=True))
     columns["carrying"] = found.carrying
-    columns["p"] = found.shuffled_p(params.n_permutations, params.seed)
+    columns |= found.shuffled(params.n_permutations, params.seed)._asdict()
     each = {"covered": covered, "n": covered, "words": words, "coverage": covered / words}
     table = found.groups.with_columns(pl.Series(name, of) for name, of in each.items())
     table = table.join(pl.DataFrame({"name": AFFECTS}), how="cross", maintain_order="left_right")
@@ -325,19 +343,22 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
         return found
 
     some = found._replace(members=found.members[defined])
-    by_words = some.shuffled_p(params.n_permutations, params.seed, contrast)
+    by_words = some.shuffled(params.n_permutations, params.seed, contrast)
     parts = []
-    for category, of_words in zip(names, by_words, strict=True):
+    for category, *of_words in zip(names, *by_words, strict=True):
         inside = (groups["category"] == category).to_numpy()
-        own, p = means(inside), np.full(len(AFFECTS), np.nan)
+        own, p, least = means(inside), *np.full((2, len(AFFECTS)), np.nan)
         apart = own - means(~inside)
         if not inside.all():
             sides = share[inside], share[~inside]
-            p = permutation_test(*sides, params.n_permutations, params.seed).p
-            p = np.maximum(p, of_words)
+            test = permutation_test(*sides, params.n_permutations, params.seed)
+            p, least = (
+                np.maximum(*both) for both in zip((test.p, test.critical), of_words, strict=True)
+            )
         level = expanded(params.confidence, int(inside.sum()))
         limits = ((x[:, 0], *percentiles(x[:, 1:], level)) for x in (own, apart))
-        columns = dict(zip(NUMBERS, [x for of in limits for x in of], strict=True)) | {"p": p}
+        columns = dict(zip(NUMBERS, [x for of in limits for x in of], strict=True))
+        columns |= {"p": p, CRITICAL: least}
         place = {"category": category, "group": "", "n": int(inside.sum())}
         place["coverage"] = coverage[inside].mean()
         parts.append(located(pl.DataFrame(columns), place))
@@ -356,6 +377,8 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
 def _finished(table: pl.DataFrame, params: Params, **columns: str | int) -> pl.DataFrame:
     """Add affects and what rows have in common, and p adjusted over all of them."""
     affect = pl.int_range(pl.len()) % len(AFFECTS)
-    table = table.with_columns(pl.col("p").fill_nan(None), affect=affect)
+    apart = pl.col("high_difference") - pl.col("low_difference")
+    own = {"affect": affect, TESTED_ERROR: apart / 2 / ndtri(0.975)}
+    table = table.with_columns(pl.col("p", CRITICAL).fill_nan(None), **own)
     table = rounded(adjusted(table, least=least_p(params.n_permutations)), (*NUMBERS, "coverage"))
     return located(table, columns).sort("category", "group", "affect")

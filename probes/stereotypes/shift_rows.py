@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, TESTED_ERROR
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
 from plumbline.probes.stereotypes.training_effects import EMOTION, OUTCOMES, RECALL, RETAINED
@@ -256,7 +256,7 @@ def judged(
     change = own.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     gap, gap_by_seed = np.full((3, base.shape[1]), np.nan), np.empty((0, base.shape[1]))
-    p, trainings = gap[0], np.full((2, base.shape[1]), np.nan)
+    p, trainings = gap[0], np.full((3, base.shape[1]), np.nan)
     if own.control is not None:
         other = own.control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
@@ -275,7 +275,7 @@ def judged(
 
 
 def over_trainings(own: Array, control: Array, confidence: float) -> Array:
-    """Return half the width of Welch's interval of a difference of means, and p, (2, outcomes).
+    """Return half the width of Welch's interval of a difference of means, p and degrees of freedom.
 
     Welch (1947), Biometrika 34(1-2), p. 28-35. Where all trainings do the same p is nan.
 
@@ -284,16 +284,20 @@ def over_trainings(own: Array, control: Array, confidence: float) -> Array:
     own, control : (seeds, outcomes) arrays
         The mean after each training; with one training on either all is nan.
 
+    Returns
+    -------
+    (3, outcomes) array
+
     Examples
     --------
     Means 2 and 0, both of variance 1 / 3, so that t is 2.449 with four degrees of freedom.
 
     >>> own, control = np.array([[1.0], [2.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
     >>> over_trainings(own, control, 0.95).round(4).ravel().tolist()
-    [2.267, 0.0705]
+    [2.267, 0.0705, 4.0]
     """
     if min(len(own), len(control)) < 2:
-        return np.full((2, own.shape[1]), np.nan)
+        return np.full((3, own.shape[1]), np.nan)
     parts = np.stack([x.var(axis=0, ddof=1) / len(x) for x in (own, control)])
     free = np.array([[len(own) - 1], [len(control) - 1]])
     apart, total = own.mean(axis=0) - control.mean(axis=0), parts.sum(axis=0)
@@ -302,7 +306,7 @@ def over_trainings(own: Array, control: Array, confidence: float) -> Array:
         df = total**2 / (parts**2 / free).sum(axis=0)
         half = np.where(still, 0.0, stdtrit(df, (1 + confidence) / 2) * np.sqrt(total))
         p = np.where(still, np.nan, 2 * stdtr(df, -np.abs(apart) / np.sqrt(total)))
-    return np.stack([half, p])
+    return np.stack([half, p, np.where(still, np.nan, df)])
 
 
 def with_p(table: pl.DataFrame, own: Corpus, null: str, number: int) -> pl.DataFrame:
@@ -339,13 +343,16 @@ def _rows(
     The interval of the difference has the ends of both, over groups and over trainings: 0 is in it
     where either does not tell the difference from 0. With one training there is none.
     """
-    reach, p_seeds = trainings
+    reach, p_seeds, freedom = trainings
     ends = np.minimum(gap[1], gap[0] - reach), np.maximum(gap[2], gap[0] + reach)
     gap = np.stack([gap[0], *ends])
     columns = dict(zip(("base", "value", "low", "high"), [base, *mean], strict=True))
     columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
     columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)
     columns["half_width_seeds"] = reach
+    columns[TESTED_ERROR] = (gap[2] - gap[1]) / 2 / ndtri(0.975)
+    # where the wider interval is that over groups, which are many, z tells what is found
+    columns[FREEDOM] = np.where(gap[2] - gap[1] > 2 * reach + NEAR, np.nan, freedom)
     columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
     columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
     return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
@@ -422,7 +429,7 @@ def compared(
 
     mean = limits(own.values.mean() - 1, own.parts)
     gap, by_seed = np.full((3, 1), np.nan), np.empty((0, 1))
-    trainings = np.full((2, 1), np.nan)
+    trainings = np.full((3, 1), np.nan)
     if control is not None:
         parts = own.parts.mean(axis=0) - control.parts.mean(axis=0)
         gap = limits(own.values.mean() - control.values.mean(), parts[None])

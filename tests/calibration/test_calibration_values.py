@@ -55,7 +55,7 @@ def test_every_p_and_interval_of_the_tables_has_its_row(null):
     for name, starts, ends, column in (
         ("values", "values, ", "", "low"),
         ("gender", "gender, ", ": difference", "low"),
-        ("gender", "gender, ", ": equivalence", "equivalence_low"),
+        ("gender", "gender, ", ": equivalence, 90% interval", "equivalence_low"),
         ("calibration", "calibration: ", "", "low"),
         ("consistency", "consistency, ", "", "low"),
         ("respondents", "respondents", "", "low"),

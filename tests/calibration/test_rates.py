@@ -55,9 +55,24 @@ def test_a_tally_by_hand():
     assert (null["widths"], null["width"]) == (2, 4.0)
     assert (planted["tests"], planted["p05"], planted["adjusted05"]) == (3, 2, 1)
     assert planted["wrong_sign"] == 1  # of those found, the one of -1.0 where +.4 was planted
-    # of family a one of two findings, the one that is neither left out; none of b
-    assert null["false_share"] == 0.25
+    assert np.isnan(null["false_share"])  # what was adjusted with these rows is not here
     assert planted["families"] == planted["false_share"] == 0
+
+
+def test_false_findings_are_a_share_of_those_of_whole_families():
+    p = {"a": [0.001, 0.01, 0.02, 0.6], "b": [0.3, 0.02]}
+    effects = {"a": [0.4, 0.0, None, 0.0], "b": [0.0, 0.4]}
+    rows = [
+        seen(effect, own, adjusted=float(f"{adjusted:.6g}"), family=family)
+        for family, of in p.items()
+        for effect, own, adjusted in zip(
+            effects[family], of, benjamini_hochberg(np.array(of)), strict=True
+        )
+    ]
+    # of a one of three findings is false; of b none
+    assert counted(*rows)[0.0]["false_share"] == pytest.approx((1 / 3 + 0) / 2)
+    without = [row for row in rows if row["p"] != 0.02 or row["family"] == "b"]
+    assert counted(*without)[0.0]["false_share"] == 0  # of b alone: a is not all there
 
 
 def test_tests_that_are_counted_together_have_the_counts_that_they_have_alone():

@@ -58,7 +58,7 @@ def test_words_drawn_anew_are_profiles_with_words_repeated():
 def test_a_planted_affect_is_found_in_its_group_alone():
     members, affects = drawn(groups=8, words=200)
     members[0] = affects[:, 1] & (np.arange(200) % 2 > 0)
-    p = Members(members, affects, np.ones(200, dtype=bool)).shuffled_p(499, SEED)
+    p = Members(members, affects, np.ones(200, dtype=bool)).shuffled(499, SEED).p
     assert p[0, 1] == 1 / 500
     assert (p[1:] > 0.001).all()
 
@@ -70,7 +70,7 @@ def test_without_an_effect_p_is_small_at_the_nominal_rate():
     p = []
     for _ in range(60):
         members, affects = rng.random((4, 60)) < 0.4, rng.random((60, 2)) < 0.3
-        p.append(Members(members, affects, known).shuffled_p(99, int(rng.integers(1000)))[0])
+        p.append(Members(members, affects, known).shuffled(99, int(rng.integers(1000))).p[0])
     hits = int((np.array(p) <= 0.05).sum())  # of 120, two that are independent from each of 60
     assert hits <= 15  # more has a chance below 1 in 500 at a rate of 0.05
 
@@ -78,8 +78,8 @@ def test_without_an_effect_p_is_small_at_the_nominal_rate():
 def test_groups_of_the_same_words_do_not_differ():
     members = np.ones((3, 50), dtype=bool)
     affects = np.arange(50)[:, None] % 3 == 0
-    assert (Members(members, affects, np.ones(50, dtype=bool)).shuffled_p(49, SEED) == 1).all()
-    assert np.isnan(Members(members, affects, np.zeros(50, dtype=bool)).shuffled_p(49, SEED)).all()
+    assert (Members(members, affects, np.ones(50, dtype=bool)).shuffled(49, SEED).p == 1).all()
+    assert np.isnan(Members(members, affects, np.zeros(50, dtype=bool)).shuffled(49, SEED).p).all()
 
 
 @pytest.fixture(scope="module")

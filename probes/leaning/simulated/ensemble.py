@@ -108,7 +108,10 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     found = {}
     for name, rows in groups.items():
         found[f"p, {name}"] = outcome(
-            rows, effect=pl.when(still).then(pl.col("effect")), family=FAMILY
+            # families are not told: votes and best members, that do differ, are adjusted with them
+            rows.with_columns(p_bh=pl.lit(None, pl.Float64)),
+            effect=pl.when(still).then(pl.col("effect")),
+            family=FAMILY,
         )
         for (metric,), own in (
             rows.filter(reading=CORRECTED).partition_by("metric", as_dict=True).items()

@@ -300,8 +300,13 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
                         target=pl.col("target"),
                         **columns,
                     )
-    equivalent = (name for name in found if name.endswith("equivalence"))
-    return found | {name: found[name].with_columns(value=pl.col("effect")) for name in equivalent}
+    equivalent = {name: rows for name, rows in found.items() if name.endswith("equivalence")}
+    none, effect = pl.lit(None, pl.Float64), pl.col("effect")
+    for name, rows in equivalent.items():
+        found[name] = rows.with_columns(value=effect, low=none, high=none)
+        apart = found[name.replace("equivalence", "difference")]["effect"]
+        found[f"{name}, 90% interval"] = rows.with_columns(apart, p=none, p_adjusted=none)
+    return found
 
 
 def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
