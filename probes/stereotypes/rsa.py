@@ -138,6 +138,8 @@ def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Par
                 cluster="group",
                 null="groups of the second model relabelled within categories; see expected",
                 p=found.p,
+                critical=found.critical,
+                tested_error=finite(found.error),
                 **pair,
                 category=category,
                 reading=READINGS.index(reading),

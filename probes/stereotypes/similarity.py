@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.tests import critical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +39,8 @@ class Similarity(NamedTuple):
     estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float  # nan without a test
+    critical: float = float("nan")  # least distance from expected with p at most ``LEVEL``
+    error: float = float("nan")  # standard error of the estimate
 
 
 def cosines(profiles: Array) -> Array:
@@ -170,9 +173,10 @@ def compare(
     possible = (1 + int((null >= furthest).sum())) / (1 + n_permutations) <= LEVEL
     beyond = int((null >= abs(value - middle) - NEAR).sum())
     p = (1 + beyond) / (1 + n_permutations) if possible else nothing
-    low, high = limits(value, jackknife(a, b, diagonal=diagonal), confidence)
-    ends = np.clip([low, high], -1, 1).tolist()
-    return Similarity(Estimate(value, *ends, len(a), METHOD), middle, p)
+    parts = jackknife(a, b, diagonal=diagonal)
+    ends = np.clip(limits(value, parts, confidence), -1, 1).tolist()
+    least, error = float(critical(null[:, None])[0]), float(np.linalg.norm(parts))
+    return Similarity(Estimate(value, *ends, len(a), METHOD), middle, p, least, error)
 
 
 def relabelled(
