@@ -95,7 +95,7 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
             mean = _mean((widths["width"] / widths["widths"]).to_numpy(), confidence)
             _add(table, mean, own, int(own["widths"].sum()), "", measure=WIDTH, **key)
         shares = own.filter(pl.col("false_share").is_not_nan())
-        if key["kind"] == PLANTED and key["effect"] == 0 and shares["families"].sum():
+        if key["kind"] == PLANTED and len(shares) > 1 and shares["families"].sum():
             mean = _mean(shares["false_share"].to_numpy(), confidence)
             _add(table, mean, shares, len(shares), "at most 0.05", measure=FALSE, **key)
     for key, measure, (number, found), own in _at_detectable(tallies, confidence):
