@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
-
-from scipy.special import ndtri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +35,7 @@ BOUNDS = {  # of what is told as right
     DETECTABLE_BH: (0.75, 0.85),
 }
 AT_BOUND = (FAMILIES, FALSE)  # of tests that are right as large as the bound
-WIDER = float(ndtri(0.995) / ndtri(0.975))
+WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
 Line = dict[str, Any]
 

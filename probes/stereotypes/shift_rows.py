@@ -367,7 +367,7 @@ class Likeness(NamedTuple):
     @property
     def groups(self) -> int:
         """Return the number of groups."""
-        return self.parts.shape[1]
+        return int(self.parts.shape[1])
 
 
 def likeness(base: Array, own: Corpus, *, diagonal: bool) -> Likeness:

@@ -174,9 +174,11 @@ def compare(
     beyond = int((null >= abs(value - middle) - NEAR).sum())
     p = (1 + beyond) / (1 + n_permutations) if possible else nothing
     parts = jackknife(a, b, diagonal=diagonal)
-    ends = np.clip(limits(value, parts, confidence), -1, 1).tolist()
+    low, high = np.clip(limits(value, parts, confidence), -1, 1)
     least, error = float(critical(null[:, None])[0]), float(np.linalg.norm(parts))
-    return Similarity(Estimate(value, *ends, len(a), METHOD), middle, p, least, error)
+    return Similarity(
+        Estimate(value, float(low), float(high), len(a), METHOD), middle, p, least, error
+    )
 
 
 def relabelled(

@@ -161,12 +161,13 @@ def test_a_plan_counts_what_a_run_then_writes(fine):
     assert 0 < planned.hours < 0.1
 
 
-def test_a_plan_for_a_model_that_has_none_of_the_words_counts_no_tokens(place, change):
+def test_a_plan_for_a_model_that_has_none_of_the_words_says_so(place, change):
     change(lambda tree: tree["models"]["tiny"].update(languages=["hi"]))
     pin("tiny")
-    planned = plan("associations", "tiny", seconds=1)
-    assert planned.prompts > 100
-    assert planned.tokens == planned.operations == 0
+    with pytest.raises(
+        UserError, match=r"none of the \d+ words of hi .* leave hi out of models.tiny"
+    ):
+        plan("associations", "tiny", seconds=1)
 
 
 def test_a_plan_says_which_model_to_bring_first(place, capsys, change):

@@ -301,11 +301,11 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
                         **columns,
                     )
     equivalent = {name: rows for name, rows in found.items() if name.endswith("equivalence")}
-    none, effect = pl.lit(None, pl.Float64), pl.col("effect")
-    for name, rows in equivalent.items():
-        found[name] = rows.with_columns(value=effect, low=none, high=none)
+    none = pl.lit(None, pl.Float64)
+    for name, told in equivalent.items():
+        found[name] = told.with_columns(value=pl.col("effect"), low=none, high=none)
         apart = found[name.replace("equivalence", "difference")]["effect"]
-        found[f"{name}, 90% interval"] = rows.with_columns(apart, p=none, p_adjusted=none)
+        found[f"{name}, 90% interval"] = told.with_columns(apart, p=none, p_adjusted=none)
     return found
 
 
