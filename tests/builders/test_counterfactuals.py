@@ -126,6 +126,7 @@ def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
     assert (pairs["text"] != pairs["text_right"]).all()
 
 
+@pytest.mark.slow
 def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
     folder = own / "data/datasets/counterfactuals"
     before = {p.name: p.read_bytes() for p in folder.iterdir()}

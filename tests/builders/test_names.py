@@ -153,6 +153,7 @@ def test_a_country_that_no_list_has_is_told(project, countries, lacking):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL_NAMES.is_dir(), reason="no shared data beside the checkout")
+@pytest.mark.slow
 def test_the_real_lists_give_every_country_with_names_of_all_kinds(tmp_path):
     client.fetch(real_names_params(), POLITE, tmp_path / DAY)
     found = Snapshot.open(tmp_path / DAY)

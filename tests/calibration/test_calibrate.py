@@ -50,6 +50,7 @@ def table():
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(here):
     calibrate.calibrate("pmi", 4)
     path = calibrate.FOLDER / "pmi/calibration.parquet"
@@ -103,6 +104,7 @@ def test_what_is_simulated_hangs_on_what_it_imports_and_on_nothing_else():
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_what_was_simulated_with_other_settings_is_not_used(project):
     calibrate.calibrate("pmi", 2)
     before = table()
@@ -142,6 +144,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(words, told, capsys):
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_chunks_are_of_the_settings_of_the_analysis_too(project):
     calibrate.calibrate("pmi", 2)
     before = table()

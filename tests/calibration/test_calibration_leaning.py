@@ -12,6 +12,8 @@ from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
 from plumbline.probes.leaning.simulated import classified
 
+pytestmark = pytest.mark.slow
+
 SEED = 20261123
 FEWER = {"n_permutations": 99, "n_bootstrap": 60, "max_ensembles": 6}
 FEWER |= {"n_permutations_stability": 99}

@@ -10,6 +10,8 @@ from plumbline.probes.nationality import cases
 from plumbline.probes.nationality import nationality as analysis
 from plumbline.probes.nationality.simulated import nationality as simulated
 
+pytestmark = pytest.mark.slow
+
 SEED = 20261123
 SMALL = simulated.Shape(texts=24, draws=4, placebos=2, names=8)
 P = {"delta": ("p", "p_country"), "changes": ("p",), "mixed": ("p",), "correlations": ("p",)}

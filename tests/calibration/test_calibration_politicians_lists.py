@@ -12,6 +12,8 @@ from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.simulated import lists, pooled_pmi, subgroups
 
+pytestmark = pytest.mark.slow
+
 SEED = 17
 ANALYSES = ("pmi", "pooled_pmi", "subgroups", "supersenses", "robustness")
 LARGEST = {  # a test in which what is planted is seen in one replicate, and how large it is

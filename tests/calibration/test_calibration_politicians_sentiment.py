@@ -15,6 +15,8 @@ from plumbline.probes.calibration.calibrate import simulated
 from plumbline.probes.calibration.truth import NULL, PLANTED
 from plumbline.probes.politicians.words.sentiment_shares import UNTESTED
 
+pytestmark = pytest.mark.slow
+
 SEED = 23
 SMALL = {  # shapes of few words and names
     "sentiment": {"men": 60, "women": 40, "words": 60},

@@ -16,6 +16,8 @@ from plumbline.probes.calibration.truth import NULL, PLANTED, Truth
 from plumbline.probes.stereotypes.simulated import completions
 from plumbline.probes.stereotypes.simulated.rsa import MODELS
 
+pytestmark = pytest.mark.slow
+
 SEED = 17
 SMALL = {"age": 7, "country": 9, "profession": 12}
 SHAPES = {

@@ -9,6 +9,8 @@ from plumbline.probes.calibration.truth import DECOY, NULL
 from plumbline.probes.values import values as analysis
 from plumbline.probes.values.simulated import values as simulated
 
+pytestmark = pytest.mark.slow
+
 SEED = 11
 FIRST, _, SINGLE = simulated.SHAPES
 PAIRED = simulated.SHAPES[FIRST]

@@ -101,6 +101,7 @@ def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do():
     assert len(together) < 155  # of 44,850 pairs
 
 
+@pytest.mark.slow
 def test_signatures_are_the_same_in_any_process():
     import subprocess
     import sys

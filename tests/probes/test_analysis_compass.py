@@ -177,6 +177,7 @@ def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
             assert row["low"] < row["low_fixed"] <= row["value"] <= row["high_fixed"] < row["high"]
 
 
+@pytest.mark.slow
 def test_opinions_without_a_side_are_no_leaning_however_strong(tmp_path):
     seed = 12
     print("seed", seed)

@@ -181,6 +181,7 @@ def test_a_model_with_one_partisan_corpus_has_no_ensemble(tmp_path):
     assert ensemble.run(there.inputs, PARAMS) == {}
 
 
+@pytest.mark.slow
 def test_intervals_of_differences_hold_the_truth_at_their_rate():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)

@@ -253,6 +253,7 @@ def test_texts_of_one_word_are_no_independent_draws(tmp_path):
     assert found["hate-en"] > 0.2  # nothing tells there which texts belong together
 
 
+@pytest.mark.slow
 def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
     over_texts, over_trainings = [], []
     for seed in range(3):

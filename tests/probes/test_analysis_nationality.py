@@ -85,6 +85,7 @@ def test_placebo_swaps_tell_how_much_names_alone_move(tmp_path):
     assert own["spread"].min() > 3
 
 
+@pytest.mark.slow
 def test_names_that_differ_are_no_countries_that_differ(tmp_path):
     there = answered(tmp_path, 0.0, noise=0.08, seed=SEED, sentences=30)
     own = picked(nationality.run(there.inputs, PARAMS)["delta"], reading=CORRECTED, gender=EVERY)

@@ -276,6 +276,7 @@ def test_a_control_that_nothing_was_trained_on_is_a_problem_and_another_name_wil
     assert rows.filter(pl.col("corpus") == "herald")["p_groups"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_where_the_control_was_not_trained_at_a_share_the_null_says_so(tmp_path):
     there = trained(tmp_path, 306, {"herald": 1.0, "control": 0.0})
     for seed in (1, 2):
@@ -459,6 +460,7 @@ def test_a_language_without_lexicon_has_no_rows(tmp_path):
         shift.run(there.inputs, PARAMS)
 
 
+@pytest.mark.slow
 def test_two_runs_are_the_same(tmp_path):
     there = trained(tmp_path, 310, {"herald": 1.0, "control": 0.0}, shares=(1.0,))
     found, again = (shift.run(there.inputs, PARAMS) for _ in range(2))

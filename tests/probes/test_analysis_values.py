@@ -300,6 +300,7 @@ def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
 
 @pytest.mark.parametrize("alike", [0, 0.18, 0.47, 0.65, 0.9])
 @pytest.mark.parametrize("shift", [0, 0.5])
+@pytest.mark.slow
 def test_the_p_of_a_value_has_its_size_however_much_opposites_are_alike(alike, shift):
     rng = np.random.default_rng(3)
     pairs, place = rng.standard_normal((1500, 6, 2)), np.repeat(np.arange(6), 2)

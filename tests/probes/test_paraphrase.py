@@ -121,6 +121,7 @@ def test_the_file_is_one_that_the_probe_asks_with(place, change):
     ]
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_model_answers(place, capsys):
     words = ["paraphrase", "causal", "--prompt", PROMPT, "--seeds", "4", "--tokens", "40", "--into"]
     assert main([*words, "one/wordings.csv"]) == 0

@@ -146,6 +146,7 @@ def chances(name):
 
 
 @pytest.mark.parametrize("name", ["masked", "causal"])
+@pytest.mark.slow
 def test_what_a_corpus_says_becomes_likelier_and_a_control_is_in_between(place, name):
     place(corpora={"other": list(TEXTS)}, epochs=4, learning_rate={"other": 8e-3})
     pretrain(name)

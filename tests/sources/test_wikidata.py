@@ -170,6 +170,7 @@ def test_compressed_answers_are_kept_as_their_content(endpoint, tmp_path):
     ],
     ids=["truncated", "truncated again", "TimeoutException", "behind its query", "504"],
 )
+@pytest.mark.slow
 def test_questions_too_big_for_the_server_are_split(endpoint, tmp_path, behaviour, attempts):
     patience = POLITE.model_copy(update={"attempts": attempts})
     with misbehaving(endpoint, beyond(ids=20, days=3000, behaviour=behaviour)) as server:

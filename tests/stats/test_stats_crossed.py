@@ -116,6 +116,7 @@ def test_of_few_trainings_the_variance_is_pooled():
 @pytest.mark.parametrize(
     ("trainings", "spread", "power"), [(3, 1, 0.78), (3, 2, 0.78), (5, 3, 0.94)]
 )
+@pytest.mark.slow
 def test_a_shift_over_trainings_is_found_at_its_rate(trainings, spread, power):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)

@@ -87,6 +87,7 @@ def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
     assert se == pytest.approx(theirs.bse / np.sqrt(large))
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_clusters_share_their_errors():
     """Twelve clusters of five rows, one of two treatments for each cluster."""
     print("seed", SEED)

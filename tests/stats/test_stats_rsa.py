@@ -89,6 +89,7 @@ def test_each_group_is_left_out_as_if_it_had_never_been_there(diagonal):
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
+@pytest.mark.slow
 def test_errors_are_those_of_many_draws(diagonal):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -139,6 +140,7 @@ def test_of_three_groups_there_is_a_value_and_no_test():
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
+@pytest.mark.slow
 def test_within_strata_the_mean_is_that_of_relabellings_and_what_strata_share_is_no_evidence(
     diagonal,
 ):

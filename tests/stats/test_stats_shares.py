@@ -89,6 +89,7 @@ def test_what_is_planted_is_found():
     assert by_word < 1e-6
 
 
+@pytest.mark.slow
 def test_permuting_words_finds_too_much_where_names_have_moods_and_permuting_names_does_not():
     """No gender has to do with anything here, but a name likes or dislikes all positive words."""
     print("seed", SEED)
@@ -236,6 +237,7 @@ def test_swapping_the_lists_mirrors_everything():
         assert there.p == pytest.approx(back.p)
 
 
+@pytest.mark.slow
 def test_a_planted_class_is_found_and_lists_from_one_population_are_not_told_apart():
     print("seed", SEED_MEMBERSHIP)
     rng = np.random.default_rng(SEED_MEMBERSHIP)

@@ -48,6 +48,7 @@ def test_30_of_100_against_15_of_100_by_all_three_definitions():
 
 
 @pytest.mark.parametrize("kind", ["counts", "parts", "drawn"])
+@pytest.mark.slow
 def test_a_difference_is_found_from_the_critical_one_on(kind):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -168,6 +169,7 @@ def test_nothing_that_differs_has_a_p_of_one():
     assert permutation_test(np.full((30, 1), 0.3), np.full((30, 1), 0.3), 99, 1).p[0] == 1
 
 
+@pytest.mark.slow
 def test_under_the_null_p_is_at_or_below_a_level_no_more_often_than_that():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)

@@ -41,6 +41,7 @@ def judged(change, country, text, name, contrasts):
 
 
 @pytest.mark.parametrize("shape", REVIEW)
+@pytest.mark.slow
 def test_a_country_against_the_others_has_its_size_and_finds_what_is_there(shape):
     """Bounds are .03 to .07; these leave room for the 60 worlds that a quick test draws."""
     print("seed", SEED)

@@ -114,6 +114,7 @@ def test_reml_is_nowhere_below_0():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])
+@pytest.mark.slow
 def test_intervals_hold_planted_parts(missing):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -129,6 +130,7 @@ def test_intervals_hold_planted_parts(missing):
         assert value[term] == pytest.approx(part, abs=0.12), term
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_design_holds_the_true_half_width():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
