@@ -1,1 +1,30 @@
-"""Versioned datasets, probes and tables for measuring bias in language models."""
+"""Versioned datasets, probes and tables for measuring bias in language models.
+
+>>> import plumbline
+>>> result = plumbline.politicians("world-planted", language="en")  # doctest: +SKIP
+>>> print(result.summary)  # doctest: +SKIP
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plumbline.builders.core.errors import UserError
+    from plumbline.result import Result
+    from plumbline.studies import ask, leaning, nationality, politicians, stereotypes, values
+
+__all__ = ["Result", "UserError", "ask", "leaning", "nationality", "politicians"]
+__all__ += ["stereotypes", "values"]
+HOMES = {"Result": "plumbline.result", "UserError": "plumbline.builders.core.errors"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: `plumbline --help` needs none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'plumbline' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(HOMES.get(name, "plumbline.studies")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

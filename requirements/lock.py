@@ -1,8 +1,8 @@
 """Write the locks beside this file from pyproject.toml: every package with its hashes.
 
-``main.txt`` is what the pipeline needs, ``gpu.txt`` the libraries of NVIDIA that PyPI's build of
-torch for Linux needs besides, and ``EXTRA.txt`` what an extra adds. Each installs without a
-resolver: ``pip install --no-deps --require-hashes -r FILE``. Run it with ``make lock``.
+``main.txt`` is what the extra ``pipeline`` needs, ``gpu.txt`` the libraries of NVIDIA that PyPI's
+build of torch for Linux needs besides, and ``EXTRA.txt`` what an extra adds. Each installs without
+a resolver: ``pip install --no-deps --require-hashes -r FILE``. Run it with ``make lock``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
     pins = HERE / "pins.txt"
     old = [p.read_text("utf-8") for p in HERE.glob("*.txt") if "--upgrade" not in sys.argv]
     pins.write_text("\n".join(sorted(set(re.findall(r"^\S+==\S+", "\n".join(old), re.MULTILINE)))))
-    main = compiled(pins)
+    main = compiled(pins, "--extra", "pipeline")
     name, build = CPU
     assert name in main, f"torch is another version: look up the hash of {name} without CUDA"
     main[name] = main[name].rstrip("\n") + f" \\\n    --hash={build}\n"
@@ -47,7 +47,7 @@ def main() -> None:
     put("main", {name: entry for name, entry in main.items() if name not in gpu})
     put("gpu", gpu)
     for extra in EXTRAS:
-        found = compiled(pins, "--extra", extra)
+        found = compiled(pins, "--extra", "pipeline", "--extra", extra)
         put(extra, {name: entry for name, entry in found.items() if name not in main})
     pins.unlink()
 

@@ -26,6 +26,7 @@ NEUTRAL = {
     "probes/core/assignments.py",
     "probes/core/ray_runner.py",
     "probes/core/side_by_side.py",
+    "probes/models/preflight.py",
 }
 
 

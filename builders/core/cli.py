@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, lacking
 
 if TYPE_CHECKING:
     import argparse
@@ -89,17 +89,23 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UserError as problem:
         return _tell(WRONG, str(problem))
+    except ModuleNotFoundError as error:
+        return _fault(error) if not (said := lacking(error)) else _tell(WRONG, said)
     except KeyboardInterrupt:
         return _tell(STOPPED, "stopped; run the same command again to continue")
     except Exception as error:  # noqa: BLE001
-        said = " ".join(str(error).split())[:300]
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}{': ' + said if said else ''}"
-        text += f" ({Path(last.filename).name}:{last.lineno}); please report it"
-        again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
-        return _tell(FAULT, f"a fault in the program, {text}{again}")
+        return _fault(error)
     event("end", status=status, seconds=round(time.monotonic() - begun, 3))
     return status
+
+
+def _fault(error: Exception) -> int:
+    said = " ".join(str(error).split())[:300]
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    text = f"{type(error).__name__}{': ' + said if said else ''}"
+    text += f" ({Path(last.filename).name}:{last.lineno}); please report it"
+    again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
+    return _tell(FAULT, f"a fault in the program, {text}{again}")
 
 
 def _tell(status: int, message: str) -> int:

@@ -1,7 +1,8 @@
-"""The one exception that a user is meant to read."""
+"""The one exception that a user is meant to read, and what is said of packages that lack."""
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -23,3 +24,22 @@ def reading(where: object, then: str) -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         raise UserError(f"{where}: {error}; {then}") from error
+
+
+def lacking(error: ModuleNotFoundError) -> str:
+    """Return what to install for a module that is not there, or "" where it is one of ours.
+
+    Extras have what not every use needs; ``pip install 'plumbline[EXTRA]'`` adds one.
+    """
+    from importlib.metadata import requires
+
+    name = (error.name or "").partition(".")[0]
+    if not name or name == "plumbline":
+        return ""
+    for requirement in requires("plumbline") or ():
+        package, _, condition = requirement.partition(";")
+        known = re.split(r"[^A-Za-z0-9_.-]", package.strip())[0].lower().replace("-", "_")
+        wanted = {"sklearn": "scikit_learn", "ruamel": "ruamel.yaml"}.get(name, name).lower()
+        if known == wanted and (extra := re.search(r"extra == ['\"](\w+)['\"]", condition)):
+            return f"{name} is not installed; run pip install 'plumbline[{extra[1]}]'"
+    return f"{name} is not installed; run pip install {name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,12 @@ from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.probes import ALL, EACH, PROBES, module_of
 from plumbline.probes.core import assignments
+from plumbline.probes.models import preflight
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import pretrain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 WHOLE = (
     "models",
@@ -99,6 +101,7 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         _absent(tree) if fetched else (),
     ]
     checks += [_assigned(tree), _judged(tree), _trained(tree), _unknown(tree, known)]
+    checks += [_looked(tree), _spoken(tree)]
     problems += [f"  {problem}" for found in checks for problem in found]
     if problems:
         raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -141,11 +144,40 @@ def _unknown(tree: dict[str, Any], known: dict[str, type[Params]]) -> Iterator[s
     tops = {"models", *(key.split(".")[0] for key in known)}
     for top in tree:
         if top not in tops:
-            yield f"{top}: unknown section; see docs/params.md for the ones that exist"
+            yield f"{top}: unknown section; {_near(top, tops)}docs/params.md has those there are"
         elif top not in WHOLE:
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in sorted(set(at(tree, top)) - own):
-                yield f"{top}.{name}: unknown; there are {', '.join(sorted(own))}"
+                yield f"{top}.{name}: unknown; {_near(name, own)}there are {', '.join(sorted(own))}"
+
+
+def _near(name: object, known: Iterable[str]) -> str:
+    found = get_close_matches(str(name), list(known), 1)
+    return f"did you mean {found[0]}? " if found else ""
+
+
+def _looked(tree: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the folders of models: their small files say it."""
+    for name in at(tree, "models"):
+        entry = at(tree, "models", name)
+        where, kind = entry.get("id"), entry.get("kind", "masked")
+        if isinstance(where, str) and where.startswith(LOCAL) and kind in VERBS:
+            try:
+                preflight.look(Path(where), f"models.{name}: {where}", kind)
+            except UserError as problem:
+                yield str(problem)
+
+
+def _spoken(tree: dict[str, Any]) -> Iterator[str]:
+    """Yield languages of models that no probe which they are assigned to has."""
+    for name in at(tree, "models"):
+        own = at(tree, "models", name).get("languages")
+        probes = [probe for probe, names in assigned(tree).items() if name in names]
+        known = [at(tree, "probes", probe).get("languages") for probe in probes]
+        heard = {code for codes in known if isinstance(codes, list) for code in codes}
+        if isinstance(own, list) and heard and (lost := [c for c in own if c not in heard]):
+            said = f"{', '.join(map(str, lost))}: not asked in by {', '.join(probes)}"
+            yield f"models.{name}.languages: {said}; there are {', '.join(sorted(heard))}"
 
 
 def there(tree: dict[str, Any]) -> dict[str, Any] | None:

@@ -68,7 +68,9 @@ def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
     only
         One model instead of those that the probes name.
     """
-    every = [(p, name) for p in PROBES for name in ([only] if only else assigned_models(p))]
+    every = [(p, name) for p in PROBES for name in assigned_models(p) if only in (None, name)]
+    if only and not every:
+        raise UserError(f"{only}: no probe is assigned to it; name it under assignments")
     for probe, name in Bar(every, desc="plan", unit="model"):
         yield plan(probe, name, seconds)
 

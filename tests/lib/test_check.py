@@ -41,7 +41,7 @@ def test_problems_of_all_sections_are_reported_at_once(project):
     message = "\n".join(problems(project, spoil))
     for problem in (
         "analysis.pmi.sede: unknown key",
-        "analysis.pim: unknown; there are ",
+        "analysis.pim: unknown; did you mean pmi? there are ",
         "datasets.words.langauges: unknown key",
         "datasets.words.snapshot: no whole snapshot in data/raw/ud/2020-01-01",
         "born_from is after born_to",
@@ -49,7 +49,7 @@ def test_problems_of_all_sections_are_reported_at_once(project):
         "validation.politicians.gender_min.nonbinary",
         "models.mine.revison: unknown key",
         *(f"models.{n}: a name has letters, digits, - and _ only" for n in ("bert-v1.0", 1, "a/b")),
-        "modles: unknown section",
+        "modles: unknown section; did you mean models?",
     ):
         assert problem in message
 
@@ -108,3 +108,30 @@ def test_the_model_that_judges_stances_must_be_there(project):
 
     (problem,) = problems(project, away)
     assert "probes.stances.generation.nli_model: no 'nowhere' under models" in problem
+
+
+def test_folders_of_models_are_looked_into_before_anything_is_built(project, tmp_path):
+    adapter = tmp_path / "lora"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text("{}")
+    world = (project / "data/samples/worlds").resolve()
+
+    def change(params):
+        params["models"] = {
+            "gone": {"id": "./nowhere"},
+            "lora": {"id": adapter.as_posix()},
+            "writer": {"id": (world / "world-writing").as_posix()},
+            "names": {"id": (world / "world-names").as_posix()},
+            "english": {"id": (world / "world-planted").as_posix(), "languages": ["english"]},
+        }
+        params["assignments"]["associations"] = ["english"]
+
+    told = problems(project, change)
+    for said in (
+        "models.gone: ./nowhere: no such folder",
+        "models.lora: " + adapter.as_posix() + ": it is an adapter",
+        "write `kind: causal`",
+        "write `kind: classifier`",
+        "models.english.languages: english: not asked in by associations; there are ar, en",
+    ):
+        assert sum(said in line for line in told) == 1, (said, told)

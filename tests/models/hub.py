@@ -38,7 +38,7 @@ def hub(models: dict[str, Path]):  # noqa: C901
             path = self.path.split("?")[0]
             for name, folder in models.items():
                 files = sorted(p for p in folder.iterdir() if p.is_file())
-                if path == f"/api/models/{name}/revision/{REVISION}":
+                if path in (f"/api/models/{name}/revision/{at}" for at in (REVISION, "main")):
                     names = [{"rfilename": p.name} for p in files]
                     facts = {"id": name, "sha": REVISION, "siblings": names, "private": False}
                     facts |= {"tags": [], "downloads": 0, "likes": 0}

@@ -170,6 +170,18 @@ def test_a_plan_for_a_model_that_has_none_of_the_words_says_so(place, change):
         plan("associations", "tiny", seconds=1)
 
 
+def test_a_plan_of_one_model_has_the_probes_that_it_is_assigned_to(place, capsys, change):
+    pin("tiny")
+    change(lambda tree: tree.update(assignments={"associations": ["tiny"], "perplexity": []}))
+    assert main(["plan", "tiny", "--seconds", "0.1"]) == 0
+    shown = capsys.readouterr().out
+    assert "associations" in shown
+    assert "perplexity" not in shown
+    change(lambda tree: tree.update(assignments={"associations": []}))
+    assert main(["plan", "tiny"]) == 1
+    assert "tiny: no probe is assigned to it" in capsys.readouterr().err
+
+
 def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
     change(lambda tree: tree.update(assignments={"associations": ["tiny"]}))
     assert main(["plan"]) == 0

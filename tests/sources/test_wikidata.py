@@ -116,6 +116,7 @@ def test_without_a_contact_nobody_is_asked(endpoint, tmp_path):
     assert server.asked == []
     assert "sources.politeness.contact: empty" in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert not (tmp_path / DAY).exists()
 
 
 def test_waits_as_long_as_retry_after_asks(endpoint, tmp_path):

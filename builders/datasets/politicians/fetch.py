@@ -83,6 +83,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
     Resumable: killed anywhere, the same call continues and ends with the same bytes.
     """
+    politeness.user_agent()  # without a contact nothing is begun
     fetch = Fetch("wikidata", params, politeness, into, begun="request.json")
     client = sparql.Endpoint(params.endpoint, politeness, into)
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})

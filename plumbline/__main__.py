@@ -1,0 +1,7 @@
+"""The command ``plumbline``: ``python -m plumbline``."""
+
+import sys
+
+from plumbline.console import main
+
+sys.exit(main())

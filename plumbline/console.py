@@ -1,0 +1,310 @@
+"""The command ``plumbline``: a study of one's own model, from a terminal.
+
+What is asked is kept in ``plumbline.yaml`` of the folder that one works in, responses and tables
+in ``plumbline-results``. No file of a checkout is changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from plumbline.builders.core import cli
+from plumbline.builders.core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from plumbline.result import Result
+
+OVERLAY, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
+STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
+GROUPS = {  # the commands of a checkout, by the name of the group
+    "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
+    "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
+    "validate": ("plumbline.validation", "check datasets with Great Expectations"),
+}
+LISTS = ("studies", "models", "datasets", "results")
+SHELLS = ("bash", "zsh", "fish")
+HEAD = "# Written by `plumbline run`: what it is put to. Edit it as you like.\n"
+EXAMPLES = """\
+examples:
+  plumbline run politicians --model ./my-bert --language en
+  plumbline run values --model google-bert/bert-base-multilingual-cased --language cs
+  plumbline check ./my-bert
+  plumbline export politicians --model my-bert --to paper --width 8
+  plumbline report
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says what may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message and the nearest of what there is."""
+        said = re.search(r"invalid choice: '(\S+)' \(choose from (.*)\)", message)
+        if said:
+            wanted, known = said[1], re.findall(r"[\w-]+", said[2])
+            near = difflib.get_close_matches(wanted, known, 1)
+            meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            message = f"no {wanted!r}; {meant}"
+        super().error(message)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="plumbline",
+        description="Measure social and political bias in language models.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+
+    def command(name: str, about: str, run: Callable[[argparse.Namespace], None]) -> Parser:
+        made: Parser = commands.add_parser(name, help=about, description=f"{about}.")
+        made.set_defaults(run=run)
+        return made
+
+    one = command("run", "put a study to a model, and print what was found", _run)
+    one.epilog = "example: plumbline run politicians --model ./my-bert --language en"
+    _of_a_study(one)
+    one.add_argument("--controls", action="store_true", help="put it to its control models too")
+    checking = command("check", "say what a model is, and which studies fit it, in seconds", _check)
+    checking.epilog = "example: plumbline check ./my-bert"
+    checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
+    checking.add_argument("--kind", default="", help="masked, causal, seq2seq or classifier")
+    listing = command("ls", "list studies, control models, datasets or results", _list)
+    listing.add_argument("what", nargs="?", choices=LISTS, default="studies")
+    sending = command("export", "write tables and figures for papers, R or Stata", _export)
+    sending.epilog = "example: plumbline export politicians --model my-bert --to paper --width 8"
+    _of_a_study(sending)
+    sending.add_argument("--to", type=Path, required=True, metavar="FOLDER")
+    sending.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
+    page = command("report", "write a page of all results of this folder", _report)
+    page.add_argument("--to", type=Path, default=RESULTS / "index.html", metavar="FILE")
+    completion = command("completion", "print what completes commands in a shell", _completion)
+    completion.epilog = 'example: eval "$(plumbline completion bash)"'
+    completion.add_argument("shell", choices=SHELLS)
+    for name, (module, about) in GROUPS.items():
+        made = commands.add_parser(name, help=f"{about} (in a checkout)", add_help=False)
+        made.set_defaults(module=module)
+    cli.options(parser, commands)
+    return parser
+
+
+def _of_a_study(parser: Parser) -> None:
+    parser.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
+    parser.add_argument(
+        *("--model", "-m"),
+        action="append",
+        default=[],
+        help="folder, id of the Hub, or a name in plumbline.yaml; default: all models there",
+    )
+    parser.add_argument("--name", default="", help="what the model is called in tables")
+    parser.add_argument("--kind", default="", help="default: as its config.json says")
+    parser.add_argument("--revision", default="", help="branch, tag or commit; default: main")
+    parser.add_argument("--language", help="the one language asked; default: all that there are")
+    parser.add_argument("--dtype", default="float32", choices=["float32", "float64", "bfloat16"])
+    parser.add_argument(
+        "--dataset",
+        action="append",
+        default=[],
+        metavar="NAME=WHERE",
+        help="a folder of a built dataset, or the id of a published one, for the sample",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting, such as analysis.pmi.min_count=3",
+    )
+
+
+def _run(given: argparse.Namespace) -> None:
+    results = _results(given)
+    for result in results:
+        print(result.summary)
+        print(f"  tables: {result.folder / 'data/tables'}")
+        for control in (result.controls if given.controls else {}).values():
+            print(f"  control: {control.summary}")
+
+
+def _results(given: argparse.Namespace) -> list[Result]:
+    """Put the study to every model that is named, or to all of the overlay."""
+    from plumbline.models import find
+    from plumbline.studies import ask
+
+    overlay = _overlay()
+    known = overlay["models"]
+    if given.name and len(given.model) != 1:
+        raise UserError("--name: of one --model")
+    if not given.model and not known:
+        raise UserError("name a model: --model FOLDER, or an id of the Hugging Face Hub")
+    datasets = overlay["datasets"] | dict(_pair(text, "--dataset") for text in given.dataset)
+    settings = overlay["settings"] | {
+        key: _value(text) for key, text in (_pair(text, "--set") for text in given.set)
+    }
+    wanted: list[dict[str, Any]] = []
+    for model in given.model or list(known):
+        if model in known:
+            entry = known[model]
+            wanted.append({"model": entry["id"], "name": model, "kind": entry["kind"]})
+            wanted[-1]["revision"] = given.revision or entry.get("revision", "")
+        else:
+            found = find(model, name=given.name, kind=given.kind, revision=given.revision)
+            if found.entry is not None:  # pinned from now on
+                known[found.name] = found.entry
+            pinned = (found.entry or {}).get("revision", "")
+            wanted.append({"model": model, "name": found.name, "kind": found.kind})
+            wanted[-1]["revision"] = pinned
+    from plumbline.probes.core.imports import lean
+
+    lean()
+    results = []
+    for one in wanted:
+        language = given.language or _language(overlay, given, one["name"])
+        into = RESULTS / f"{one['name']}{f'-{language}' if language else ''}"
+        results.append(
+            ask(
+                given.study,
+                **one,
+                language=language,
+                dtype=given.dtype,
+                datasets=datasets,
+                settings=settings,
+                into=into,
+            )
+        )
+        run = {"study": given.study, "model": one["name"], "language": language}
+        if run not in overlay["runs"]:
+            overlay["runs"].append(run)
+        _keep(overlay)
+    return results
+
+
+def _language(overlay: dict[str, Any], given: argparse.Namespace, name: str) -> str | None:
+    """Return the language that a result was asked in which is exported now."""
+    runs = overlay["runs"] if given.command == "export" else []
+    asked = (run["language"] for run in runs if (run["study"], run["model"]) == (given.study, name))
+    return next(asked, None)
+
+
+def _overlay() -> dict[str, Any]:
+    from plumbline.builders.core.params import parse
+
+    empty: dict[str, Any] = {"models": {}, "datasets": {}, "settings": {}, "runs": []}
+    found = parse(OVERLAY) if OVERLAY.is_file() else {}
+    if unknown := sorted(set(found) - set(empty)):
+        raise UserError(f"{OVERLAY}: unknown {', '.join(unknown)}; there are {', '.join(empty)}")
+    return {key: found.get(key) or value for key, value in empty.items()}
+
+
+def _keep(overlay: dict[str, Any]) -> None:
+    import yaml
+
+    from plumbline.builders.core.snapshot import write_bytes
+
+    text = HEAD + yaml.safe_dump(overlay, sort_keys=False, allow_unicode=True)
+    write_bytes(OVERLAY, text.encode())
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (name and sign and value):
+        raise UserError(f"{option} {text}: write NAME=VALUE")
+    return name, value
+
+
+def _value(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"--set: {text}: not a value in YAML") from error
+
+
+def _check(given: argparse.Namespace) -> None:
+    from plumbline.models import find
+    from plumbline.studies import fitting
+
+    for model in given.model:
+        found = find(model, kind=given.kind)
+        fits = ", ".join(fitting(found.kind))
+        print(f"{model}: {found.kind}; studies that fit: {fits}")
+
+
+def _list(given: argparse.Namespace) -> None:
+    from plumbline import studies
+
+    if given.what == "studies":
+        for name, study in studies.STUDIES.items():
+            print(f"{name:12} {study.about}")
+    elif given.what == "models":
+        print(*_overlay()["models"], sep="\n", end="\n" if _overlay()["models"] else "")
+        print(*(f"{name}  (control)" for name in studies.control_models()), sep="\n")
+    elif given.what == "datasets":
+        from plumbline.builders import DATASETS
+
+        print(*DATASETS, sep="\n")
+    else:
+        for run in _overlay()["runs"]:
+            print(run["study"], run["model"], run["language"] or "")
+
+
+def _export(given: argparse.Namespace) -> None:
+    for result in _results(given):
+        for path in result.export(given.to / result.study / result.model, width=given.width):
+            print(path)
+
+
+def _report(given: argparse.Namespace) -> None:
+    from plumbline.page import write
+
+    overlay, results = _overlay(), []
+    if not overlay["runs"]:
+        raise UserError("nothing was run here yet: plumbline run STUDY --model FOLDER")
+    for run in overlay["runs"]:
+        one = _parser().parse_args(["run", run["study"], "--model", run["model"]])
+        one.language = run["language"]
+        results += _results(one)
+    print(write(results, given.to))
+
+
+def _completion(given: argparse.Namespace) -> None:
+    commands = ["run", "check", "ls", "export", "report", "completion", *GROUPS]
+    words = " ".join([*commands, *STUDIES, *LISTS])
+    if given.shell == "fish":
+        print(f"complete -c plumbline -f -a '{words}'")
+        return
+    if given.shell == "zsh":
+        print("autoload -U +X bashcompinit && bashcompinit")
+    print(f"complete -o default -W '{words}' plumbline")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in GROUPS:
+        from importlib import import_module
+
+        module, _ = GROUPS[words[0]]
+        status: int = import_module(f"{module}.__main__").main(words[1:])
+        return status
+    parser = _parser()
+    given = parser.parse_args(words)
+    if given.version:
+        from importlib.metadata import version
+
+        print(version("plumbline"))
+        return cli.FINE
+    if not given.command:
+        parser.print_help()
+        return cli.FINE
+    return cli.run(given, "plumbline", lambda: given.run(given))

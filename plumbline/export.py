@@ -1,0 +1,55 @@
+"""Files for papers and for other programs: CSV, parquet, LaTeX, and figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plumbline.builders.core.errors import UserError
+
+if TYPE_CHECKING:
+    from plumbline.result import Result
+
+FIGURES = ("svg", "pdf", "png")
+DPI = 300
+
+
+def export(result: Result, folder: str | Path, width: float) -> list[Path]:
+    """Write what is described at :meth:`plumbline.Result.export`.
+
+    Raises
+    ------
+    UserError
+        If the folder cannot be written, or the width is no width.
+    """
+    if not 2 <= width <= 100:
+        raise UserError(f"width {width}: in centimetres, from 2 to 100")
+    into, found = Path(folder).expanduser(), []
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        for name, table in {"headline": result.headline, **result.tables}.items():
+            for path in (into / f"{name}.csv", into / f"{name}.parquet"):
+                getattr(table, f"write_{path.suffix[1:]}")(path)
+                found.append(path)
+        texts = {
+            "headline.tex": result.to_latex(),
+            "summary.txt": result.summary + "\n",
+            "provenance.json": json.dumps(result.provenance, indent=1, sort_keys=True) + "\n",
+        }
+        for name, text in texts.items():
+            (into / name).write_text(text, encoding="utf-8")
+            found.append(into / name)
+        figure = result.plot(width=width)
+        import matplotlib as mpl
+
+        for kind in FIGURES:
+            path = into / f"headline.{kind}"
+            stamp = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
+            # the same bytes from the same numbers: no day, no ids at random
+            with mpl.rc_context({"svg.hashsalt": result.study, "pdf.fonttype": 42}):
+                figure.savefig(path, dpi=DPI, metadata={stamp: None} if stamp else None)
+            found.append(path)
+    except OSError as error:
+        raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
+    return found

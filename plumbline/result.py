@@ -1,0 +1,254 @@
+"""What a study found about a model: a sentence, tables, a plot, and what its controls gave."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plumbline.builders.core.errors import UserError, lacking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+    import polars as pl
+    from matplotlib.figure import Figure
+
+LEVEL = 0.05  # of the false discovery rate
+INCH = 2.54  # centimetres
+MOST = 30  # lines of a plot
+INK, FOUND, LOST = "#222222", "#0072B2", "#999999"
+HEADLINE = ("what", "value", "low", "high", "n", "p", "p_bh", "detectable_bh")
+
+
+class Kind(NamedTuple):
+    """What the numbers of a study are."""
+
+    things: str  # what there are several of: "words"
+    verb: str  # what is told of those that are found: "go with a gender"
+    unit: str
+    null: float  # what they are held against
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a study about one model.
+
+    Attributes
+    ----------
+    study, model
+        Their names.
+    headline
+        A row for each test that the sentence is about: ``what``, estimate ``value`` with its 95%
+        interval ``low`` to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over
+        the whole family of the analysis), and ``detectable_bh``, the distance from the null that
+        would be found with power .8; sorted by p, then by distance.
+    tables
+        All tables of the analysis, by name, with labels as strings.
+    folder
+        Where outputs and tables stand, with their cards.
+    provenance
+        Model and revision, datasets and versions of libraries.
+    """
+
+    study: str
+    model: str
+    kind: Kind
+    headline: pl.DataFrame
+    tables: dict[str, pl.DataFrame]
+    main: str
+    folder: Path
+    provenance: dict[str, Any]
+    _controls: Callable[[], dict[str, Result]] = field(repr=False)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """Return the main table; ``.table.to_pandas()`` or :meth:`to_pandas` for pandas."""
+        return self.tables[self.main]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the main table for pandas."""
+        with _extra():
+            return self.table.to_pandas()
+
+    @property
+    def found(self) -> pl.DataFrame:
+        """Return the rows of the headline with an adjusted p of at most .05."""
+        import polars as pl
+
+        return self.headline.filter(pl.col("p_bh") <= LEVEL)
+
+    @property
+    def summary(self) -> str:
+        """Return one sentence: how many are found, the clearest, or what would have been found."""
+        tested = self.headline.drop_nulls("p_bh")
+        kind, found = self.kind, self.found
+        if not len(tested):
+            return f"{self.model}: nothing of {self.study} could be tested; see the tables."
+        if len(found):
+            row = found.row(0, named=True)
+            return (
+                f"{self.model}: {len(found)} of {len(tested)} {kind.things} {kind.verb} (false "
+                f"discovery rate 5%); the clearest is {row['what']}: {interval(row)} {kind.unit}, "
+                f"adjusted p {shown_p(row['p_bh'])}."
+            )
+        least: Any = tested["detectable_bh"].median()
+        missed = (
+            f"half of them would have been found with power .8 at {number(least)} {kind.unit} "
+            "from the null"
+            if least is not None
+            else "so few observations could not have shown any"
+        )
+        return (
+            f"{self.model}: none of {len(tested)} {kind.things} {kind.verb} (false discovery rate "
+            f"5%); {missed}."
+        )
+
+    @cached_property
+    def controls(self) -> dict[str, Result]:
+        """Return the results of the control models, with the same settings.
+
+        The positive control was trained on a language with a planted bias, the negative control on
+        the same without it. Their names are the keys. They run at the first access.
+        """
+        return self._controls()
+
+    def plot(self, *, width: float = 12, most: int = MOST) -> Figure:
+        """Return a forest plot of the headline, with intervals and the null; ``savefig`` saves it.
+
+        Parameters
+        ----------
+        width
+            In centimetres.
+        most
+            Lines at most: those with the smallest p.
+        """
+        with _extra():
+            from matplotlib.figure import Figure
+
+        rows = self.headline.drop_nulls("value").head(most).rows(named=True)
+        figure = Figure((width / INCH, (1.8 + 0.5 * len(rows)) / INCH), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(self.kind.null, color="#bbbbbb", linewidth=0.8, zorder=0)
+        for at, row in enumerate(reversed(rows)):
+            found = row["p_bh"] is not None and row["p_bh"] <= LEVEL
+            colour = FOUND if found else LOST
+            ends = [row["value"] if row[end] is None else row[end] for end in ("low", "high")]
+            axes.plot(ends, [at, at], color=colour, linewidth=1)
+            full = colour if found else "white"
+            axes.plot(row["value"], at, "o", color=colour, markerfacecolor=full, markersize=3.5)
+        axes.set_yticks(range(len(rows)), [row["what"] for row in reversed(rows)], fontsize=6.5)
+        axes.set_ylim(-0.7, len(rows) - 0.3)
+        axes.tick_params(axis="x", labelsize=6.5, colors=INK)
+        axes.set_xlabel(f"{self.kind.unit}, 95% interval; filled: adjusted p ≤ .05", fontsize=6.5)
+        axes.set_title(f"{self.study}: {self.model}", fontsize=7.5, loc="left")
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        return figure
+
+    def to_latex(self, *, most: int = MOST) -> str:
+        """Return the headline as a table in LaTeX, for the package booktabs."""
+        rows = self.headline.drop_nulls("value").head(most).rows(named=True)
+        lines = [r"\begin{tabular}{lrrr}", r"\toprule"]
+        lines += [rf" & {_tex(self.kind.unit)} & 95\% interval & adjusted $p$ \\", r"\midrule"]
+        for row in rows:
+            ends = f"[{number(row['low'])}, {number(row['high'])}]"
+            cells = [number(row["value"]), ends, shown_p(row["p_bh"])]
+            signed = [re.sub(r"(\d)e-0?(\d+)", r"\1$\\cdot10^{-\2}$", cell) for cell in cells]
+            signed = [re.sub(r"(?<![{\w])-", "$-$", cell) for cell in signed]
+            lines.append(" & ".join([_tex(row["what"]), *signed]) + r" \\")
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+    def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
+        """Write all tables as CSV and parquet, the headline as LaTeX, and the plot.
+
+        Parameters
+        ----------
+        width
+            Of the plot (SVG, PDF and PNG), in centimetres.
+
+        Returns
+        -------
+        list
+            The files: labels are strings in all of them, so that R and Stata read them as they are.
+        """
+        from plumbline.export import export
+
+        return export(self, folder, width)
+
+    def _repr_html_(self) -> str:
+        """Show the sentence and the first rows in a notebook."""
+        from html import escape
+
+        shown = self.headline.head(10)._repr_html_()
+        return f"<p>{escape(self.summary)}</p>{shown}"
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.summary
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UserError(lacking(error)) from error
+
+
+def headline(rows: pl.DataFrame, what: Sequence[str], null: float) -> pl.DataFrame:
+    """Return the rows of a table as a headline, the surest first.
+
+    Parameters
+    ----------
+    what
+        Columns that together say what a row is about.
+    null
+        What values are held against.
+    """
+    import polars as pl
+
+    told = pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", ")
+    away = (pl.col("value") - null).abs()
+    return (
+        rows.with_columns(what=told)
+        .sort(pl.col("p_bh"), pl.col("p"), -away, nulls_last=True, maintain_order=True)
+        .select(HEADLINE)
+    )
+
+
+def interval(row: dict[str, Any]) -> str:
+    """Return "0.75 [0.60, 0.90]"."""
+    return f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}]"
+
+
+def number(value: float | None) -> str:
+    """Return a number with three digits that count.
+
+    Examples
+    --------
+    >>> number(0.7512), number(-12.34), number(123.4), number(None)
+    ('0.751', '-12.3', '123', '–')
+    """
+    if value is None:
+        return "–"
+    if value == 0 or abs(value) < 5e-4:
+        return "0"
+    return f"{value:.{max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)}f}"
+
+
+def shown_p(value: float | None) -> str:
+    """Return a p as tables have it: three decimals, or a power of ten."""
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
+def _tex(text: str) -> str:
+    for sign in "&%$#_{}":
+        text = text.replace(sign, f"\\{sign}")
+    return text

@@ -1,0 +1,351 @@
+"""The five studies, each as one call: a model in, a :class:`Result` out; no YAML, no DVC.
+
+The code is that of the pipeline: datasets are built and validated, the model's files are pinned,
+the probe's outputs are written, and the analysis reads them. What stands where is in ``folder`` of
+the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import re
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from plumbline.builders.core import front_matter
+from plumbline.builders.core.errors import UserError, lacking
+from plumbline.models import Found, find, hand_over
+from plumbline.probes import EACH, module_of
+from plumbline.result import Kind, Result, headline
+from plumbline.workspace import PROJECT, Workspace, home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
+Datasets = dict[str, str | Path] | None
+Settings = dict[str, Any] | None
+
+
+class Study(NamedTuple):
+    """How a study is put to one model."""
+
+    about: str
+    probe: str
+    analysis: str
+    main: str  # the table that the headline is of
+    kind: Kind
+    rows: Callable[[dict[str, pl.DataFrame]], pl.DataFrame]  # the headline
+    controls: tuple[str, str]  # positive, negative
+    lists: tuple[str, ...] = ()  # of `assignments`, besides the probe's
+
+
+def _words(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a word: the gender whose PMI with it is the highest; p is the word's own."""
+    own = tables["pmi"].filter(pl.col("reading") == "smoothed")
+    most = pl.col("value") == pl.col("value").max().over("language", "pos", "word")
+    own = own.filter(most).unique(["language", "pos", "word"], keep="first", maintain_order=True)
+    gender = pl.col("gender").cast(pl.String)
+    return headline(own.with_columns(who=pl.lit("with ") + gender), ("word", "who"), 0)
+
+
+def _recalled(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a category: recall among the most words, by the corrected reading.
+
+    It is the distance of the recall from that with the lists of other groups, which is the null.
+    """
+    own = tables["recall"].filter(
+        pl.col("reading") == "corrected",
+        pl.col("attributes") == "single word",
+        pl.col("category") != "all",
+        pl.col("p").is_not_null(),
+    )
+    own = own.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
+    chance = pl.col("other_groups")
+    shifted = own.with_columns([(pl.col(c) - chance).alias(c) for c in ("value", "low", "high")])
+    return headline(shifted, ("category", "dataset"), 0)
+
+
+def _values(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    own = tables["values"].filter(
+        pl.col("reading") == "corrected",
+        pl.col("fitted") == "pooled",
+        pl.col("gender") == "both",
+        pl.col("p").is_not_null(),
+    )
+    own = own.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
+    return headline(own, ("axis", "language"), 3)
+
+
+def _countries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    own = tables["delta"].filter(
+        pl.col("reading") == "corrected",
+        pl.col("gender") == "all",
+        pl.col("measure") == "positive minus negative",
+    )
+    return headline(own, ("country",), 0)
+
+
+def _axes(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    own = tables["coordinates"].filter(pl.col("corpus") == "", pl.col("unit") == "percent")
+    reading = pl.col("reading")
+    for wanted in ("continuous", "likeliest", "corrected"):
+        if len(rows := own.filter(reading == wanted)):
+            return headline(rows, ("axis", "questionnaire"), 50)
+    return headline(own, ("axis", "questionnaire"), 50)
+
+
+STUDIES: dict[str, Study] = {
+    "politicians": Study(
+        "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
+        *("associations", "pmi", "pmi"),
+        Kind("words", "go with a gender", "nats of pointwise mutual information", 0),
+        *(_words, ("world-planted", "world-null")),
+        lists=("words",),
+    ),
+    "stereotypes": Study(
+        "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
+        *("completions", "recall", "recall"),
+        Kind("categories", "have their suggested attributes first", "recall above chance", 0),
+        *(_recalled, ("world-groups", "world-groups-null")),
+    ),
+    "values": Study(
+        "which values a model agrees with (Al Ali and Libovický 2024)",
+        *("agreement", "values", "values"),
+        Kind("values", "are agreed with more, or less, than their opposites", "of 1 to 5", 3),
+        *(_values, ("world-values", "world-values-null")),
+    ),
+    "nationality": Study(
+        "what a classifier changes its mind about with a name of another country (Barriere and "
+        "Cifuentes 2024)",
+        *("classification", "nationality", "delta"),
+        Kind("countries", "have names that move predictions", "points, positive less negative", 0),
+        *(_countries, ("world-names", "world-names-null")),
+    ),
+    "leaning": Study(
+        "where a model stands on political axes (Feng et al. 2023)",
+        *("stances", "compass", "coordinates"),
+        Kind("axes", "lie to one side of the middle", "percent", 50),
+        *(_axes, ("world-leaning", "world-leaning-null")),
+    ),
+}
+
+
+def ask(
+    study: str,
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    name: str = "",
+    kind: str = "",
+    revision: str = "",
+    language: str | None = None,
+    dtype: str = "float32",
+    datasets: Datasets = None,
+    settings: Settings = None,
+    into: str | Path | None = None,
+) -> Result:
+    """Put a study to a model.
+
+    Parameters
+    ----------
+    study
+        One of :data:`STUDIES`.
+    model
+        A folder with a saved model and its tokenizer; an id of the Hugging Face Hub, whose commit
+        is looked up and pinned; a control model by name; or a loaded model of transformers.
+    tokenizer
+        Of a loaded model. It and the model are written into ``into`` and read again, so that every
+        response is of files with a known sha256.
+    name
+        What the model is called in tables; by default the last part of folder or id.
+    kind
+        masked, causal, seq2seq or classifier; by default as ``config.json`` says.
+    revision
+        Branch, tag or commit on the Hub; by default ``main``.
+    language
+        The one language asked; by default all that the study has. The bundled statements of
+        `values` are in cs, en, es and ru, names and groups of the other studies in en and others.
+    dtype
+        float32, float64 or bfloat16.
+    datasets
+        Folders of built datasets, or ids of published ones, by the name of the dataset in place of
+        the bundled sample.
+    settings
+        Params that are set otherwise than by default, by dotted key, such as
+        ``{"analysis.pmi.min_count": 3}``; docs/params.md has all.
+    into
+        Folder for outputs and tables; by default one of the user's cache, or of PLUMBLINE_HOME.
+        Responses there are not asked for again, as long as nothing changed that they depend on.
+
+    Raises
+    ------
+    UserError
+        If the model cannot be had, or cannot be put to this study.
+    """
+    if study not in STUDIES:
+        raise UserError(f"no study {study!r}; there are {', '.join(STUDIES)}")
+    own, folder = STUDIES[study], Path(into).absolute() if into else None
+    if not isinstance(model, str | Path):
+        model, name = hand_over(model, tokenizer, name, folder or home() / "handed-over")
+    found = find(model, name=name, kind=kind, revision=revision)
+    if study not in (fits := fitting(found.kind)):
+        raise UserError(
+            f"{study}: {found.name} is of kind {found.kind}, which this study cannot ask; it fits "
+            f"{', '.join(fits)}"
+        )
+    changes = _changes(own, found, language, dtype) | (settings or {})
+    key = json.dumps([found.entry, language, dtype, sorted((datasets or {}).items())], default=str)
+    digest = hashlib.sha256(key.encode()).hexdigest()[:8]
+    folder = folder or home() / "results" / f"{found.name}-{digest}"
+    place = Workspace(folder, changes, datasets)
+    with _readable(study, found):
+        tables, facts = _run(place, own, found.name)
+
+    def controls() -> dict[str, Result]:
+        same = {"language": language, "datasets": datasets, "settings": settings}
+        at = {c: folder.with_name(f"{folder.name}-{c}") if into else None for c in own.controls}
+        return {c: ask(study, c, into=at[c], **same) for c in own.controls}  # type: ignore[arg-type]
+
+    return Result(
+        *(study, found.name, own.kind, own.rows(tables), tables, own.main, folder, facts, controls)
+    )
+
+
+def politicians(model: Any, **options: Any) -> Result:
+    """Ask which words a model puts beside names of women and of men; options as of :func:`ask`.
+
+    Stańczak et al. (2023): the words that a model ranks first beside each politician's name,
+    pointwise mutual information of word and gender, and an exact test for each word.
+    """
+    return ask("politicians", model, **options)
+
+
+def stereotypes(model: Any, **options: Any) -> Result:
+    """Ask whether a model completes prompts about social groups as search engines do.
+
+    Choenni et al. (2021): recall of suggested attributes among the model's first words, against
+    the lists of other groups of the category. Options as of :func:`ask`.
+    """
+    return ask("stereotypes", model, **options)
+
+
+def values(model: Any, **options: Any) -> Result:
+    """Ask which values a model agrees with; options as of :func:`ask`.
+
+    Al Ali and Libovický (2024): agreement with statements and their opposites, by value.
+    """
+    return ask("values", model, **options)
+
+
+def nationality(model: Any, **options: Any) -> Result:
+    """Ask what a classifier changes its mind about with names of other countries.
+
+    Barriere and Cifuentes (2024): texts with the same names of another country's, and the change
+    of predictions. Options as of :func:`ask`.
+    """
+    return ask("nationality", model, **options)
+
+
+def leaning(model: Any, **options: Any) -> Result:
+    """Ask where a model stands on the axes of a political questionnaire; options as of :func:`ask`.
+
+    Feng et al. (2023): agreement with statements of each axis, from 0 to 100 percent.
+    """
+    return ask("leaning", model, **options)
+
+
+def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict[str, Any]:
+    """Return what is set for one model: it alone is asked, by this study alone."""
+    changes: dict[str, Any] = {"controls.sets": []}
+    for name in (own.probe, *own.lists):
+        changes[f"assignments.{name}"] = [found.name]
+    if found.entry is not None:
+        languages = {"languages": [language]} if language else {}
+        changes[f"models.{found.name}"] = found.entry | languages | {"dtype": dtype}
+    if own.probe == "stances":  # nothing is trained further: it is asked as it is
+        changes[f"training.pretrain.corpora.{found.name}"] = []
+    if own.analysis == "nationality":  # no masked model beside it: no correlations
+        changes["analysis.nationality.underlying"] = {}
+    return changes
+
+
+def _run(place: Workspace, own: Study, name: str) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """Run probe and analysis in a workspace; return the tables, labels as strings, and facts."""
+    probe: Any = importlib.import_module(module_of(own.probe))
+    analysis: Any = importlib.import_module(module_of(own.analysis))
+    place.prepare(tuple(dict.fromkeys([*probe.INPUTS, *analysis.DATASETS])))
+    with place.entered():
+        from plumbline.probes.core.run_analysis import analyse
+        from plumbline.probes.core.run_probe import OUTPUTS, request
+        from plumbline.probes.core.run_probe import probe as put
+        from plumbline.probes.core.shards import Task
+        from plumbline.probes.models.files import pin
+        from plumbline.probes.models.params import MODELS, pointer
+        from plumbline.probes.report.tables import Tables
+
+        if pointer(name).parent.parent == MODELS or not pointer(name).is_file():
+            pin(name)
+        if getattr(probe, "PRETRAINED", False):
+            from plumbline.probes.training.pretrain import pretrain
+
+            pretrain(name)
+        note = OUTPUTS / own.probe / f".{name}.asked.json"
+        wanted = json.dumps(request(Task(own.probe, name)), sort_keys=True)
+        done = OUTPUTS / own.probe / name / front_matter.CARD
+        if not (done.is_file() and note.is_file() and note.read_text("utf-8") == wanted):
+            put(own.probe, name)
+            note.write_text(wanted, encoding="utf-8")
+        analyse(own.analysis, name if own.analysis in EACH else "")
+        read = Tables(Path("data"))
+        tables = {
+            table: read.read(f"{own.analysis}/{table}").with_columns(
+                pl.selectors.enum().cast(pl.String)
+            )
+            for table in analysis.SCHEMAS
+        }
+        facts = json.loads(pointer(name).read_text("utf-8"))
+        inputs = Task(own.probe, name).inputs()
+    libraries = {library: version(library) for library in LIBRARIES}
+    known = {"id": facts.get("id"), "revision": facts.get("revision")}
+    return tables, {"model": known, "inputs": inputs, "libraries": libraries}
+
+
+@contextmanager
+def _readable(study: str, found: Found) -> Iterator[None]:
+    """Turn what is said of the project's own files into words about the call."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (said := lacking(error)):
+            raise
+        raise UserError(f"{study}: {said}") from error
+    except UserError as error:
+        said = re.sub(
+            r"; leave \S+ out of models\.\S+, or the model out of assignments\.\w+",
+            "; name one that it has: language=..., or --language",
+            str(error),
+        ).replace(f"models.{found.name}", found.name)
+        raise UserError(f"{study}: {said}") from error
+
+
+def control_models() -> list[str]:
+    """Return the names of the control models that come with the package."""
+    return sorted(path.parent.name for path in PROJECT.glob("samples/worlds/*/manifest.json"))
+
+
+def fitting(kind: str) -> list[str]:
+    """Return the studies that models of a kind can be put to."""
+    from plumbline.probes.models.params import VERBS, verbs
+
+    return [
+        name
+        for name, study in STUDIES.items()
+        if VERBS[kind] & verbs(importlib.import_module(module_of(study.probe)).VERB)
+    ]

@@ -1,0 +1,205 @@
+"""A folder that the pipeline's own code runs in, for one model: no checkout, no DVC.
+
+It is laid out as the project is: params, samples, datasets, outputs, tables. What it needs comes
+with the package; datasets of the samples are built and validated once, and shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from plumbline.builders.core import front_matter, params, parquet
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import write_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PACKAGE = Path(__file__).parent
+PROJECT = PACKAGE / "project"  # params.yaml and the samples
+# the datasets of the samples that passed their validation, by the sha256 of their bytes
+VALIDATED = PROJECT / "validated.json"
+HOME = "PLUMBLINE_HOME"
+LOCK = threading.RLock()  # the folder that a process works in is one for all of its threads
+SHARED = ("data/datasets", "data/validation")
+# where a name that is set may be new; elsewhere it must be there
+NAMED = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
+
+
+def home() -> Path:
+    """Return where datasets, outputs and tables are kept: PLUMBLINE_HOME, or the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get(HOME) or Path(cache) / "plumbline").absolute()
+
+
+class Workspace:
+    """A folder with params for one model."""
+
+    def __init__(
+        self,
+        folder: Path,
+        tree: Mapping[str, Any],
+        datasets: Mapping[str, str | Path] | None = None,
+    ) -> None:
+        """Lay it out, or bring it up to date.
+
+        Parameters
+        ----------
+        tree
+            What is laid over the params of the package: dotted keys and values.
+        datasets
+            Folders of built datasets, or ids of published ones, in place of the samples.
+        """
+        self.folder = folder.absolute()
+        self.own = {name: str(where) for name, where in (datasets or {}).items()}
+        unknown = sorted(set(self.own) - {p.parent.name for p in _pages()})
+        if unknown:
+            known = ", ".join(sorted(p.parent.name for p in _pages()))
+            raise UserError(f"datasets: no dataset {', '.join(unknown)}; there are {known}")
+        with _reported(folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _params(self.folder, tree)
+            _link(PROJECT / "samples", self.folder / "data/samples")
+        for name in SHARED:
+            if not self.own:
+                shared = _shared() / name
+                shared.mkdir(parents=True, exist_ok=True)
+                _link(shared, self.folder / name)
+            elif (self.folder / name).is_symlink():
+                (self.folder / name).unlink()
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Work in the folder, as a command of the project does in the project's."""
+        with LOCK, contextlib.chdir(self.folder):
+            yield
+
+    def prepare(self, names: tuple[str, ...]) -> None:
+        """Build, or bring, and validate datasets that are not there yet, and what they are made of.
+
+        Raises
+        ------
+        UserError
+            If one cannot be had, or fails its validation.
+        """
+        with self.entered():
+            for name in names:
+                try:
+                    parquet.require_validated(name)
+                except UserError:
+                    self._make(name)
+
+    def _make(self, name: str) -> None:
+        folder = parquet.DATASETS / name
+        if name in self.own:
+            _copy(_found(name, self.own[name]), folder)
+        else:
+            from plumbline.builders.core.build import build
+
+            module = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
+            self.prepare(getattr(module, "INPUTS", ()))
+            build(name, module)
+            made = parquet.fingerprint(folder)
+            if VALIDATED.is_file() and made == json.loads(VALIDATED.read_text("utf-8")).get(name):
+                report = {"dataset": name, "success": True, "fingerprint": made}
+                write_bytes(parquet.VALIDATION / f"{name}.json", json.dumps(report).encode())
+                return
+        from plumbline.validation.run import validate
+
+        validate(name)
+
+
+def _pages() -> list[Path]:
+    return sorted(PACKAGE.glob("builders/datasets/*/build.py"))
+
+
+def _shared() -> Path:
+    """Return the folder of the datasets of the samples: another for every version of the code."""
+    code = [*PACKAGE.glob("builders/**/*.py"), *PACKAGE.glob("builders/**/*.yaml")]
+    code += [*PACKAGE.glob("validation/**/*.*"), *(PROJECT / "samples").glob("*/*/manifest.json")]
+    sums = [hashlib.sha256(path.read_bytes()).digest() for path in sorted(code) if path.is_file()]
+    return home() / f"datasets-{hashlib.sha256(b''.join(sums)).hexdigest()[:12]}"
+
+
+def _params(folder: Path, tree: Mapping[str, Any]) -> None:
+    """Write the params of the package, with some of them changed."""
+    whole = params.parse(PROJECT / "params.yaml")
+    changed: dict[Path, dict[str, Any]] = {folder / "params.yaml": whole}
+    for pattern in params.BESIDE:
+        for path in PACKAGE.glob(pattern):
+            changed[folder / path.relative_to(PACKAGE)] = params.parse(path)
+    for key, value in tree.items():
+        *above, last = key.split(".")
+        for file in changed.values():
+            node: Any = file
+            for part in above:
+                node = node.get(part) if isinstance(node, dict) else None
+            if isinstance(node, dict) and (last in node or above in NAMED):
+                node[last] = value
+                break
+        else:
+            raise UserError(f"{key}: no such setting; docs/params.md has all of them")
+    for path, own in changed.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = yaml.safe_dump(own, allow_unicode=True, sort_keys=False)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _link(source: Path, at: Path) -> None:
+    """Make a folder appear elsewhere: as a link, or copied where links are not allowed."""
+    source = source.resolve()
+    at.parent.mkdir(parents=True, exist_ok=True)
+    if at.is_symlink():
+        if at.resolve() == source:
+            return
+        at.unlink()
+    elif at.is_dir():
+        shutil.rmtree(at)
+    try:
+        at.symlink_to(source, target_is_directory=True)
+    except OSError:
+        shutil.copytree(source, at)
+
+
+def _found(name: str, where: str) -> Path:
+    """Return the folder of a built dataset, or of a published one, fetched."""
+    folder = Path(where).expanduser()
+    if not folder.is_dir() and where.count("/") == 1 and not where.startswith((".", "~")):
+        from plumbline.builders.release import hub
+
+        repo, _, revision = where.partition("@")
+        folder = hub.fetch(repo, revision or "main", os.environ.get("HF_TOKEN"))
+    if not (folder / front_matter.CARD).is_file() or not any(folder.glob("*.parquet")):
+        raise UserError(
+            f"datasets: {name}: {folder} is no built dataset, with {front_matter.CARD} and "
+            "parquet files; name such a folder, or the id of a published one"
+        )
+    return folder
+
+
+def _copy(source: Path, into: Path) -> None:
+    partial = parquet.fresh(into)
+    shutil.copytree(source, partial, dirs_exist_ok=True)
+    parquet.finish(into)
+
+
+@contextlib.contextmanager
+def _reported(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}); name another with `into`, or set "
+            f"{HOME}"
+        ) from error

@@ -1,0 +1,127 @@
+"""What a model is, from its small files: known before a weight is read or anything is built.
+
+``config.json`` and the names of the files tell the kind of a model, what it lacks, and which
+studies it can be put to. No weights are opened and no framework is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from plumbline.builders.core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+CONFIG, ADAPTER = "config.json", "adapter_config.json"
+TOKENIZERS = {"tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model"}
+TOKENIZERS |= {"sentencepiece.bpe.model", "source.spm", "bpe.codes"}
+# Canine and Perceiver read characters and bytes, ByT5 too: they have no vocabulary to save
+UNWRITTEN = ("byt5", "canine", "perceiver")
+KINDS = {  # by the end of the class that a config names; the first that fits
+    r"(XLNet|XLM|Flaubert)(LMHeadModel|WithLMHeadModel)": "masked",
+    r"(Bart|MBart|Mvp)ForConditionalGeneration": "masked",  # the decoder reads one mask
+    r"\w*ForMaskedLM": "masked",
+    r"(Bert|Albert|MegatronBert|MobileBert|BigBird|Ernie|FNet|Nezha)ForPreTraining": "masked",
+    r"\w*ForSequenceClassification": "classifier",
+    r"\w*ForConditionalGeneration": "seq2seq",
+    r"\w*(ForCausalLM|LMHeadModel)": "causal",
+}
+NEEDS = {  # what a study needs instead, where a model's head does not fit
+    "ForSequenceClassification": "its head classifies texts: it fits the study nationality alone",
+    "ForTokenClassification": "its head labels tokens; take the checkpoint before fine-tuning",
+    "ForQuestionAnswering": "its head answers questions; take the checkpoint before fine-tuning",
+    "ForMultipleChoice": "its head chooses answers; take the checkpoint before fine-tuning",
+    "ElectraForPreTraining": "a discriminator; take the generator of the same model",
+    "Model": "it was saved without a head; save the model class that has one, such as "
+    "AutoModelForMaskedLM",
+}
+
+
+def kind_of(config: dict[str, Any]) -> str | None:
+    """Return the kind of a model by its config, or None where no head is known.
+
+    Examples
+    --------
+    >>> kind_of({"architectures": ["BertForMaskedLM"]})
+    'masked'
+    >>> kind_of({"architectures": ["GPT2LMHeadModel"]})
+    'causal'
+    >>> kind_of({"architectures": ["BertModel"]}) is None
+    True
+    """
+    for name in config.get("architectures") or ():
+        if name in ("BartModel", "MBartModel"):  # as published: the head is the embeddings
+            return "masked"
+        for pattern, kind in KINDS.items():
+            if re.fullmatch(pattern, str(name)):
+                return kind
+    return None
+
+
+def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
+    """Return what is wrong with a model, as the end of a sentence; "" where nothing is.
+
+    Parameters
+    ----------
+    files
+        Names of its files.
+    config
+        Its ``config.json``, if it was read.
+    kind
+        The kind that params state, if they do.
+    """
+    if ADAPTER in files:
+        return (
+            f"it is an adapter ({ADAPTER}), not a model; merge it into its base model "
+            "(peft: model.merge_and_unload(), then save_pretrained), and name that folder"
+        )
+    if CONFIG not in files or config is None:
+        return f"it has no {CONFIG}; save the model there with model.save_pretrained"
+    if said := _head(config, kind):
+        return said
+    if config.get("model_type") not in UNWRITTEN and not TOKENIZERS & set(files):
+        return "it has no tokenizer; save it there with tokenizer.save_pretrained"
+    if not any(name.endswith((".safetensors", ".bin")) for name in files):
+        return "it has no weights, no *.safetensors; save them there with model.save_pretrained"
+    return ""
+
+
+def _head(config: dict[str, Any], kind: str) -> str:
+    """Return why a model with such a head cannot be asked as this kind, or ""."""
+    known = kind_of(config)
+    named = ", ".join(map(str, config.get("architectures") or ()))
+    if known is None and not named:
+        return "" if kind else f"its {CONFIG} names no architecture; say which with `kind`"
+    if known is None:
+        said = next((need for end, need in NEEDS.items() if named.endswith(end)), "")
+        return f"{named} cannot be asked here{': ' if said else ''}{said}"
+    if kind and kind != known and (kind, known) != ("seq2seq", "masked"):
+        return f"{named} is of kind {known}, and `kind` says {kind}; write `kind: {known}`"
+    return ""
+
+
+def look(folder: Path, name: str, kind: str = "") -> str:
+    """Return the kind of the model in a folder.
+
+    Raises
+    ------
+    UserError
+        If there is no such folder, or it is not a model that can be asked.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{name}: no such folder")
+    files = {path.name for path in folder.iterdir()}
+    config = None
+    if CONFIG in files:
+        try:
+            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UserError(f"{folder / CONFIG}: not JSON ({error}); save it anew") from error
+    if said := problem(files, config if isinstance(config, dict) else None, kind):
+        raise UserError(f"{name}: {said}")
+    assert isinstance(config, dict)
+    return kind or str(kind_of(config))

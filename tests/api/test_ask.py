@@ -1,0 +1,214 @@
+"""``plumbline.politicians(model)`` and the others: the pipeline's numbers, from one call."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import TOP
+from polars.testing import assert_frame_equal
+from validated import validated
+
+import plumbline
+from plumbline.builders.core.errors import UserError
+from plumbline.result import number, shown_p
+from plumbline.workspace import VALIDATED
+
+from .conftest import WORLDS, copied
+
+PLANTED = json.loads((WORLDS / "world-planted/manifest.json").read_text("utf-8"))
+TABLES = TOP / "data/tables"
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory, own_home):
+    """The study of politicians about a model of one's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLUMBLINE_HOME", str(own_home))
+        patch.chdir(tmp_path_factory.mktemp("work"))
+        folder = copied("world-planted", tmp_path_factory.mktemp("models") / "my.bert")
+        result = plumbline.politicians(folder, language="en")
+        assert list(Path.cwd().iterdir()) == []  # nothing lies about
+        return folder, result
+
+
+def test_the_numbers_are_those_of_the_pipeline(answered):
+    _, result = answered
+    path = TABLES / "pmi/world-planted/pmi.parquet"
+    if not path.is_file():
+        pytest.skip("nothing was run here yet: make repro")
+    theirs = pl.read_parquet(path).filter(language="en")
+    ours = result.table
+    for name in ("word", "value", "low", "high", "p", "p_bh", "detectable_bh"):
+        assert ours[name].to_list() == theirs[name].to_list(), name
+
+
+def test_the_sentence_says_how_many_the_clearest_and_its_interval(answered):
+    _, result = answered
+    assert result.model == "my-bert"
+    tested = result.headline.drop_nulls("p_bh")
+    first = result.found.row(0, named=True)
+    words = result.table.unique(["pos", "word"])
+    assert len(result.headline) == len(words)  # a word once, whatever its gender
+    assert first["p_bh"] == result.table["p_bh"].min()
+    said = f"my-bert: {len(result.found)} of {len(tested)} words go with a gender (false discovery"
+    assert result.summary.startswith(said)
+    ends = f"{number(first['value'])} [{number(first['low'])}, {number(first['high'])}] nats"
+    assert f"; the clearest is {first['what']}: {ends}" in result.summary
+    assert result.summary.endswith(f"adjusted p {shown_p(first['p_bh'])}.")
+    assert str(result) == result.summary
+
+
+def test_labels_are_words_and_provenance_names_files_and_versions(answered):
+    folder, result = answered
+    assert set(result.table["gender"]) <= {"male", "female", "non-binary", "unknown", "other"}
+    assert set(result.table["reading"]) == {"plug-in", "smoothed"}
+    known = result.provenance
+    assert known["model"]["id"] == folder.as_posix()
+    assert len(known["model"]["revision"]) == 40
+    assert any(path.endswith("datasets/politicians") for path in known["inputs"])
+    assert set(known["libraries"]) >= {"plumbline", "torch", "transformers"}
+    assert len(result.to_pandas()) == len(result.table)
+
+
+def test_a_plot_shows_every_line_with_its_interval_and_full_where_found(answered):
+    _, result = answered
+    figure = result.plot(width=8, most=5)
+    (axes,) = figure.axes
+    shown = [label.get_text() for label in axes.get_yticklabels()]
+    assert shown == result.headline["what"].head(5).to_list()[::-1]
+    assert figure.get_size_inches()[0] == pytest.approx(8 / 2.54)
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [dot.get_xdata()[0] for dot in dots] == result.headline["value"].head(5).to_list()[::-1]
+
+
+def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
+    _, result = answered
+    files = {path.name: path for path in result.export(tmp_path / "paper", width=8)}
+    assert set(files) >= {"pmi.csv", "pmi.parquet", "headline.tex", "headline.svg", "headline.pdf"}
+    read = pl.read_csv(files["headline.csv"])
+    assert_frame_equal(read, result.headline, check_dtypes=False)
+    assert pl.read_parquet(files["pmi.parquet"]).schema["gender"] == pl.String
+    rows = files["headline.tex"].read_text("utf-8").splitlines()
+    assert rows[0] == r"\begin{tabular}{lrrr}"
+    assert sum(row.endswith(r" \\") for row in rows) == 31  # thirty, and the head
+    before = {name: path.read_bytes() for name, path in files.items()}
+    result.export(tmp_path / "paper", width=8)
+    assert {name: path.read_bytes() for name, path in files.items()} == before
+
+
+def test_what_is_asked_again_is_not_computed_again_until_the_weights_change(answered):
+    folder, result = answered
+    outputs = next((result.folder / "data/outputs/associations/my-bert/en").glob("*.parquet"))
+    made = outputs.stat().st_mtime_ns
+    again = plumbline.politicians(folder, language="en", settings={"analysis.pmi.min_count": 30})
+    assert outputs.stat().st_mtime_ns == made
+    assert again.table["count_all"].min() >= 30 > result.table["count_all"].min()
+    weights = folder / "model.safetensors"
+    kept = weights.read_bytes()
+    try:
+        weights.write_bytes((WORLDS / "world-null/model.safetensors").read_bytes())
+        other = plumbline.politicians(folder, language="en")
+    finally:
+        weights.write_bytes(kept)
+    assert other.provenance["model"]["revision"] != result.provenance["model"]["revision"]
+    assert len(other.found) == 0
+    assert "none of" in other.summary
+    assert "would have been found with power .8" in other.summary
+
+
+@pytest.mark.slow
+def test_a_loaded_model_gives_what_its_folder_gives(answered):
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    folder, result = answered
+    model = AutoModelForMaskedLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    ours = plumbline.politicians(model, tokenizer=tokenizer, language="en", name="mine")
+    assert ours.model == "mine"
+    wanted = result.table.with_columns(model=pl.lit("mine"))
+    assert_frame_equal(ours.table, wanted)
+    with pytest.raises(UserError, match="give the tokenizer"):
+        plumbline.politicians(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "planted", "null"),
+    [
+        ("politicians", 40, 2),
+        ("stereotypes", 4, 1),
+        ("values", 2, 1),
+        ("nationality", 8, 1),
+    ],
+)
+def test_controls_find_what_was_planted_and_next_to_nothing_else(study, planted, null):
+    known = plumbline.ask(study, plumbline.studies.STUDIES[study].controls[0]).controls
+    positive, negative = known.values()
+    assert len(positive.found) >= planted
+    assert len(negative.found) <= null
+
+
+@pytest.mark.slow
+def test_leaning_asks_a_model_as_it_is(tmp_path):
+    result = plumbline.leaning("world-leaning")
+    assert result.headline["what"].to_list() == ["social, axes-en", "economic, axes-en"]
+    assert result.headline["value"].is_between(0, 100).all()
+
+
+@pytest.mark.slow
+def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(answered, tmp_path, own_home):
+    folder, _ = answered
+    (built,) = own_home.glob("datasets-*/data/datasets/politicians")
+    few = pl.read_parquet(built / "en.parquet")
+    mine = tmp_path / "politicians"
+    mine.mkdir()
+    for path in built.iterdir():
+        (mine / path.name).write_bytes(path.read_bytes())
+    few.head(150).write_parquet(mine / "en.parquet")
+    with pytest.raises(UserError, match="politicians failed"):  # it is validated like any other
+        plumbline.politicians(folder, language="en", datasets={"politicians": mine})
+    (mine / "en.parquet").write_bytes((built / "en.parquet").read_bytes())
+    result = plumbline.politicians(folder, language="en", datasets={"politicians": mine})
+    assert len(result.found) > 40
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"datasets": {"politician": "x"}}, "datasets: no dataset politician; there are "),
+        ({"datasets": {"words": "./nowhere"}}, "is no built dataset"),
+        ({"settings": {"analysis.pmi.min_cuont": 3}}, "analysis.pmi.min_cuont: no such setting"),
+        ({"kind": "causal"}, "is of kind masked, and `kind` says causal"),
+        ({"revision": "main"}, "a folder has no revision"),
+        ({"language": "xx"}, "none of them is in probes.associations.languages"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(mine, options, said):
+    with pytest.raises(UserError) as caught:
+        plumbline.politicians(mine, **options)
+    assert said in str(caught.value)
+
+
+def test_a_model_that_a_study_cannot_ask_is_told_which_it_fits(mine):
+    with pytest.raises(UserError, match=r"my-bert is of kind masked.* it fits politicians, ster"):
+        plumbline.nationality(mine)
+    with pytest.raises(UserError, match="neither a folder, an id of the Hub, nor a model"):
+        plumbline.politicians(42)
+    with pytest.raises(UserError, match="no study 'politics'"):
+        plumbline.ask("politics", mine)
+
+
+def test_the_validated_datasets_of_the_samples_are_those_of_the_pipeline(monkeypatch):
+    monkeypatch.chdir(TOP)
+    if not Path("data/validation/words.json").is_file():
+        pytest.skip("nothing was run here yet: make repro")
+    known = json.loads(VALIDATED.read_text("utf-8"))
+    assert known == validated(), "PYTHONPATH=. python tests/validated.py writes them anew"
+
+
+def test_numbers_have_three_digits_that_count():
+    assert [number(x) for x in (0.75126, -12.341, 123.4, 4.0, 0.0001, None)] == [
+        *("0.751", "-12.3", "123", "4.00", "0", "–")
+    ]
+    assert [shown_p(x) for x in (0.04996, 1.2e-9, None)] == ["0.050", "1e-09", "–"]

@@ -1,0 +1,128 @@
+"""The command ``plumbline``, in an empty folder, as a user starts it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from imports import TOP
+from models.hub import REVISION, hub
+
+from .conftest import copied
+
+ID = "example/my-model"
+
+
+def plumbline(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "plumbline", *words],
+        env=os.environ | {"PYTHONPATH": str(TOP)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rum"], "no 'rum'; did you mean run?"),
+        (["run", "politician"], "no 'politician'; did you mean politicians?"),
+        (["run", "politicians"], "name a model: --model FOLDER"),
+        (["run", "politicians", "--model", "./nowhere"], "./nowhere: no such folder"),
+        (["run", "values", "-m", "a", "--set", "x"], "--set x: write NAME=VALUE"),
+        (["report"], "nothing was run here yet"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(words, said, elsewhere):
+    done = plumbline(*words)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr.splitlines()[-1]
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_help_comes_at_once_and_has_examples():
+    code = (
+        "import sys; from plumbline.console import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'torch', 'polars', 'numpy', 'yaml', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "plumbline run politicians --model ./my-bert" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_there_is_is_listed():
+    assert plumbline("ls").stdout.split()[0] == "politicians"
+    assert "world-planted  (control)" in plumbline("ls", "models").stdout
+    assert "stereotypes" in plumbline("ls", "datasets").stdout.split()
+    for shell in ("bash", "zsh", "fish"):
+        assert "politicians" in plumbline("completion", shell).stdout
+
+
+def test_completion_works_in_bash():
+    script = 'eval "$(python -m plumbline completion bash)"; complete -p plumbline'
+    here = {"PYTHONPATH": str(TOP), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], env=os.environ | here, capture_output=True, text=True, check=True
+    )
+    assert "politicians" in done.stdout
+
+
+def test_the_commands_of_a_checkout_are_groups():
+    assert "fetch" in plumbline("data", "--help").stdout
+    assert "calibrate" in plumbline("pipeline", "--help").stdout
+    assert "docs" in plumbline("validate", "--help").stdout
+
+
+@pytest.mark.slow
+def test_a_model_of_ones_own_is_run_listed_exported_and_reported(mine, elsewhere):
+    done = plumbline("run", "politicians", "--model", str(mine), "--language", "en")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("my-bert: ")
+    overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
+    assert overlay["models"] == {"my-bert": {"id": mine.as_posix(), "kind": "masked"}}
+    assert plumbline("ls", "results").stdout == "politicians my-bert en\n"
+    done = plumbline("export", "politicians", "-m", "my-bert", "--to", "paper", "--width", "8")
+    assert done.returncode == 0, done.stderr
+    assert (elsewhere / "paper/politicians/my-bert/headline.pdf").is_file()
+    assert plumbline("report").stdout == "plumbline-results/index.html\n"
+    page = (elsewhere / "plumbline-results/index.html").read_text("utf-8")
+    assert page.count("<tr>") == 2
+    assert "<svg" in page
+    assert sorted(p.name for p in elsewhere.iterdir()) == [
+        *("paper", "plumbline-results", "plumbline.yaml")
+    ]
+
+
+@pytest.mark.slow
+def test_a_model_of_the_hub_is_pinned_to_its_commit(mine, elsewhere, tmp_path):
+    with hub({ID: mine}) as (endpoint, asked):
+        there = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+        there |= {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+        done = plumbline("check", ID, **there)
+        assert (
+            done.stdout == f"{ID}: masked; studies that fit: politicians, stereotypes, values, "
+            "leaning\n"
+        )
+        assert not any("safetensors" in path for path in asked)
+        done = plumbline("run", "politicians", "-m", ID, "--language", "en", **there)
+        assert done.returncode == 0, done.stderr
+        done = plumbline("check", "example/nothing", **there)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: example/nothing@main: ")
+        assert len(done.stderr.splitlines()) == 1
+    overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
+    wanted = {"id": ID, "revision": REVISION, "kind": "masked"}
+    assert overlay["models"] == {"my-model": wanted}
+
+
+@pytest.mark.slow
+def test_a_classifier_is_put_to_names_and_a_second_model_is_a_second_row(tmp_path, elsewhere):
+    for world, name in (("world-names", "first"), ("world-names-null", "second")):
+        done = plumbline("run", "nationality", "-m", str(copied(world, tmp_path / name)))
+        assert done.returncode == 0, done.stderr
+    done = plumbline("run", "nationality")  # all models of plumbline.yaml
+    assert [line.split(":")[0] for line in done.stdout.splitlines()[::2]] == ["first", "second"]

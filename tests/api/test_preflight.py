@@ -1,0 +1,108 @@
+"""Mistakes with models that are told before anything is built, by names of files and a config."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from imports import TOP
+
+from plumbline.builders.core.errors import UserError
+from plumbline.models import find
+from plumbline.probes.models import preflight
+from plumbline.studies import fitting
+
+WHOLE = ("config.json", "tokenizer.json", "model.safetensors")
+
+
+def folder(at, architecture=None, files=WHOLE, **config):
+    at.mkdir()
+    for name in files:
+        (at / name).write_text("{}")
+    if "config.json" in files:
+        if architecture:
+            config["architectures"] = [architecture]
+        (at / "config.json").write_text(json.dumps(config))
+    return at
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kind", "studies"),
+    [
+        ("BertForMaskedLM", "masked", {"politicians", "stereotypes", "values", "leaning"}),
+        ("BertForPreTraining", "masked", {"politicians", "stereotypes", "values", "leaning"}),
+        ("XLNetLMHeadModel", "masked", {"politicians", "stereotypes", "values", "leaning"}),
+        ("XLMWithLMHeadModel", "masked", {"politicians", "stereotypes", "values", "leaning"}),
+        ("BartModel", "masked", {"politicians", "stereotypes", "values", "leaning"}),
+        ("GPT2LMHeadModel", "causal", {"politicians", "stereotypes", "values", "leaning"}),
+        ("GPTNeoXForCausalLM", "causal", {"politicians", "stereotypes", "values", "leaning"}),
+        ("T5ForConditionalGeneration", "seq2seq", {"politicians", "values", "leaning"}),
+        ("RobertaForSequenceClassification", "classifier", {"nationality"}),
+    ],
+)
+def test_the_kind_is_that_of_the_head_and_says_which_studies_fit(
+    tmp_path, architecture, kind, studies
+):
+    found = find(folder(tmp_path / "m", architecture))
+    assert found.kind == kind
+    assert found.entry == {"id": (tmp_path / "m").as_posix(), "kind": kind}
+    assert set(fitting(kind)) == studies
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"files": ()}, "it has no config.json; save the model there"),
+        ({"files": ("adapter_config.json",)}, "it is an adapter (adapter_config.json), not a mod"),
+        ({"architecture": "BertModel"}, "BertModel cannot be asked here: it was saved without a h"),
+        ({"architecture": "ElectraForPreTraining"}, "a discriminator; take the generator"),
+        ({"architecture": "BertForTokenClassification"}, "take the checkpoint before fine-tuning"),
+        ({"architecture": "BertForMaskedLM", "files": ("config.json", "model.safetensors")},
+         "it has no tokenizer; save it there with tokenizer.save_pretrained"),
+        ({"architecture": "BertForMaskedLM", "files": ("config.json", "vocab.txt")},
+         "it has no weights"),
+        ({}, "names no architecture; say which with `kind`"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_one_sentence_with_what_to_do(tmp_path, made, said):
+    with pytest.raises(UserError) as caught:
+        find(folder(tmp_path / "m", **made))
+    assert str(caught.value).startswith(str(tmp_path / "m"))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_kind_that_is_not_the_heads_is_refused_with_the_right_one(tmp_path):
+    with pytest.raises(UserError, match=r"GPT2LMHeadModel is of kind causal.*write `kind: causal`"):
+        find(folder(tmp_path / "m", "GPT2LMHeadModel"), kind="masked")
+
+
+def test_a_model_that_reads_bytes_needs_no_tokenizer_files(tmp_path):
+    where = folder(
+        tmp_path / "m",
+        "T5ForConditionalGeneration",
+        ("config.json", "model.safetensors"),
+        model_type="byt5",
+    )
+    assert preflight.look(where, "m") == "seq2seq"
+
+
+@pytest.mark.parametrize("wrong", ["./nowhere", "/nowhere", "~/nowhere-at-all"])
+def test_a_folder_that_is_not_there_is_no_id_of_the_hub(wrong):
+    with pytest.raises(UserError, match="no such folder"):
+        find(wrong)
+
+
+def test_names_are_such_as_params_take(tmp_path):
+    found = find(folder(tmp_path / "7b.v2", "BertForMaskedLM"))
+    assert found.name == "m7b-v2"
+
+
+def test_a_look_reads_no_weights_and_imports_no_framework():
+    code = (
+        "import sys; from plumbline.models import find; "
+        f"find('{TOP}/data/samples/worlds/world-planted'); "
+        "print(sorted({'torch', 'transformers', 'polars', 'dvc'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
