@@ -6,32 +6,24 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError, lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pandas as pd
     import polars as pl
     from matplotlib.figure import Figure
 
+    from plumbline.probes.site.headlines import Kind
+
 LEVEL = 0.05  # of the false discovery rate
 INCH = 2.54  # centimetres
 MOST = 30  # lines of a plot
 INK, FOUND, LOST = "#222222", "#0072B2", "#999999"
-HEADLINE = ("what", "value", "low", "high", "n", "p", "p_bh", "detectable_bh")
-
-
-class Kind(NamedTuple):
-    """What the numbers of a study are."""
-
-    things: str  # what there are several of: "words"
-    verb: str  # what is told of those that are found: "go with a gender"
-    unit: str
-    null: float  # what they are held against
 
 
 @dataclass(frozen=True)
@@ -198,27 +190,6 @@ def _extra() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise UserError(lacking(error)) from error
-
-
-def headline(rows: pl.DataFrame, what: Sequence[str], null: float) -> pl.DataFrame:
-    """Return the rows of a table as a headline, the surest first.
-
-    Parameters
-    ----------
-    what
-        Columns that together say what a row is about.
-    null
-        What values are held against.
-    """
-    import polars as pl
-
-    told = pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", ")
-    away = (pl.col("value") - null).abs()
-    return (
-        rows.with_columns(what=told)
-        .sort(pl.col("p_bh"), pl.col("p"), -away, nulls_last=True, maintain_order=True)
-        .select(HEADLINE)
-    )
 
 
 def interval(row: dict[str, Any]) -> str:

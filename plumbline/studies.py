@@ -22,11 +22,12 @@ from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError, lacking
 from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
-from plumbline.result import Kind, Result, headline
+from plumbline.probes.site.headlines import HEADLINES
+from plumbline.result import Result
 from plumbline.workspace import PROJECT, Workspace, home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
 Datasets = dict[str, str | Path] | None
@@ -34,105 +35,36 @@ Settings = dict[str, Any] | None
 
 
 class Study(NamedTuple):
-    """How a study is put to one model."""
+    """How a study is put to one model; its headline is in ``HEADLINES``."""
 
     about: str
     probe: str
-    analysis: str
-    main: str  # the table that the headline is of
-    kind: Kind
-    rows: Callable[[dict[str, pl.DataFrame]], pl.DataFrame]  # the headline
     controls: tuple[str, str]  # positive, negative
     lists: tuple[str, ...] = ()  # of `assignments`, besides the probe's
-
-
-def _words(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a word: the gender whose PMI with it is the highest; p is the word's own."""
-    own = tables["pmi"].filter(pl.col("reading") == "smoothed")
-    most = pl.col("value") == pl.col("value").max().over("language", "pos", "word")
-    own = own.filter(most).unique(["language", "pos", "word"], keep="first", maintain_order=True)
-    gender = pl.col("gender").cast(pl.String)
-    return headline(own.with_columns(who=pl.lit("with ") + gender), ("word", "who"), 0)
-
-
-def _recalled(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a category: recall among the most words, by the corrected reading.
-
-    It is the distance of the recall from that with the lists of other groups, which is the null.
-    """
-    own = tables["recall"].filter(
-        pl.col("reading") == "corrected",
-        pl.col("attributes") == "single word",
-        pl.col("category") != "all",
-        pl.col("p").is_not_null(),
-    )
-    own = own.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
-    chance = pl.col("other_groups")
-    shifted = own.with_columns([(pl.col(c) - chance).alias(c) for c in ("value", "low", "high")])
-    return headline(shifted, ("category", "dataset"), 0)
-
-
-def _values(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    own = tables["values"].filter(
-        pl.col("reading") == "corrected",
-        pl.col("fitted") == "pooled",
-        pl.col("gender") == "both",
-        pl.col("p").is_not_null(),
-    )
-    own = own.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
-    return headline(own, ("axis", "language"), 3)
-
-
-def _countries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    own = tables["delta"].filter(
-        pl.col("reading") == "corrected",
-        pl.col("gender") == "all",
-        pl.col("measure") == "positive minus negative",
-    )
-    return headline(own, ("country",), 0)
-
-
-def _axes(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    own = tables["coordinates"].filter(pl.col("corpus") == "", pl.col("unit") == "percent")
-    reading = pl.col("reading")
-    for wanted in ("continuous", "likeliest", "corrected"):
-        if len(rows := own.filter(reading == wanted)):
-            return headline(rows, ("axis", "questionnaire"), 50)
-    return headline(own, ("axis", "questionnaire"), 50)
 
 
 STUDIES: dict[str, Study] = {
     "politicians": Study(
         "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
-        *("associations", "pmi", "pmi"),
-        Kind("words", "go with a gender", "nats of pointwise mutual information", 0),
-        *(_words, ("world-planted", "world-null")),
+        *("associations", ("world-planted", "world-null")),
         lists=("words",),
     ),
     "stereotypes": Study(
         "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
-        *("completions", "recall", "recall"),
-        Kind("categories", "have their suggested attributes first", "recall above chance", 0),
-        *(_recalled, ("world-groups", "world-groups-null")),
+        *("completions", ("world-groups", "world-groups-null")),
     ),
     "values": Study(
         "which values a model agrees with (Al Ali and Libovický 2024)",
-        *("agreement", "values", "values"),
-        Kind("values", "are agreed with more, or less, than their opposites", "of 1 to 5", 3),
-        *(_values, ("world-values", "world-values-null")),
+        *("agreement", ("world-values", "world-values-null")),
     ),
     "nationality": Study(
         "what a classifier changes its mind about with a name of another country (Barriere and "
         "Cifuentes 2024)",
-        *("classification", "nationality", "delta"),
-        Kind("countries", "have names that move predictions", "points, positive less negative", 0),
-        *(_countries, ("world-names", "world-names-null")),
+        *("classification", ("world-names", "world-names-null")),
     ),
     "leaning": Study(
         "where a model stands on political axes (Feng et al. 2023)",
-        *("stances", "compass", "coordinates"),
-        Kind("axes", "lie to one side of the middle", "percent", 50),
-        *(_axes, ("world-leaning", "world-leaning-null")),
+        *("stances", ("world-leaning", "world-leaning-null")),
     ),
 }
 
@@ -200,22 +132,22 @@ def ask(
             f"{study}: {found.name} is of kind {found.kind}, which this study cannot ask; it fits "
             f"{', '.join(fits)}"
         )
+    told = HEADLINES[study]
     changes = _changes(own, found, language, dtype) | (settings or {})
     key = json.dumps([found.entry, language, dtype, sorted((datasets or {}).items())], default=str)
     digest = hashlib.sha256(key.encode()).hexdigest()[:8]
     folder = folder or home() / "results" / f"{found.name}-{digest}"
     place = Workspace(folder, changes, datasets)
     with _readable(study, found):
-        tables, facts = _run(place, own, found.name)
+        tables, facts = _run(place, own.probe, told.analysis, found.name)
 
     def controls() -> dict[str, Result]:
         same = {"language": language, "datasets": datasets, "settings": settings}
         at = {c: folder.with_name(f"{folder.name}-{c}") if into else None for c in own.controls}
         return {c: ask(study, c, into=at[c], **same) for c in own.controls}  # type: ignore[arg-type]
 
-    return Result(
-        *(study, found.name, own.kind, own.rows(tables), tables, own.main, folder, facts, controls)
-    )
+    rows, main = told.rows(tables), told.tables[0]
+    return Result(study, found.name, told.kind, rows, tables, main, folder, facts, controls)
 
 
 def politicians(model: Any, **options: Any) -> Result:
@@ -271,16 +203,18 @@ def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict
         changes[f"models.{found.name}"] = found.entry | languages | {"dtype": dtype}
     if own.probe == "stances":  # nothing is trained further: it is asked as it is
         changes[f"training.pretrain.corpora.{found.name}"] = []
-    if own.analysis == "nationality":  # no masked model beside it: no correlations
+    if own.probe == "classification":  # no masked model beside it: no correlations
         changes["analysis.nationality.underlying"] = {}
     return changes
 
 
-def _run(place: Workspace, own: Study, name: str) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def _run(
+    place: Workspace, probe: str, analysis: str, name: str
+) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """Run probe and analysis in a workspace; return the tables, labels as strings, and facts."""
-    probe: Any = importlib.import_module(module_of(own.probe))
-    analysis: Any = importlib.import_module(module_of(own.analysis))
-    place.prepare(tuple(dict.fromkeys([*probe.INPUTS, *analysis.DATASETS])))
+    asking: Any = importlib.import_module(module_of(probe))
+    telling: Any = importlib.import_module(module_of(analysis))
+    place.prepare(tuple(dict.fromkeys([*asking.INPUTS, *telling.DATASETS])))
     with place.entered():
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.run_probe import OUTPUTS, request
@@ -292,26 +226,26 @@ def _run(place: Workspace, own: Study, name: str) -> tuple[dict[str, pl.DataFram
 
         if pointer(name).parent.parent == MODELS or not pointer(name).is_file():
             pin(name)
-        if getattr(probe, "PRETRAINED", False):
+        if getattr(asking, "PRETRAINED", False):
             from plumbline.probes.training.pretrain import pretrain
 
             pretrain(name)
-        note = OUTPUTS / own.probe / f".{name}.asked.json"
-        wanted = json.dumps(request(Task(own.probe, name)), sort_keys=True)
-        done = OUTPUTS / own.probe / name / front_matter.CARD
+        note = OUTPUTS / probe / f".{name}.asked.json"
+        wanted = json.dumps(request(Task(probe, name)), sort_keys=True)
+        done = OUTPUTS / probe / name / front_matter.CARD
         if not (done.is_file() and note.is_file() and note.read_text("utf-8") == wanted):
-            put(own.probe, name)
+            put(probe, name)
             note.write_text(wanted, encoding="utf-8")
-        analyse(own.analysis, name if own.analysis in EACH else "")
+        analyse(analysis, name if analysis in EACH else "")
         read = Tables(Path("data"))
         tables = {
-            table: read.read(f"{own.analysis}/{table}").with_columns(
+            table: read.read(f"{analysis}/{table}").with_columns(
                 pl.selectors.enum().cast(pl.String)
             )
-            for table in analysis.SCHEMAS
+            for table in telling.SCHEMAS
         }
         facts = json.loads(pointer(name).read_text("utf-8"))
-        inputs = Task(own.probe, name).inputs()
+        inputs = Task(probe, name).inputs()
     libraries = {library: version(library) for library in LIBRARIES}
     known = {"id": facts.get("id"), "revision": facts.get("revision")}
     return tables, {"model": known, "inputs": inputs, "libraries": libraries}

@@ -14,6 +14,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.leaning import page as leaning
+from plumbline.probes.models.params import worlds
 from plumbline.probes.nationality import page as nationality
 from plumbline.probes.politicians import page as politicians
 from plumbline.probes.reliability import page as reliability
@@ -29,7 +30,7 @@ from plumbline.probes.report.view import (
     listed,
     section,
 )
-from plumbline.probes.site import controls, metrics, readings, versions
+from plumbline.probes.site import controls, headlines, metrics, readings, versions
 from plumbline.probes.site.calibrated import calibrated
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.values import page as values
@@ -89,7 +90,9 @@ def write() -> Path:
         text = render(shown, name=name, pages=PAGES, versions=(*made, packages), **more)
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
-    overview = [controls.overview(found, STUDIES), contents(run)]
+    told = headlines.headlines(tables, worlds())
+    first = [headlines.section(told, found, STUDIES)] if told else []
+    overview = [*first, controls.overview(found, STUDIES), contents(run)]
     page("index", overview, about=OVERVIEW, studies=PAGES[1:])
     page("datasets", [versions.datasets_section(run)], title=LAST.title, about=LAST.about)
     for study in STUDIES:
@@ -105,7 +108,7 @@ def write() -> Path:
             about=f"{study.about} After {study.paper}.",
             downloads=downloads(tables, study, partial),
         )
-    metrics.write(tables, STUDIES, found, partial)
+    metrics.write(tables, STUDIES, found, told, partial)
     parquet.finish(REPORT)
     return REPORT / "index.html"
 

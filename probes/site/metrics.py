@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.probes.site.controls import FOUND, HOLD, ORDER, SILENT, TESTED, YES
+from plumbline.probes.site.headlines import measured
 from plumbline.probes.site.readings import ENDS, lines, sides
 
 if TYPE_CHECKING:
@@ -29,9 +30,16 @@ ADJUSTED = re.compile(r"adjusted|p_bh|p_bonferroni|false discover|make a differe
 NAME = ("analysis", "model", "reading", "way", "measure")  # of a number of the controls
 
 
-def write(tables: Tables, studies: Sequence[Study], found: Sequence[Row], into: Path) -> None:
-    """Write metrics and plots into a folder."""
-    text = json.dumps(metrics(found), indent=1, sort_keys=True) + "\n"
+def write(
+    tables: Tables,
+    studies: Sequence[Study],
+    found: Sequence[Row],
+    told: Sequence[Row],
+    into: Path,
+) -> None:
+    """Write metrics and plots into a folder: of the controls, and the models' headlines."""
+    every = metrics(found) | {"models": measured(told)}
+    text = json.dumps(every, indent=1, sort_keys=True) + "\n"
     (into / "metrics.json").write_text(text, encoding="utf-8")
     plots = {
         "controls": [

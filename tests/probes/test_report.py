@@ -23,7 +23,7 @@ STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", 
 STEPS += ["pooled_pmi", "robustness", "lexicon_evaluation"]
 FIRST, LAST = ["controls", "readings"], ["downloads", "versions"]
 SECTIONS = {  # of every page, in their order
-    "index": ["controls", "contents", "studies", "versions"],
+    "index": ["results", "controls", "contents", "studies", "versions"],
     "politicians": [*FIRST, *STEPS, *LAST],
     "stereotypes": [*FIRST, "recall", "emotions", "rsa", "shift", *LAST],
     "values": [*FIRST, "values", *LAST],

@@ -1,0 +1,224 @@
+"""The headline of a study about a model: what was tested, what was found, the clearest of all.
+
+The report begins with them, and :mod:`plumbline.studies` answers with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from plumbline.probes.report.figures import Mark, forest
+from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Section, listed
+from plumbline.probes.site.controls import YES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Row, Study
+
+COLUMNS = ("what", "value", "low", "high", "n", "p", "p_bh", "detectable_bh")
+TITLE = "Results: models and studies"
+NOTE = (
+    "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
+    "Power .8: the median distance from the null at which a test would find an effect, after "
+    "adjustment. Your models stand first, control models last; controls: how many of the study's "
+    "numbers are as they should be."
+)
+CAPTION = (
+    "The clearest test of each model and study with its 95% interval: the distance from the null, "
+    "in units of that which would be found with power .8. Filled: adjusted p at most .05."
+)
+LISTING = Listing(
+    "model; study; found; what=clearest; unit; controls",
+    "value; low..high; p_bh:3=adjusted p; least=power .8",
+)
+
+
+class Kind(NamedTuple):
+    """What the numbers of a study are."""
+
+    things: str  # what there are several of: "words"
+    verb: str  # what is told of those that are found: "go with a gender"
+    unit: str
+    null: float  # what they are held against
+
+
+class Headline(NamedTuple):
+    """Where the headline of a study stands."""
+
+    analysis: str
+    tables: tuple[str, ...]
+    kind: Kind
+    rows: Callable[[Mapping[str, pl.DataFrame]], pl.DataFrame]
+
+
+def headline(rows: pl.DataFrame, what: Sequence[str], null: float) -> pl.DataFrame:
+    """Return the rows of a table as a headline, the surest first.
+
+    Parameters
+    ----------
+    what
+        Columns that together say what a row is about.
+    null
+        What values are held against.
+    """
+    told = pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", ")
+    away = (pl.col("value") - null).abs()
+    return (
+        rows.with_columns(what=told)
+        .sort(pl.col("p_bh"), pl.col("p"), -away, nulls_last=True, maintain_order=True)
+        .select(COLUMNS)
+    )
+
+
+def _words(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a word: the gender whose PMI with it is the highest; p is the word's own."""
+    own = tables["pmi"].filter(pl.col("reading") == "smoothed")
+    most = pl.col("value") == pl.col("value").max().over("language", "pos", "word")
+    own = own.filter(most).unique(["language", "pos", "word"], keep="first", maintain_order=True)
+    gender = pl.col("gender").cast(pl.String)
+    return headline(own.with_columns(who=pl.lit("with ") + gender), ("word", "who"), 0)
+
+
+def _recalled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a category: recall among the most words, by the corrected reading.
+
+    It is the distance of the recall from that with the lists of other groups, which is the null.
+    """
+    own = tables["recall"].filter(
+        pl.col("reading") == "corrected",
+        pl.col("attributes") == "single word",
+        pl.col("category") != "all",
+        pl.col("p").is_not_null(),
+    )
+    own = own.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
+    chance = pl.col("other_groups")
+    shifted = own.with_columns([(pl.col(c) - chance).alias(c) for c in ("value", "low", "high")])
+    return headline(shifted, ("category", "dataset"), 0)
+
+
+def _values(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    own = tables["values"].filter(
+        pl.col("reading") == "corrected",
+        pl.col("fitted") == "pooled",
+        pl.col("gender") == "both",
+        pl.col("p").is_not_null(),
+    )
+    own = own.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
+    return headline(own, ("axis", "language"), 3)
+
+
+def _countries(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    own = tables["delta"].filter(
+        pl.col("reading") == "corrected",
+        pl.col("gender") == "all",
+        pl.col("measure") == "positive minus negative",
+    )
+    return headline(own, ("country",), 0)
+
+
+def _axes(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    own = tables["coordinates"].filter(pl.col("corpus") == "", pl.col("unit") == "percent")
+    reading = pl.col("reading")
+    for wanted in ("continuous", "likeliest", "corrected"):
+        if len(rows := own.filter(reading == wanted)):
+            return headline(rows, ("axis", "questionnaire"), 50)
+    return headline(own, ("axis", "questionnaire"), 50)
+
+
+HEADLINES: dict[str, Headline] = {
+    "politicians": Headline(
+        "pmi",
+        ("pmi",),
+        Kind("words", "go with a gender", "nats of pointwise mutual information", 0),
+        _words,
+    ),
+    "stereotypes": Headline(
+        "recall",
+        ("recall",),
+        Kind("categories", "have their suggested attributes first", "recall above chance", 0),
+        _recalled,
+    ),
+    "values": Headline(
+        "values",
+        ("values",),
+        Kind("values", "are agreed with more, or less, than their opposites", "of 1 to 5", 3),
+        _values,
+    ),
+    "nationality": Headline(
+        "nationality",
+        ("delta",),
+        Kind("countries", "have names that move predictions", "points, positive less negative", 0),
+        _countries,
+    ),
+    "leaning": Headline(
+        "compass",
+        ("coordinates",),
+        Kind("axes", "lie to one side of the middle", "percent", 50),
+        _axes,
+    ),
+}
+
+
+def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
+    """Return a row for each model and study: those of the user first, control models last."""
+    found = []
+    for study, of in HEADLINES.items():
+        frames = {table: tables.read(f"{of.analysis}/{table}") for table in of.tables}
+        if any(frame.is_empty() for frame in frames.values()):
+            continue
+        names = next(iter(frames.values()))["model"].unique().sort().to_list()
+        for model in names:
+            own = of.rows(
+                {t: frame.filter(pl.col("model") == model) for t, frame in frames.items()}
+            )
+            tested = own.drop_nulls("p_bh")
+            if not len(tested):
+                continue
+            least: Any = tested["detectable_bh"].median()
+            sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
+            first = tested.row(0, named=True)
+            found.append(
+                first
+                | {"study": study, "model": model, "control": model in controls, "least": least}
+                | {"tested": len(tested), "sure": sure, "unit": of.kind.unit}
+                | {"found": f"{sure} of {len(tested)} {of.kind.things}", "null": of.kind.null}
+            )
+    return sorted(found, key=lambda row: (row["control"], row["study"], row["model"]))
+
+
+def section(rows: list[Row], checks: Sequence[Row], studies: Sequence[Study]) -> Section:
+    """Return the first section of the report: a table and one figure, with one axis and zero."""
+    analyses = {study.name: set(study.analyses) for study in studies}
+    shown = []
+    for row in rows:
+        own = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
+        shown.append(row | {"controls": f"{sum(own)} of {len(own)}" if own else "not run"})
+    lines = []
+    for row in shown:
+        if row["least"]:
+            ends = (row["value"], row["low"], row["high"])
+            scaled = [None if end is None else (end - row["null"]) / row["least"] for end in ends]
+            lines.append(
+                dict(zip(("value", "low", "high"), scaled, strict=True))
+                | {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
+            )
+    unit = "distance from the null, in units of what would be found"
+    figure = forest(lines, line="line", unit=unit, marks={"": Mark()}, filled="sure")
+    parts = [Part(tables=(listed(LISTING, shown, "What was found, by model and study"),))]
+    parts += [Part("", figure, CAPTION)] if lines else []
+    return Section("results", TITLE, NOTE, [Group("", [Block("", parts)])], "pmi")
+
+
+def measured(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the headlines as metrics, by study and model."""
+    told: dict[str, Any] = {}
+    for row in rows:
+        numbers = {name: row[name] for name in ("value", "low", "high")}
+        rounded = {name: None if x is None else round(x, 6) for name, x in numbers.items()}
+        own = rounded | {"found": row["sure"], "tested": row["tested"]}
+        told.setdefault(row["study"], {})[row["model"]] = own
+    return told

@@ -1,0 +1,99 @@
+"""The first section of the report: models by studies, the user's first."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from page_read import Page
+
+from plumbline.probes.site.headlines import HEADLINES, headlines, measured, section
+
+SAME = {"language": "en", "n": 9, "detectable_bh": 0.5}
+WORDS = [  # word, gender, PMI, p: of a word one p, whatever the gender
+    ("kind", "male", -0.4, 0.001),
+    ("kind", "female", 0.3, 0.001),
+    ("grim", "male", 0.2, 0.4),
+    ("grim", "female", -0.1, 0.4),
+    ("odd", "female", 2.0, None),
+]
+
+
+def table(model="mine"):
+    return pl.DataFrame(
+        [
+            SAME
+            | {"model": model, "pos": "ADJ", "word": word, "gender": gender, "reading": reading}
+            | {"value": value, "low": value - 0.2, "high": value + 0.2, "p": p, "p_bh": p}
+            for word, gender, value, p in WORDS
+            for reading in ("plug-in", "smoothed")
+        ],
+        schema_overrides={"gender": pl.Enum(["male", "female"])},
+    )
+
+
+class Only:
+    """Tables of some of the studies."""
+
+    def __init__(self, **frames):
+        self.frames = {name.replace("__", "/"): frame for name, frame in frames.items()}
+
+    def read(self, source):
+        return self.frames.get(source, pl.DataFrame())
+
+
+def test_a_word_is_one_row_with_the_gender_it_goes_with_and_the_surest_is_first():
+    rows = HEADLINES["politicians"].rows({"pmi": table()})
+    told = rows.select("what", "value", "p_bh").rows()
+    assert told == [
+        ("kind, with female", 0.3, 0.001),
+        ("grim, with male", 0.2, 0.4),
+        ("odd, with female", 2.0, None),
+    ]
+
+
+def test_recall_is_told_above_that_with_the_lists_of_other_groups():
+    base = {"reading": "corrected", "attributes": "single word", "dataset": "en", "n": 4}
+    base |= {"low": 0.4, "high": 0.8, "detectable_bh": 0.2, "other_groups": 0.25}
+    rows = [
+        base | {"category": "age", "k": 10, "value": 0.6, "p": 0.01, "p_bh": 0.02},
+        base | {"category": "age", "k": 200, "value": 0.9, "p": 0.001, "p_bh": 0.002},
+        base | {"category": "all", "k": 10, "value": 0.9, "p": 0.001, "p_bh": 0.002},
+        base | {"category": "race", "k": 10, "value": 0.6, "p": None, "p_bh": None},
+    ]
+    (row,) = HEADLINES["stereotypes"].rows({"recall": pl.DataFrame(rows)}).rows(named=True)
+    assert row["what"] == "age, en"
+    ends = [row[end] for end in ("low", "value", "high")]
+    assert ends == pytest.approx([0.15, 0.35, 0.55])
+
+
+def test_the_users_models_stand_first_and_models_without_a_test_nowhere():
+    nothing = table("no-test").with_columns(
+        p=pl.lit(None, pl.Float64), p_bh=pl.lit(None, pl.Float64)
+    )
+    every = pl.concat([table("a-world"), table("mine"), nothing])
+    rows = headlines(Only(pmi__pmi=every), {"a-world"})
+    assert [row["model"] for row in rows] == ["mine", "a-world"]
+    first = rows[0]
+    assert (first["found"], first["what"]) == ("1 of 2 words", "kind, with female")
+    assert first["least"] == 0.5
+    metrics = measured(rows)["politicians"]["mine"]
+    assert metrics == {"value": 0.3, "low": 0.1, "high": 0.5, "found": 1, "tested": 2}
+
+
+def test_the_section_has_a_row_a_line_and_the_share_of_controls_that_are_as_they_should_be():
+    class Studied:
+        name, analyses = "politicians", ("pmi", "latent")
+
+    rows = headlines(Only(pmi__pmi=table()), ())
+    checks = [{"analysis": a, "verdict": v} for a, v in (("pmi", "yes"), ("latent", "no"))]
+    checks.append({"analysis": "values", "verdict": "no"})
+    made = section(rows, checks, [Studied()])
+    (block,) = made.groups[0].blocks
+    (listing,) = block.parts[0].tables
+    (row,) = listing.rows
+    assert row[:3] == ["mine", "politicians", "1 of 2 words"]
+    assert "1 of 2" in row
+    assert "0.30" in row
+    figure = block.parts[1].figure
+    assert "politicians: mine" in figure
+    assert Page(f"<main>{figure}</main>").open == []
