@@ -120,10 +120,10 @@ class Result:
             Lines at most: those with the smallest p.
         """
         with _extra():
-            from matplotlib.figure import Figure
+            from plumbline.plot import Plot
 
         rows = self.headline.drop_nulls("value").head(most).rows(named=True)
-        figure = Figure((width / INCH, (1.8 + 0.5 * len(rows)) / INCH), layout="constrained")
+        figure = Plot((width / INCH, (1.8 + 0.5 * len(rows)) / INCH), layout="constrained")
         axes = figure.subplots()
         axes.axvline(self.kind.null, color="#bbbbbb", linewidth=0.8, zorder=0)
         for at, row in enumerate(reversed(rows)):

@@ -174,7 +174,9 @@ def _spoken(tree: dict[str, Any]) -> Iterator[str]:
         own = at(tree, "models", name).get("languages")
         probes = [probe for probe, names in assigned(tree).items() if name in names]
         known = [at(tree, "probes", probe).get("languages") for probe in probes]
-        heard = {code for codes in known if isinstance(codes, list) for code in codes}
+        if not all(isinstance(codes, list) for codes in known):  # one that has them by default
+            continue
+        heard = {code for codes in known for code in codes or ()}
         if isinstance(own, list) and heard and (lost := [c for c in own if c not in heard]):
             said = f"{', '.join(map(str, lost))}: not asked in by {', '.join(probes)}"
             yield f"models.{name}.languages: {said}; there are {', '.join(sorted(heard))}"

@@ -32,6 +32,7 @@ def answered(tmp_path_factory, own_home):
         return folder, result
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_pipeline(answered):
     _, result = answered
     path = TABLES / "pmi/world-planted/pmi.parquet"
@@ -43,6 +44,7 @@ def test_the_numbers_are_those_of_the_pipeline(answered):
         assert ours[name].to_list() == theirs[name].to_list(), name
 
 
+@pytest.mark.slow
 def test_the_sentence_says_how_many_the_clearest_and_its_interval(answered):
     _, result = answered
     assert result.model == "my-bert"
@@ -59,6 +61,7 @@ def test_the_sentence_says_how_many_the_clearest_and_its_interval(answered):
     assert str(result) == result.summary
 
 
+@pytest.mark.slow
 def test_labels_are_words_and_provenance_names_files_and_versions(answered):
     folder, result = answered
     assert set(result.table["gender"]) <= {"male", "female", "non-binary", "unknown", "other"}
@@ -71,6 +74,7 @@ def test_labels_are_words_and_provenance_names_files_and_versions(answered):
     assert len(result.to_pandas()) == len(result.table)
 
 
+@pytest.mark.slow
 def test_a_plot_shows_every_line_with_its_interval_and_full_where_found(answered):
     _, result = answered
     figure = result.plot(width=8, most=5)
@@ -82,6 +86,7 @@ def test_a_plot_shows_every_line_with_its_interval_and_full_where_found(answered
     assert [dot.get_xdata()[0] for dot in dots] == result.headline["value"].head(5).to_list()[::-1]
 
 
+@pytest.mark.slow
 def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
     _, result = answered
     files = {path.name: path for path in result.export(tmp_path / "paper", width=8)}
@@ -97,6 +102,7 @@ def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
     assert {name: path.read_bytes() for name, path in files.items()} == before
 
 
+@pytest.mark.slow
 def test_what_is_asked_again_is_not_computed_again_until_the_weights_change(answered):
     folder, result = answered
     outputs = next((result.folder / "data/outputs/associations/my-bert/en").glob("*.parquet"))
