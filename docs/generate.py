@@ -13,7 +13,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import polars as pl
 from pydantic import BaseModel
@@ -42,11 +43,6 @@ COMMON = (  # what columns mean that many outputs and tables have
     *ESTIMATE,
     Column("family", "int64", "tests in the family that p_bh is taken over"),
 )
-BOUNDED = re.compile(
-    r"Annotated\[([\w\[\]]+), "
-    r"(?:FieldInfo\(.*?metadata=\[[^]]*\]\)|AfterValidator\([^)]*\))\]"
-)
-OWN = re.compile(r"\bplumbline\.(?:\w+\.)+")
 COMMANDS = (
     ["builders"],
     ["builders", "fetch"],
@@ -359,11 +355,20 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
 
 
 def _kind(annotation: Any) -> str:
-    text = getattr(annotation, "__name__", "") if isinstance(annotation, type) else ""
-    if text and not getattr(annotation, "__args__", ()):
-        return text
-    plain = BOUNDED.sub(r"\1", str(annotation).replace("typing.", "").replace("datetime.", ""))
-    return OWN.sub("", plain)
+    """Return a type as one writes it, without the conditions on its parts."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if annotation is type(None):
+        return "None"
+    if origin is Annotated:
+        return _kind(parts[0])
+    if origin in (Union, UnionType):
+        return " | ".join(map(_kind, parts))
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, parts))}]"
+    if origin is not None:
+        inner = ", ".join("..." if part is ... else _kind(part) for part in parts)
+        return f"{origin.__name__}[{inner}]"
+    return str(getattr(annotation, "__name__", annotation))
 
 
 def _read(path: Path) -> str:

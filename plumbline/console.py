@@ -108,7 +108,7 @@ def _of_a_study(parser: Parser) -> None:
     parser.add_argument("--name", default="", help="what the model is called in tables")
     parser.add_argument("--kind", default="", help="default: as its config.json says")
     parser.add_argument("--revision", default="", help="branch, tag or commit; default: main")
-    parser.add_argument("--language", help="the one language asked; default: all that there are")
+    parser.add_argument("--language", help="the one language asked; default: as before, or all")
     parser.add_argument("--dtype", default="float32", choices=["float32", "float64", "bfloat16"])
     parser.add_argument(
         "--dataset",
@@ -189,10 +189,9 @@ def _results(given: argparse.Namespace) -> list[Result]:
 
 
 def _language(overlay: dict[str, Any], given: argparse.Namespace, name: str) -> str | None:
-    """Return the language that a result was asked in which is exported now."""
-    runs = overlay["runs"] if given.command == "export" else []
-    asked = (run["language"] for run in runs if (run["study"], run["model"]) == (given.study, name))
-    return next(asked, None)
+    """Return the language in which this was asked before, if it was."""
+    same = (run for run in overlay["runs"] if (run["study"], run["model"]) == (given.study, name))
+    return next((str(run["language"]) for run in same if run["language"]), None)
 
 
 def _overlay() -> dict[str, Any]:

@@ -44,12 +44,12 @@ def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "
         if revision:
             raise UserError(f"{model}: a folder has no revision; leave it out")
         entry = {"id": folder.resolve().as_posix(), "kind": own}
-        return Found(name or _name(folder.resolve().name), own, entry)
+        return Found(_free(name or _name(folder.resolve().name)), own, entry)
     if not ID.fullmatch(str(model)):
         raise UserError(f"{model}: neither a folder nor an id of the Hub, such as owner/name")
     own, commit = _of_the_hub(str(model), kind, revision or MAIN)
     entry = {"id": str(model), "revision": commit, "kind": own}
-    return Found(name or _name(str(model).rpartition("/")[2]), own, entry)
+    return Found(_free(name or _name(str(model).rpartition("/")[2])), own, entry)
 
 
 def hand_over(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, str]:
@@ -89,8 +89,19 @@ def hand_over(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, 
     return folder, called
 
 
+def _free(name: str) -> str:
+    """Return a name that no control model has."""
+    return f"my-{name}" if (PROJECT / "samples/worlds" / name).is_dir() else name
+
+
 def _of_the_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
-    """Return kind and commit of a model of the Hub."""
+    """Return kind and commit of a model of the Hub; one that was fetched needs no network."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if re.fullmatch(r"[0-9a-f]{40}", revision):
+        there = try_to_load_from_cache(name, preflight.CONFIG, revision=revision)
+        if isinstance(there, str) and any(Path(there).parent.glob("*.safetensors")):
+            return preflight.look(Path(there).parent, name, kind), revision
     from plumbline.builders.release import hub
 
     api = hub.client(os.environ.get("HF_TOKEN"))

@@ -220,6 +220,7 @@ def shown_p(value: float | None) -> str:
 
 
 def _tex(text: str) -> str:
-    for sign in "&%$#_{}":
-        text = text.replace(sign, f"\\{sign}")
-    return text
+    told = text.replace("\\", r"\textbackslash ")
+    for sign in "&%$#_":
+        told = told.replace(sign, f"\\{sign}")
+    return told.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from filelock import FileLock
 
 from plumbline.builders.core import front_matter, params, parquet
 from plumbline.builders.core.errors import UserError
@@ -31,6 +32,8 @@ PROJECT = PACKAGE / "project"  # params.yaml and the samples
 VALIDATED = PROJECT / "validated.json"
 HOME = "PLUMBLINE_HOME"
 LOCK = threading.RLock()  # the folder that a process works in is one for all of its threads
+LOCKED = ".building.lock"
+BROUGHT = "brought.json"  # the datasets that a user named, by their sha256
 SHARED = ("data/datasets", "data/validation")
 # where a name that is set may be new; elsewhere it must be there
 NAMED = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
@@ -61,7 +64,7 @@ class Workspace:
             Folders of built datasets, or ids of published ones, in place of the samples.
         """
         self.folder = folder.absolute()
-        self.own = {name: str(where) for name, where in (datasets or {}).items()}
+        self.own = {name: _place(where) for name, where in (datasets or {}).items()}
         unknown = sorted(set(self.own) - {p.parent.name for p in _pages()})
         if unknown:
             known = ", ".join(sorted(p.parent.name for p in _pages()))
@@ -70,13 +73,14 @@ class Workspace:
             self.folder.mkdir(parents=True, exist_ok=True)
             _params(self.folder, tree)
             _link(PROJECT / "samples", self.folder / "data/samples")
-        for name in SHARED:
-            if not self.own:
-                shared = _shared() / name
-                shared.mkdir(parents=True, exist_ok=True)
-                _link(shared, self.folder / name)
-            elif (self.folder / name).is_symlink():
-                (self.folder / name).unlink()
+            for name in SHARED:
+                if not self.own:
+                    shared = _shared() / name
+                    shared.mkdir(parents=True, exist_ok=True)
+                    _link(shared, self.folder / name)
+                elif (self.folder / name).is_symlink():
+                    (self.folder / name).unlink()
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -92,12 +96,30 @@ class Workspace:
         UserError
             If one cannot be had, or fails its validation.
         """
-        with self.entered():
+        with self.entered(), FileLock(parquet.DATASETS / LOCKED):  # others may build them too
+            self._forget()
             for name in names:
-                try:
-                    parquet.require_validated(name)
-                except UserError:
-                    self._make(name)
+                self._have(name)
+
+    def _forget(self) -> None:
+        """Remove datasets here if those that are brought are others than before."""
+        if not self.own:
+            return
+        note = Path("data") / BROUGHT
+        found = {name: parquet.fingerprint(_found(name, at)) for name, at in self.own.items()}
+        known = json.loads(note.read_text("utf-8")) if note.is_file() else {}
+        if found != known:
+            for path in (*parquet.DATASETS.iterdir(), *parquet.VALIDATION.iterdir()):
+                if path.name != LOCKED:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            write_bytes(note, json.dumps(found, sort_keys=True).encode())
+
+    def _have(self, name: str) -> None:
+        """Make a dataset unless it stands there, validated."""
+        try:
+            parquet.require_validated(name)
+        except UserError:
+            self._make(name)
 
     def _make(self, name: str) -> None:
         folder = parquet.DATASETS / name
@@ -107,7 +129,8 @@ class Workspace:
             from plumbline.builders.core.build import build
 
             module = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
-            self.prepare(getattr(module, "INPUTS", ()))
+            for needed in getattr(module, "INPUTS", ()):
+                self._have(needed)
             build(name, module)
             made = parquet.fingerprint(folder)
             if VALIDATED.is_file() and made == json.loads(VALIDATED.read_text("utf-8")).get(name):
@@ -170,6 +193,12 @@ def _link(source: Path, at: Path) -> None:
         at.symlink_to(source, target_is_directory=True)
     except OSError:
         shutil.copytree(source, at)
+
+
+def _place(where: str | Path) -> str:
+    """Return a folder as it is called from everywhere, or an id of the Hub as it is."""
+    folder = Path(where).expanduser().absolute()
+    return str(folder if folder.is_dir() or isinstance(where, Path) else where)
 
 
 def _found(name: str, where: str) -> Path:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from conftest import TOP
 from polars.testing import assert_frame_equal
@@ -163,7 +164,9 @@ def test_leaning_asks_a_model_as_it_is(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(answered, tmp_path, own_home):
+def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(
+    answered, tmp_path, own_home, monkeypatch
+):
     folder, _ = answered
     (built,) = own_home.glob("datasets-*/data/datasets/politicians")
     few = pl.read_parquet(built / "en.parquet")
@@ -175,8 +178,15 @@ def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(answered, tmp_path,
     with pytest.raises(UserError, match="politicians failed"):  # it is validated like any other
         plumbline.politicians(folder, language="en", datasets={"politicians": mine})
     (mine / "en.parquet").write_bytes((built / "en.parquet").read_bytes())
-    result = plumbline.politicians(folder, language="en", datasets={"politicians": mine})
+    monkeypatch.chdir(tmp_path)  # named from here, and used from elsewhere
+    own = {"politicians": "politicians"}
+    result = plumbline.politicians(folder, language="en", datasets=own)
     assert len(result.found) > 40
+    known = result.headline["n"].unique().to_list()
+    half = few.filter(pl.int_range(pl.len()) % 20 > 0)
+    pq.write_table(half.to_arrow().cast(pq.read_schema(built / "en.parquet")), mine / "en.parquet")
+    fewer = plumbline.politicians(folder, language="en", datasets=own)
+    assert max(fewer.headline["n"]) < min(known)  # the dataset that is there now
 
 
 @pytest.mark.parametrize(

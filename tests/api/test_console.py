@@ -114,6 +114,8 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(mine, elsewhere, tmp_path):
         assert done.returncode == 1
         assert done.stderr.startswith("error: example/nothing@main: ")
         assert len(done.stderr.splitlines()) == 1
+    done = plumbline("run", "politicians", HF_HUB_OFFLINE="1", HF_HOME=there["HF_HOME"])
+    assert done.returncode == 0, done.stderr  # what was fetched once needs no network
     overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
     wanted = {"id": ID, "revision": REVISION, "kind": "masked"}
     assert overlay["models"] == {"my-model": wanted}

@@ -98,6 +98,13 @@ def test_names_are_such_as_params_take(tmp_path):
     assert found.name == "m7b-v2"
 
 
+def test_a_folder_that_is_called_as_a_control_is_another_model(tmp_path):
+    found = find(folder(tmp_path / "world-planted", "BertForMaskedLM"))
+    assert found.name == "my-world-planted"
+    assert found.entry is not None
+    assert find("world-planted").entry is None
+
+
 def test_a_look_reads_no_weights_and_imports_no_framework():
     code = (
         "import sys; from plumbline.models import find; "
