@@ -115,6 +115,7 @@ def builder(dataset: str) -> str:
     return f"{PACKAGE}builders.datasets.{dataset}.build"
 
 
+@cache
 def graph(*, types: bool) -> dict[str, set[str]]:
     """Return which files of ours each file of ours imports, for circles with types alone too."""
     files = [f for top in ("builders", "validation", "probes") for f in (TOP / top).rglob("*.py")]

@@ -225,13 +225,6 @@ def test_help_answers_at_once(command):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.slow  # `make lint` says it as well
-def test_generated_docs_are_up_to_date():
-    command = [sys.executable, "docs/generate.py", "--check"]
-    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_params_of_the_default_run_have_no_problem(monkeypatch):
     from plumbline.probes.commands.check_params import check
 
