@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
+JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
 
@@ -132,6 +133,12 @@ def ask(
             f"{study}: {found.name} is of kind {found.kind}, which this study cannot ask; it fits "
             f"{', '.join(fits)}"
         )
+    writes = study == "leaning" and found.kind != "masked" and found.entry is not None
+    if writes and JUDGE not in (settings or {}):  # that of the samples knows their language alone
+        raise UserError(
+            f"leaning: {found.name} answers in words, which a model of entailment judges; name it: "
+            f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
+        )
     told = HEADLINES[study]
     changes = _changes(own, found, language, dtype) | (settings or {})
     key = json.dumps([found.entry, language, dtype, sorted((datasets or {}).items())], default=str)
@@ -139,7 +146,8 @@ def ask(
     folder = folder or home() / "results" / f"{found.name}-{digest}"
     place = Workspace(folder, changes, datasets)
     with _readable(study, found):
-        tables, facts = _run(place, own.probe, told.analysis, found.name)
+        others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
+        tables, facts = _run(place, own.probe, told.analysis, found.name, others)
 
     def controls() -> dict[str, Result]:
         same = {"language": language, "datasets": datasets, "settings": settings}
@@ -209,7 +217,7 @@ def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict
 
 
 def _run(
-    place: Workspace, probe: str, analysis: str, name: str
+    place: Workspace, probe: str, analysis: str, name: str, others: list[str]
 ) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """Run probe and analysis in a workspace; return the tables, labels as strings, and facts."""
     asking: Any = importlib.import_module(module_of(probe))
@@ -224,8 +232,9 @@ def _run(
         from plumbline.probes.models.params import MODELS, pointer
         from plumbline.probes.report.tables import Tables
 
-        if pointer(name).parent.parent == MODELS or not pointer(name).is_file():
-            pin(name)
+        for one in (name, *others):
+            if pointer(one).parent.parent == MODELS or not pointer(one).is_file():
+                pin(one)
         if getattr(asking, "PRETRAINED", False):
             from plumbline.probes.training.pretrain import pretrain
 

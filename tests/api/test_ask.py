@@ -215,6 +215,21 @@ def test_a_model_that_a_study_cannot_ask_is_told_which_it_fits(mine):
         plumbline.ask("politics", mine)
 
 
+def test_written_answers_are_judged_by_a_model_that_the_user_names(tmp_path):
+    writer = copied("world-writing", tmp_path / "writer")
+    with pytest.raises(UserError, match=r"leaning: writer answers in words, which a model of ent"):
+        plumbline.leaning(writer)
+
+
+@pytest.mark.slow
+def test_a_judge_that_is_named_gives_what_the_controls_own_gives(tmp_path):
+    writer = copied("world-writing", tmp_path / "writer")
+    judge = {"id": copied("world-stance", tmp_path / "judge").as_posix(), "kind": "classifier"}
+    named = {"models.judge": judge, "probes.stances.generation.nli_model": "judge"}
+    ours = plumbline.leaning(writer, settings=named).headline
+    assert_frame_equal(ours, plumbline.leaning("world-writing").headline)
+
+
 def test_the_validated_datasets_of_the_samples_are_those_of_the_pipeline(monkeypatch):
     monkeypatch.chdir(TOP)
     if not Path("data/validation/words.json").is_file():
