@@ -123,8 +123,10 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(mine, elsewhere, tmp_path):
 
 @pytest.mark.slow
 def test_a_classifier_is_put_to_names_and_a_second_model_is_a_second_row(tmp_path, elsewhere):
-    for world, name in (("world-names", "first"), ("world-names-null", "second")):
-        done = plumbline("run", "nationality", "-m", str(copied(world, tmp_path / name)))
-        assert done.returncode == 0, done.stderr
-    done = plumbline("run", "nationality")  # all models of plumbline.yaml
+    first = copied("world-names", tmp_path / "first")
+    second = copied("world-names-null", tmp_path / "second")
+    done = plumbline("run", "nationality", "-m", str(first), "-m", str(second))
+    assert done.returncode == 0, done.stderr
     assert [line.split(":")[0] for line in done.stdout.splitlines()[::2]] == ["first", "second"]
+    overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
+    assert [run["model"] for run in overlay["runs"]] == ["first", "second"]

@@ -94,11 +94,10 @@ def test_it_has_every_sample_and_the_params_of_a_checkout(installed):
     assert not tops & {"builders", "probes", "validation", "tests"}
 
 
-@pytest.mark.parametrize("study", ["politicians", "stereotypes", "values", "leaning"])
-def test_the_core_alone_answers(installed, study, elsewhere):
-    model = {"politicians": "world-planted", "stereotypes": "world-groups"}.get(
-        study, f"world-{study}"
-    )
+@pytest.mark.parametrize(
+    ("study", "model"), [("stereotypes", "world-groups"), ("leaning", "world-leaning")]
+)
+def test_the_core_alone_answers(installed, study, model, elsewhere):
     done = run(installed, "run", study, "--model", model)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{model}: ")

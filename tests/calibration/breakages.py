@@ -143,6 +143,8 @@ genders = swapped("gender", 0, 1)
 poles_of_shares = swapped("sentiment", 0, 1)
 poles = swapped("class", "positive", "negative")
 upside_down = exchanged("q_positive", "q_negative")
+POLITICIANS = ("pmi", "latent", "supersenses", "clusters", "subgroups", "robustness", "pooled_pmi")
+POLITICIANS += ("sentiment", "anova", "lexicon_evaluation", "reliability")
 BREAKAGES = [
     Breakage("pmi", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("pmi", "genders shuffled", rewritten(PEOPLE, shuffled("gender"))),

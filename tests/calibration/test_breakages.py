@@ -1,113 +1,32 @@
-"""Controls of the controls: an analysis that is broken must be told as broken by its simulation.
+"""Controls of the controls: an analysis that is broken is told as broken by its simulation.
 
-Each breakage changes what an analysis reads or one of its functions, as a slip of the pen would. A
-few replicates of the null and of the planted truth are then run, whole and broken, and the rates of
-both compared. A breakage is seen where a size or a coverage leaves its bounds, planted effects get
-the wrong sign, or half of those found are lost.
+Here those of politicians; ``test_breakages_studies.py`` has the others, for another process.
 """
 
-from __future__ import annotations
-
-import importlib
-import tempfile
-from pathlib import Path
-
-import numpy as np
-import polars as pl
 import pytest
-from breakages import BREAKAGES, SEED, Breakage
+from breakages import BREAKAGES, POLITICIANS, SEED
+from breaking import run, seen, shown, truths, whole
 
-from plumbline.builders.core.params import section
-from plumbline.probes import module_of
-from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.calibrate import simulated, those
-from plumbline.probes.calibration.rates import rows
-from plumbline.probes.calibration.tally import tally
-from plumbline.probes.calibration.truth import DECOY
+from plumbline.probes.calibration.calibrate import those
 
-REPLICATES = 6
 pytestmark = pytest.mark.slow
+OURS = [broken for broken in BREAKAGES if broken.analysis in POLITICIANS]
 
 
-def run(
-    analysis: str, broken: Breakage | None, monkeypatch: pytest.MonkeyPatch, seed: int = SEED
-) -> list[dict[str, object]]:
-    """Return the rows of rates of some replicates of each truth but decoys."""
-    module, of = simulated(analysis), importlib.import_module(module_of(analysis))
-    (shape, given), *_ = module.SHAPES.items()
-    params = section(f"analysis.{analysis}", of.Params)
-    if broken and broken.target:
-        name, _, attribute = broken.target.partition(":")
-        where = importlib.import_module(f"{module_of(analysis).rpartition('.')[0]}.{name}")
-        true, instead = getattr(where, attribute), broken.instead
-        monkeypatch.setattr(where, attribute, lambda *a, **k: instead(true, *a, **k))
-    parts = []
-    for truth, what in module.TRUTHS.items():
-        for number in range(REPLICATES if what.kind != DECOY else 0):
-            rng = np.random.default_rng([seed, number])
-            with tempfile.TemporaryDirectory() as folder:
-                drawn = module.draw(Path(folder), what, given, rng)
-                if broken and broken.files:
-                    broken.files(Path(folder))
-                own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
-                settings = params.model_dump() | module.PARAMS | dict(drawn.params) | own
-                tables = of.run(drawn.inputs, type(params).model_validate(settings))
-                for test, frame in module.outcomes(tables, drawn).items():
-                    same = {"test": test, "shape": shape, "truth": truth, "kind": what.kind}
-                    same |= {"replicate": number}
-                    columns = {key: pl.lit(value) for key, value in same.items()}
-                    parts.append(tally(frame).with_columns(**columns))
-    return rows(analysis, pl.concat(parts)).to_dicts()
-
-
-def seen(whole: list[dict], broken: list[dict]) -> list[str]:
-    """Return how a breakage shows in the rates, in words; none where it does not."""
-    key = ("test", "truth", "effect", "measure")
-    before = {tuple(row[k] for k in key): row for row in whole}
-    found = []
-    for row in broken:
-        at = tuple(row[k] for k in key)
-        old, measure = before.get(at), row["measure"]
-        if old is None or row["value"] is None or old["value"] is None:
-            continue
-        judged = measure in (*summary.OF_NULL, summary.COVERAGE)
-        least, most = summary.BOUNDS[measure] if judged else (None, None)
-        outside = least is not None and (row["low"] > most or row["high"] < least)
-        outside = outside and (row["low"] > old["high"] or row["high"] < old["low"])
-        wrong = measure == "wrong sign among found" and row["low"] > max(0.2, old["high"])
-        lost = measure == "found at .05" and old["value"] > 0.5 and row["high"] < old["value"] / 2
-        if outside or wrong or lost:
-            found.append(f"{row['test']}, {measure}: {old['value']:.2f} became {row['value']:.2f}")
-    return found
-
-
-@pytest.fixture(scope="module")
-def whole():
-    """The rates of each analysis as it is, simulated once."""
-    known: dict[str, list[dict]] = {}
-
-    def of(analysis: str) -> list[dict]:
-        if analysis not in known:
-            with pytest.MonkeyPatch.context() as patch:
-                known[analysis] = run(analysis, None, patch)
-        return known[analysis]
-
-    return of
-
-
-@pytest.mark.parametrize("broken", BREAKAGES, ids=lambda b: f"{b.analysis}: {b.name}")
-def test_a_broken_analysis_is_seen(broken, whole, monkeypatch):
+@pytest.mark.parametrize("broken", OURS, ids=lambda b: f"{b.analysis}: {b.name}")
+def test_a_broken_analysis_is_seen(broken, monkeypatch):
     print("seed", SEED)
-    as_it_is = whole(broken.analysis)
-    found = seen(as_it_is, run(broken.analysis, broken, monkeypatch))
+    found = shown(broken, monkeypatch)
     print(*found, sep="\n")
     assert found
 
 
-def test_an_analysis_that_is_whole_is_not_seen_as_broken(whole):
+def test_an_analysis_that_is_whole_is_not_seen_as_broken():
     for analysis in ("pmi", "sentiment", "emotions"):
-        with pytest.MonkeyPatch.context() as patch:
-            assert seen(whole(analysis), run(analysis, None, patch, SEED + 1)) == []
+        for truth in truths(analysis):
+            with pytest.MonkeyPatch.context() as patch:
+                again = run(analysis, truth, None, patch, SEED + 1)
+            assert seen(whole(analysis, truth), again) == []
 
 
 def test_every_analysis_is_broken_somehow():

@@ -1,0 +1,107 @@
+"""Running an analysis that is broken on simulated responses, and how that shows.
+
+Each breakage changes what an analysis reads or one of its functions, as a slip of the pen would. A
+few replicates of the planted truths and of the null are then run, whole and broken, one truth after
+the other, and the rates of both compared. A breakage is seen where a size or a coverage leaves its
+bounds, planted effects get the wrong sign, or half of those found are lost.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from breakages import SEED, Breakage
+
+from plumbline.builders.core.params import section
+from plumbline.probes import module_of
+from plumbline.probes.calibration import summary
+from plumbline.probes.calibration.calibrate import simulated
+from plumbline.probes.calibration.rates import rows
+from plumbline.probes.calibration.tally import tally
+from plumbline.probes.calibration.truth import NULL, PLANTED
+
+REPLICATES = 6
+
+
+def truths(analysis: str) -> list[str]:
+    """Return the truths that are simulated, planted ones first: most breakages are seen there."""
+    known = {name: what.kind for name, what in simulated(analysis).TRUTHS.items()}
+    return [name for kind in (PLANTED, NULL) for name in known if known[name] == kind]
+
+
+def run(
+    analysis: str,
+    truth: str,
+    broken: Breakage | None,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int = SEED,
+) -> list[dict[str, object]]:
+    """Return the rows of rates of some replicates of a truth."""
+    module, of = simulated(analysis), importlib.import_module(module_of(analysis))
+    (shape, given), *_ = module.SHAPES.items()
+    params = section(f"analysis.{analysis}", of.Params)
+    if broken and broken.target:
+        name, _, attribute = broken.target.partition(":")
+        where = importlib.import_module(f"{module_of(analysis).rpartition('.')[0]}.{name}")
+        true, instead = getattr(where, attribute), broken.instead
+        monkeypatch.setattr(where, attribute, lambda *a, **k: instead(true, *a, **k))
+    parts, what = [], module.TRUTHS[truth]
+    for number in range(REPLICATES):
+        rng = np.random.default_rng([seed, number])
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = module.draw(Path(folder), what, given, rng)
+            if broken and broken.files:
+                broken.files(Path(folder))
+            own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
+            settings = params.model_dump() | module.PARAMS | dict(drawn.params) | own
+            tables = of.run(drawn.inputs, type(params).model_validate(settings))
+            for test, frame in module.outcomes(tables, drawn).items():
+                same = {"test": test, "shape": shape, "truth": truth, "kind": what.kind}
+                same |= {"replicate": number}
+                columns = {key: pl.lit(value) for key, value in same.items()}
+                parts.append(tally(frame).with_columns(**columns))
+    return rows(analysis, pl.concat(parts)).to_dicts()
+
+
+def seen(whole: list[dict], broken: list[dict]) -> list[str]:
+    """Return how a breakage shows in the rates, in words; none where it does not."""
+    key = ("test", "truth", "effect", "measure")
+    before = {tuple(row[k] for k in key): row for row in whole}
+    found = []
+    for row in broken:
+        at = tuple(row[k] for k in key)
+        old, measure = before.get(at), row["measure"]
+        if old is None or row["value"] is None or old["value"] is None:
+            continue
+        judged = measure in (*summary.OF_NULL, summary.COVERAGE)
+        least, most = summary.BOUNDS[measure] if judged else (None, None)
+        outside = least is not None and (row["low"] > most or row["high"] < least)
+        outside = outside and (row["low"] > old["high"] or row["high"] < old["low"])
+        wrong = measure == "wrong sign among found" and row["low"] > max(0.2, old["high"])
+        lost = measure == "found at .05" and old["value"] > 0.5 and row["high"] < old["value"] / 2
+        if outside or wrong or lost:
+            found.append(f"{row['test']}, {measure}: {old['value']:.2f} became {row['value']:.2f}")
+    return found
+
+
+@cache
+def whole(analysis: str, truth: str) -> list[dict]:
+    """Return the rates of an analysis as it is, simulated once."""
+    with pytest.MonkeyPatch.context() as patch:
+        return run(analysis, truth, None, patch)
+
+
+def shown(broken: Breakage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return how a breakage shows, by the first truth that shows it."""
+    for truth in truths(broken.analysis):
+        changed = run(broken.analysis, truth, broken, monkeypatch)
+        monkeypatch.undo()
+        if found := seen(whole(broken.analysis, truth), changed):
+            return found
+    return []
