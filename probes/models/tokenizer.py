@@ -9,6 +9,7 @@ the model, and is never taken for this one.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from plumbline.probes.models.scorer import Pieces, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 HEAD = "a"  # the word before a candidate
 UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces bear no marker
@@ -29,7 +29,7 @@ def _absent(tokenizer: Any, where: Path) -> str:
     """Return the files that a tokenizer is read from if all are absent; some need none: bytes."""
     wanted = sorted({*tokenizer.vocab_files_names.values()})
     others = (*wanted, "tokenizer.json", "tokenizer.model")
-    return "" if any((where / file).is_file() for file in others) else " or ".join(wanted)
+    return "" if any(Path(where, file).is_file() for file in others) else " or ".join(wanted)
 
 
 class Tokens:

@@ -41,7 +41,7 @@ def small(tree):
     tree["probes"]["after_training"] |= {"corpora": ["control", "herald"], "shares": [0.1, 1]}
     tree["probes"]["after_training"]["learning_rate"] = {"other": 2e-3}
     for analysis in ("recall", "emotions", "rsa"):
-        tree["analysis"][analysis] |= {"n_bootstrap": 100, "n_permutations": 99}
+        tree["analysis"][analysis] |= {"n_permutations": 99}
     tree["analysis"]["recall"] |= {"top_k": 60, "tested": [10, 50]}
     ranked = {"probability": 60, "corrected": 25}
     tree["analysis"]["emotions"]["top_k"] = ranked
