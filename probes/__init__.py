@@ -41,9 +41,12 @@ ALL = {  # analyses over all models at once
     "reliability": "what the scores of all studies vary with, and how far to trust them",
 }
 ACROSS = ("reliability",)  # folders of analyses over all studies
+ASIDE = {  # analyses of models that somebody names, which no stage runs; a folder has its name
+    "comparison": "by how much two models differ, over the same names, groups, statements, texts",
+}
 
 
 def module_of(name: str) -> str:
     """Return the module of a probe or an analysis."""
-    (study,) = [s for s in (*STUDIES, *ACROSS) if (_HERE / s / f"{name}.py").is_file()]
+    (study,) = [s for s in (*STUDIES, *ACROSS, *ASIDE) if (_HERE / s / f"{name}.py").is_file()]
     return f"plumbline.probes.{study}.{name}"

@@ -29,6 +29,7 @@ BESIDE = (  # the folder of params.yaml is the project
     *(f"probes/{study}/params.yaml" for study in STUDIES),
     "probes/calibration/params.yaml",
     "probes/reliability/params.yaml",
+    "probes/comparison/params.yaml",
     "probes/prompts/*.yaml",
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there

@@ -27,7 +27,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
-from plumbline.probes import ALL, EACH, module_of
+from plumbline.probes import ALL, ASIDE, EACH, module_of
 from plumbline.probes.calibration.rates import CALIBRATION, rows
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.core.run_analysis import write_tables
@@ -88,7 +88,7 @@ def simulated(analysis: str) -> Any:
 def those() -> list[str]:
     """Return the analyses that can be calibrated."""
     files = {path.stem for path in TOP.glob("*/simulated/*.py")}
-    return [name for name in (*EACH, *ALL) if name in files]
+    return [name for name in (*EACH, *ALL, *ASIDE) if name in files]
 
 
 def calibrate(

@@ -1,0 +1,1 @@
+"""Differences between models that were asked the same."""

@@ -1,0 +1,101 @@
+"""Analysis ``comparison``: by how much the findings about two models differ, study by study.
+
+No stage runs it: it is of models that somebody names, see :func:`plumbline.compare`. Both were
+asked the same, so that differences are taken within a name, a group, a statement or a text first,
+and what these have in common for both models falls out of them.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.comparison import (
+    leaning,
+    nationality,
+    politicians,
+    stereotypes,
+    values,
+)
+from plumbline.probes.comparison.difference import Params
+from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, adjusted, finite, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from plumbline.probes.comparison.difference import Difference
+    from plumbline.probes.core.run_analysis import Inputs
+
+EACH = False
+DATASETS = ()
+OUTPUTS = ()
+TABLES = ()
+STUDIES: dict[str, ModuleType] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (politicians, stereotypes, values, nationality, leaning)
+}
+FAMILY = ("study",)
+COMPARISON = Schema.keyed(
+    (
+        Column("study", "string", "whose finding it is"),
+        Column("first", "string", "a model"),
+        Column("second", "string", "another"),
+        Column("language", "string", "language of the prompts; empty: the study has one"),
+        Column("scale", "string", "part of speech, dataset, questionnaire, or config"),
+        Column("what", "string", "word, category, value, country, or axis"),
+    ),
+    *ESTIMATE,
+    Column("family", "int64", "tests in the family that p_bh is taken over"),
+    Column("unit", "string", "of the difference"),
+    Column("value_first", "float64", "finding about the first model", nullable=True),
+    Column("value_second", "float64", "finding about the second", nullable=True),
+)
+SCHEMAS = {"comparison": COMPARISON}
+__all__ = ["SCHEMAS", "Params"]
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare all pairs of models, the one that is named first minus the other.
+
+    Returns
+    -------
+    dict
+        ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
+    """
+    rows = []
+    for study, module in STUDIES.items():
+        there = [m for m in inputs.models if inputs.outputs(module.PROBE, m).is_dir()]
+        for pair in combinations(there, 2):
+            rows += [
+                _row(study, pair, found, module) for found in module.apart(inputs, *pair, params)
+            ]
+    if not rows:
+        return {"comparison": pl.DataFrame(pl.from_arrow(COMPARISON.arrow().empty_table()))}
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = adjusted(table.with_columns(pl.col("p").cast(pl.Float64)), over=FAMILY)
+    return {"comparison": typed(table, COMPARISON).sort(COMPARISON.key, maintain_order=True)}
+
+
+def _row(
+    study: str, models: Sequence[str], found: Difference, module: ModuleType
+) -> dict[str, object]:
+    second = found.first - found.estimate.value
+    row = found.estimate.row(
+        cluster=module.CLUSTER,
+        null=found.null or module.NULL,
+        p=found.p,
+        study=study,
+        first=models[0],
+        second=models[1],
+        language=found.language,
+        scale=found.scale,
+        what=found.what,
+        unit=module.UNIT,
+        value_first=finite(found.first),
+        value_second=finite(second),
+    )
+    return row | {FREEDOM: found.freedom}

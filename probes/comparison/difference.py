@@ -1,0 +1,73 @@
+"""A difference between two models, with the t test and the interval that all studies have."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import Field
+from scipy.special import stdtrit
+
+from plumbline.builders.core.params import Params as Section
+from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.t_tests import t_p
+
+METHOD = "t interval, paired"
+
+
+class Params(Section):
+    """How models are compared."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    min_count: int = Field(
+        20, ge=1, description="lists of both models together that must have a word"
+    )
+    n_bootstrap: int = Field(400, ge=20, description="replicates, of the calibration of agreement")
+
+
+class Difference(NamedTuple):
+    """What is found about the first model less what is found about the second."""
+
+    language: str
+    scale: str
+    what: str
+    first: float
+    estimate: Estimate
+    p: float | None
+    freedom: float  # of t; 0: not known to be t
+    null: str = ""  # why there is no test, if there is none
+
+
+def of_t(
+    about: tuple[str, str, str],
+    first: float,
+    value: float,
+    error: float,
+    freedom: float,
+    n: int,
+    params: Params,
+    *,
+    untested: str = "",
+) -> Difference:
+    """Return a difference with its t interval, and p unless it is not to be tested.
+
+    Parameters
+    ----------
+    about
+        Language, scale and what.
+    first, value
+        What is found about the first model, and the difference.
+    error, freedom
+        Its standard error, and the degrees of freedom of that.
+    n
+        Clusters.
+    """
+    half = (
+        float(stdtrit(freedom, (1 + params.confidence) / 2) * error)
+        if freedom > 0
+        else float("nan")
+    )
+    method = f"{params.confidence:.0%} {METHOD}"
+    found = Estimate(value, value - half, value + half, n, method)
+    p = None if untested or not freedom > 0 else t_p(value, error, freedom)
+    return Difference(*about, first, found, p, freedom, untested)

@@ -1,0 +1,67 @@
+"""Axes of a political questionnaire: how far apart two models stand.
+
+Of each axis: the coordinate of one model less that of the other, over the same statements, each
+with its opposite, and over prompts where both had the same; as shifts after training are tested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plumbline.builders.core.params import section
+from plumbline.probes.comparison.difference import METHOD, Difference
+from plumbline.probes.leaning import schemas
+from plumbline.probes.leaning.compass import moved
+from plumbline.probes.leaning.responses import CLUSTER, ITSELF, Reading, outputs, readings
+from plumbline.probes.leaning.scoring import scales
+from plumbline.probes.stats.crossed import two_sided_p
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from plumbline.probes.comparison.difference import Params
+    from plumbline.probes.core.run_analysis import Inputs
+
+PROBE = "stances"
+NULL = "0: both models stand at the same place of the axis"
+UNIT = "percent of the axis"
+PREFERRED = ("continuous", "likeliest", "corrected")  # readings, the first that there is
+__all__ = ["CLUSTER"]
+
+
+def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
+    """Yield a difference for each axis of a questionnaire that both models have answered."""
+    one, other = (_answered(inputs, model) for model in (first, second))
+    for name in sorted(set(one) & set(other)):
+        yield from _axes(one[name], other[name], params)
+
+
+def _answered(inputs: Inputs, model: str) -> dict[str, Reading]:
+    """Return a model's answers to each questionnaire, before any training."""
+    params = section("analysis.compass", schemas.CompassParams)
+    found: dict[str, Reading] = {}
+    for asked in schemas.FORMATS:
+        told = outputs(inputs.outputs(PROBE, model), asked)
+        if told is None:
+            continue
+        known = scales(inputs.datasets["statements"], set(told["questionnaire"]) - {""})
+        for reading in readings(asked, told, known, params):
+            name = reading.scale.name
+            if reading.name in PREFERRED and ITSELF in reading.states:
+                best = PREFERRED.index(found[name].name) if name in found else len(PREFERRED)
+                if PREFERRED.index(reading.name) < best:
+                    found[name] = reading
+    return found
+
+
+def _axes(one: Reading, other: Reading, params: Params) -> Iterator[Difference]:
+    scale, start = one.scale, one.scale.start(one.rounded)
+    sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (one, other)]
+    if one.prompts != other.prompts:  # which are then no pairs
+        sides = [side.mean(axis=1, keepdims=True) for side in sides]
+    for a, axis in enumerate(scale.axes):
+        found = moved(scale, a, sides[0][:, :, a], sides[1][:, :, a])
+        where = found.estimate(0.0, params.confidence)._replace(method=METHOD)
+        first = float(start[a] + moved(scale, a, sides[0][:, :, a]).value)
+        p = two_sided_p(found.value, found.parts)
+        yield Difference(scale.language, scale.name, axis, first, where, p, 0.0)

@@ -1,0 +1,65 @@
+"""Names of countries: how much more they move one classifier than another.
+
+Of each country: the mean change of P+ - P- when its names are put into the same texts, of one
+classifier less the same of the other; clustered by texts and names, as in the study itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from plumbline.builders.core.params import section
+from plumbline.probes.comparison.difference import of_t
+from plumbline.probes.nationality import schemas
+from plumbline.probes.nationality.cases import cases
+from plumbline.probes.stats.counterfactual import delta, gather
+from plumbline.probes.stats.two_way import two_way
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from plumbline.probes.comparison.difference import Difference, Params
+    from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.nationality.cases import Case
+
+PROBE = "classification"
+CLUSTER = "source text"
+NULL = "0: names of the country move both classifiers alike"
+UNIT = "points, positive less negative"
+READING = "corrected"
+PIECES = "pieces"  # no texts
+
+
+def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
+    """Yield a difference for each country, in points of a hundred."""
+    own = section("analysis.nationality", schemas.Params)
+    known = {"positive": own.positive, "negative": own.negative}
+    folders = {model: inputs.outputs(PROBE, model) for model in (first, second)}
+    there = [{p.name for p in folder.iterdir() if p.is_dir()} for folder in folders.values()]
+    for config in sorted(there[0] & there[1] - {PIECES}):
+        path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
+        both = [
+            next(
+                (c for c in cases(path, folder / config, model, known) if c.reading == READING),
+                None,
+            )
+            for model, folder in folders.items()
+        ]
+        if both[0] is not None and both[1] is not None:
+            yield from _countries(config, both[0], both[1], params)
+
+
+def _countries(config: str, one: Case, other: Case, params: Params) -> Iterator[Difference]:
+    moved, change = one.change[:, :1], one.change[:, :1] - other.change[:, :1]
+    at = one.sentence, one.country, one.shape
+    cells = gather(change, *at)
+    value, first = delta(cells)[:, 0], delta(gather(moved, *at))[:, 0]
+    found = two_way(100 * change, one.country, one.sentence, one.units(), np.eye(one.shape[1]))
+    number = (cells.counts > 0).sum(axis=0)
+    for c, country in enumerate(one.countries):
+        error, freedom = float(found.se[c, 0]), float(found.freedom[c, 0])
+        known = (error, freedom) if np.isfinite(error) else (np.nan, 0.0)
+        told = (float(first[c]), float(value[c]), *known, int(number[c]), params)
+        yield of_t(("", config, country), *told)

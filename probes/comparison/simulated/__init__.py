@@ -1,0 +1,1 @@
+"""Outputs of two models drawn from a known truth, for their comparison."""

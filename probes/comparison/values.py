@@ -1,0 +1,80 @@
+"""Values of a questionnaire: how much more one model agrees with them than another.
+
+Of each value: the mean rating of its statements, 1 to 5, each with its opposite turned round, of
+one model less the same of the other. The error is that of pairs of opposites and, as each model is
+calibrated on the same apolitical statements, that of its lines; degrees of freedom are
+Satterthwaite's, see :func:`plumbline.probes.values.ratings.apart_error`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.core.params import section
+from plumbline.probes.comparison.difference import of_t
+from plumbline.probes.values import schemas
+from plumbline.probes.values.calibration import facing, fit, mean, ratings
+from plumbline.probes.values.ratings import UNOPPOSED, apart_error, balanced
+from plumbline.probes.values.responses import answers, block, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.comparison.difference import Difference, Params
+    from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.values.responses import Block
+
+    Array = NDArray[np.float64]
+
+PROBE = "agreement"
+CLUSTER = "statement, with its opposite"
+NULL = "0: both models rate the value alike"
+UNIT = "of 1 to 5"
+METHODS = ("l2r", "sequence")  # of the corrected reading
+
+
+def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
+    """Yield a difference for each value of a questionnaire."""
+    how = section("analysis.values", schemas.Params)
+    how = how.model_copy(update={"n_bootstrap": params.n_bootstrap})
+    every = statements(inputs.datasets["statements"])
+    folders = [inputs.outputs(PROBE, model) for model in (first, second)]
+    there = [{path.name for path in folder.iterdir() if path.is_dir()} for folder in folders]
+    for language in sorted(there[0] & there[1]):
+        told = [answers(folder, language) for folder in folders]
+        about = every.filter(pl.col("language") == language)
+        neutral = about.filter(pl.col("polarity").is_not_null())
+        bearing = about.filter(pl.col("axis") != "")
+        for scale in sorted(set(bearing["scale"])):
+            own = bearing.filter(pl.col("scale") == scale)
+            items, sides = None, []
+            for rows in told:
+                method = next(m for m in METHODS if m in rows["method"])
+                lines, items = (block(rows, part, method, how) for part in (neutral, own))
+                rated = facing(items, ratings(items, fit(lines)))
+                sides.append(rated.mean(axis=1))  # (statements, draws)
+            assert items is not None
+            yield from _axes((language, scale), items, sides, len(neutral), params)
+
+
+def _axes(
+    place: tuple[str, str], items: Block, sides: list[Array], neutral: int, params: Params
+) -> Iterator[Difference]:
+    signed, axis = items.about["bearing"].to_numpy(), items.about["axis"].to_numpy()
+    for name in sorted(set(axis.tolist())):
+        own = axis == name
+        load, pairs = np.abs(signed[own]), items.place[own]
+        change, still = (sides[0] - sides[1])[own], np.ones_like(items.drawn[own])
+        drawn = mean(change, load, still)  # over draws the lines alone are others
+        spread = float(np.nanstd(drawn[1:]) * np.sqrt(neutral / (neutral - 1)))
+        paired = balanced(signed[own], pairs)
+        error, freedom = apart_error((change[:, 0], signed[own], pairs), spread, neutral)
+        clusters = len(np.unique(pairs))
+        first = float(mean(sides[0][own][:, :1], load, still[:, :1])[0])
+        told = (first, float(drawn[0]), error, freedom if clusters > 1 else 0.0, clusters, params)
+        yield of_t((*place, name), *told, untested="" if paired else UNOPPOSED)
