@@ -160,7 +160,14 @@ def calibration(text: str) -> str:
 
 
 def _settings(shape: BaseModel) -> str:
-    return ", ".join(f"`{key}` {value}" for key, value in shape.model_dump().items())
+    told = []
+    for key in type(shape).model_fields:
+        value = getattr(shape, key)
+        if isinstance(value, BaseModel):  # a part that has settings of its own
+            told.append(_settings(value))
+        elif value is not None:
+            told.append(f"`{key}` {value}")
+    return ", ".join(told)
 
 
 def _rates(table: pl.DataFrame) -> list[str]:

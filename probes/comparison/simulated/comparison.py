@@ -41,25 +41,23 @@ class Shape(Params):
     """The shape of what both models were asked, a part for each study."""
 
     study: Study = Field("politicians", description="the study that both were put to")
-    words: lists.ListsShape = Field(
-        lists.ListsShape(men=99, women=88, words=90), description="names and lists of words"
+    words: lists.ListsShape | None = Field(None, description="names and lists of words")
+    groups: said.Shape | None = Field(None, description="groups, attributes and lists")
+    statements: answers.AnswersShape | None = Field(
+        None, description="statements, and apolitical ones"
     )
-    groups: said.Shape = Field(said.Shape(), description="groups, attributes and lists")
-    statements: answers.AnswersShape = Field(
-        answers.AnswersShape(pairs=12), description="statements and apolitical ones"
-    )
-    texts: swaps.SwapsShape = Field(swaps.SwapsShape(), description="texts, names, countries")
+    texts: swaps.SwapsShape | None = Field(None, description="texts, names, countries")
     alike: float = Field(0.5, ge=0, le=1, description="how much texts move both classifiers alike")
     pairs: int = Field(10, ge=2, description="pairs of opposite statements on each political axis")
     prompts: int = Field(3, ge=1, description="prompts of these")
 
 
 SHAPES = {
-    "politicians: 99 men, 88 women": Shape(),
+    "politicians: 99 men, 88 women": Shape(words=lists.ListsShape(men=99, women=88, words=90)),
     "politicians: 400 men, 90 women": Shape(words=lists.ListsShape(men=400, women=90)),
-    "stereotypes: 36 groups, 3 to 11 attributes": Shape(study="stereotypes"),
-    "values: 12 pairs a value": Shape(study="values"),
-    "nationality: 55 texts, 13 countries": Shape(study="nationality"),
+    "stereotypes: 36 groups, 3 to 11 attributes": Shape(study="stereotypes", groups=said.Shape()),
+    "values: 12 pairs a value": Shape(study="values", statements=answers.AnswersShape(pairs=12)),
+    "nationality: 55 texts, 13 countries": Shape(study="nationality", texts=swaps.SwapsShape()),
     "leaning: 10 pairs an axis, 3 prompts": Shape(study="leaning"),
 }
 TRUTHS = {
@@ -75,7 +73,7 @@ PARAMS: dict[str, Any] = {"n_bootstrap": 100}
 EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units of the drawing
     "politicians": (0.5, 1.0, 1.6),  # nats
     "stereotypes": (0.2, 0.4, 0.8),  # nats
-    "values": (0.0, 0.4, -0.7, 1.0),  # points of the rating
+    "values": (0.0, 0.15, -0.3, 0.6),  # points of the rating
     "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
     "leaning": (0.4, -0.8),  # nats
 }
@@ -116,7 +114,7 @@ def _words(
     folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
 ) -> Written:
     """Write lists; ``other``: the second model likes other words, whoever is named."""
-    of, effects = shape.words, EFFECTS["politicians"]
+    of, effects = shape.words or lists.ListsShape(), EFFECTS["politicians"]
     told = Truth(PLANTED, "", {"effects": effects})
     populations = [lists.population(of, told, pos) for pos in range(len(POS))]
     drawn = lists.names(of, populations[0], rng)
@@ -158,7 +156,7 @@ def _groups(
     folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
 ) -> Written:
     """Write lists; ``other``: words of the second model are spread wider."""
-    of, number = shape.groups, int(rng.integers(said.POPULATIONS))
+    of, number = shape.groups or said.Shape(), int(rng.integers(said.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
     words, _ = said.population(of, number)
     lifts = rng.permutation(EFFECTS["stereotypes"])
@@ -186,7 +184,8 @@ def _statements(
     folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
 ) -> Written:
     """Write responses; ``other``: the second model agrees with all that is political."""
-    of, points = shape.statements, np.array(EFFECTS["values"][: shape.statements.axes])
+    of = shape.statements or answers.AnswersShape()
+    points = np.array(EFFECTS["values"][: of.axes])
     inputs = Inputs(MODELS, {}, folder / "data")
     for model, has in zip(MODELS, biased, strict=True):
         values = of.noise * ndtri(0.5 + points * has / 4)
@@ -206,7 +205,7 @@ def _texts(
     folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
 ) -> Written:
     """Write predictions; ``other``: names vary twice as much to the second classifier."""
-    of = shape.texts
+    of = shape.texts or swaps.SwapsShape()
     shift = np.zeros(of.countries)
     shift[: len(EFFECTS["nationality"])] = EFFECTS["nationality"]
     nothing = np.zeros(of.countries)
