@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from plumbline.builders.core.errors import UserError
+    from plumbline.compare import compare
     from plumbline.result import Result
     from plumbline.studies import ask, leaning, nationality, politicians, stereotypes, values
 
-__all__ = ["Result", "UserError", "ask", "leaning", "nationality", "politicians"]
+__all__ = ["Result", "UserError", "ask", "compare", "leaning", "nationality", "politicians"]
 __all__ += ["stereotypes", "values"]
-HOMES = {"Result": "plumbline.result", "UserError": "plumbline.builders.core.errors"}
+HOMES = {
+    "Result": "plumbline.result",
+    "UserError": "plumbline.builders.core.errors",
+    "compare": "plumbline.compare",
+}
 
 
 def __getattr__(name: str) -> Any:

