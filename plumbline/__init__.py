@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from plumbline.builders.core.errors import UserError
-    from plumbline.compare import compare
+    from plumbline.comparing import compare
     from plumbline.result import Result
     from plumbline.studies import ask, leaning, nationality, politicians, stereotypes, values
 
@@ -18,7 +18,7 @@ __all__ += ["stereotypes", "values"]
 HOMES = {
     "Result": "plumbline.result",
     "UserError": "plumbline.builders.core.errors",
-    "compare": "plumbline.compare",
+    "compare": "plumbline.comparing",
 }
 
 

@@ -145,7 +145,7 @@ def _run(given: argparse.Namespace) -> None:
 
 
 def _compare(given: argparse.Namespace) -> None:
-    from plumbline.compare import FEWEST, between
+    from plumbline.comparing import FEWEST, between
 
     if len(given.model) < FEWEST:
         raise UserError(

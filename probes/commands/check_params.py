@@ -13,7 +13,7 @@ from plumbline.builders.core.params import FILE, Params, files, parse, read
 from plumbline.builders.core.params import check as check_sections
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.sample import CONFIGS
-from plumbline.probes import ALL, EACH, PROBES, module_of
+from plumbline.probes import ALL, ASIDE, EACH, PROBES, module_of
 from plumbline.probes.core import assignments
 from plumbline.probes.models import preflight
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
@@ -60,7 +60,7 @@ def sections() -> dict[str, type[Params]]:
     modules = {f"sources.{s}": f"plumbline.builders.datasets.{d}.fetch" for s, d in SOURCES.items()}
     modules |= {f"datasets.{d}": f"plumbline.builders.datasets.{d}.build" for d in DATASETS}
     modules |= {f"validation.{d}": f"plumbline.validation.datasets.{d}" for d in DATASETS}
-    modules |= {f"analysis.{a}": module_of(a) for a in (*EACH, *ALL)}
+    modules |= {f"analysis.{a}": module_of(a) for a in (*EACH, *ALL, *ASIDE)}
     for key, path in modules.items():
         module: Any = importlib.import_module(path)
         prefix, _, name = key.partition(".")
@@ -124,7 +124,7 @@ def _misnamed(tree: dict[str, Any]) -> Iterator[str]:
 
 def _strayed(path: Path) -> Iterator[str]:
     """Yield sections in another file than the one in which DVC looks for what their stages read."""
-    study = {name: module_of(name).split(".")[2] for name in (*PROBES, *EACH, *ALL)}
+    study = {name: module_of(name).split(".")[2] for name in (*PROBES, *EACH, *ALL, *ASIDE)}
     beside = {
         f"{top}.{n}": f"probes/{s}" for top in ("probes", "analysis") for n, s in study.items()
     }

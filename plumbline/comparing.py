@@ -1,0 +1,142 @@
+"""Two or more models put to one study, and by how much what is found about them differs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.site.headlines import HEADLINES, Kind, headline
+from plumbline.result import Result
+from plumbline.studies import STUDIES, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+FEWEST = 2
+SEPARATOR = " minus "
+DATASETS = "data/datasets/"
+KEPT = ("language", "datasets", "settings")  # for control models too
+
+
+def compare(
+    study: str,
+    *models: Any,
+    names: Sequence[str] = (),
+    into: str | Path | None = None,
+    **options: Any,
+) -> Result:
+    """Put models to a study, and compare them: the first minus the second, over the same items.
+
+    Differences are taken within a politician's name, a social group, a statement with its opposite,
+    or a text, so that what these have in common for both models falls out; see
+    :mod:`plumbline.probes.comparison`. p is adjusted (Benjamini and Hochberg) over all differences
+    of all pairs of models.
+
+    Parameters
+    ----------
+    study
+        One of :data:`plumbline.studies.STUDIES`.
+    models
+        Two or more, as of :func:`plumbline.studies.ask`.
+    names
+        What they are called in tables, in their order; by default the last part of folder or id.
+    into
+        Folder, in which each model has one of its own.
+    options
+        Others of :func:`plumbline.studies.ask`; the same for all models.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two models, two of one name, or they were not asked the same.
+    """
+    if len(models) < FEWEST:
+        raise UserError(
+            "compare: name two models or more, the first is what others are held against"
+        )
+    called = [str(m) for m in names or models if isinstance(m, str | Path)]
+    if twice := [name for name in called if called.count(name) > 1]:
+        raise UserError(f"compare: two models are called {twice[0]}; tell them apart by `names`")
+    if names and len(names) != len(models):
+        raise UserError(f"compare: {len(names)} names for {len(models)} models; give one for each")
+    if strange := {"name", "model"} & set(options):
+        raise UserError(f"compare: {min(strange)} is of one model; use `names`")
+    results = []
+    for number, model in enumerate(models):
+        own: dict[str, Any] = {"name": names[number]} if names else {}
+        if into:
+            own["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
+        results.append(ask(study, model, **own, **options))
+    return between(study, results, options)
+
+
+def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> Result:
+    """Compare results of one study.
+
+    Raises
+    ------
+    UserError
+        If two models have one name, or were not asked the same.
+    """
+    called = [result.model for result in results]
+    if len(set(called)) < len(called):
+        raise UserError(f"compare: two models are called {called[0]}; tell them apart by `names`")
+    _same(study, results)
+    table = _table(study, results)
+    told = HEADLINES[study].kind
+    pair = len(called) == FEWEST
+    title = SEPARATOR.join(called) if pair else ", ".join(called)
+    first = ("what",) if pair else ("first", "second", "what")
+    several = [name for name in ("scale", "language") if table[name].n_unique() > 1]
+    unit = table["unit"][0] if len(table) else told.unit
+    kind = Kind(told.things, "differ", unit, 0)
+    facts = {result.model: result.provenance for result in results}
+
+    def controls() -> dict[str, Result]:
+        of = STUDIES[study].controls
+        same = {key: options[key] for key in KEPT if key in options}
+        return {SEPARATOR.join(of): compare(study, *of, **same)}
+
+    tables = {"comparison": table.drop("unit")}
+    rows = headline(table, (*first, *several), 0)
+    return Result(
+        study, title, kind, rows, tables, "comparison", results[0].folder, facts, controls
+    )
+
+
+def _same(study: str, results: Sequence[Result]) -> None:
+    """Refuse models that were asked about other datasets."""
+    for one in results[1:]:
+        for path, known in results[0].provenance["inputs"].items():
+            other = one.provenance["inputs"].get(path, known)
+            if path.startswith(DATASETS) and other != known:
+                raise UserError(
+                    f"compare: {results[0].model} and {one.model} were asked about other versions "
+                    f"of {path.removeprefix(DATASETS)} ({known[:9]}, {other[:9]}); run {study} of "
+                    "both with one dataset"
+                )
+
+
+def _table(study: str, results: Iterable[Result]) -> pl.DataFrame:
+    """Run the analysis on the outputs of all, which stay where they are."""
+    from plumbline.builders.core.params import section
+    from plumbline.probes.comparison import comparison
+    from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.workspace import entered
+
+    results = list(results)
+    first, probe = results[0], STUDIES[study].probe
+    with tempfile.TemporaryDirectory() as folder:
+        for result in results:
+            at = Path(folder) / "outputs" / probe / result.model
+            at.parent.mkdir(parents=True, exist_ok=True)
+            at.symlink_to(result.folder / "data/outputs" / probe / result.model)
+        with entered(first.folder):
+            datasets = {p.name: p.absolute() for p in Path("data/datasets").iterdir() if p.is_dir()}
+            inputs = Inputs(tuple(result.model for result in results), datasets, Path(folder))
+            params = section("analysis.comparison", comparison.Params)
+            return comparison.run(inputs, params)["comparison"]

@@ -1,0 +1,90 @@
+"""``plumbline.compare``: differences of two models over the same items."""
+
+import json
+
+import pytest
+
+import plumbline
+from plumbline.builders.core.errors import UserError
+from plumbline.console import main
+
+from .conftest import WORLDS, copied
+
+PLANTED = json.loads((WORLDS / "world-values/world.json").read_text("utf-8"))["agreement"]
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory, own_home):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLUMBLINE_HOME", str(own_home))
+        patch.chdir(tmp_path_factory.mktemp("work"))
+        return plumbline.compare("values", "world-values", "world-values-null", language="cs")
+
+
+@pytest.mark.slow
+def test_the_difference_is_that_of_what_each_model_is_found_to_have(apart):
+    rows = apart.table
+    assert set(rows["first"]) == {"world-values"}
+    assert set(rows["second"]) == {"world-values-null"}
+    gap = rows["value_first"] - rows["value_second"] - rows["value"]
+    assert gap.abs().max() < 1e-5
+    for model, column in (("world-values", "value_first"), ("world-values-null", "value_second")):
+        alone = plumbline.values(model, language="cs").table.filter(
+            reading="corrected", fitted="pooled", gender="both", intercept=False, spread="n-1"
+        )
+        both = rows.join(alone, left_on="what", right_on="axis", suffix="_alone")
+        assert len(both) == len(rows)
+        assert (both[column] - both["value_alone"]).abs().max() < 1e-5
+
+
+@pytest.mark.slow
+def test_what_was_planted_in_one_alone_is_found_with_its_sign(apart):
+    found = apart.found
+    assert apart.summary.startswith("world-values minus world-values-null: ")
+    assert 2 <= len(found) <= len(apart.headline)
+    signs = {row["what"]: (row["value"] > 0) - (row["value"] < 0) for row in apart.table.to_dicts()}
+    for name in found["what"]:
+        assert signs[name] == (PLANTED[name] > 0) - (PLANTED[name] < 0), name
+
+
+@pytest.mark.slow
+def test_the_other_way_round_is_the_same_with_the_other_sign(apart):
+    other = plumbline.compare("values", "world-values-null", "world-values", language="cs")
+    both = apart.table.join(other.table, on="what", suffix="_other")
+    assert (both["value"] + both["value_other"]).abs().max() < 1e-9
+    assert (both["low"] + both["high_other"]).abs().max() < 1e-9
+    assert both["p"].to_list() == both["p_other"].to_list()
+
+
+@pytest.mark.slow
+def test_a_model_and_its_copy_do_not_differ(tmp_path):
+    copy = copied("world-values", tmp_path / "copy")
+    same = plumbline.compare("values", "world-values", copy, language="cs")
+    assert same.table["value"].abs().max() == 0
+    assert len(same.found) == 0
+    assert "none of" in same.summary
+
+
+@pytest.mark.slow
+def test_files_and_figures_are_written(apart, tmp_path):
+    files = {path.name for path in apart.export(tmp_path / "paper")}
+    assert {"comparison.csv", "headline.tex", "headline.svg"} <= files
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "said"),
+    [
+        (("world-values",), {}, "name two models or more"),
+        (("world-values", "world-values"), {}, "two models are called world-values"),
+        (("world-values", "world-values-null"), {"names": ["a"]}, "1 names for 2 models"),
+        (("world-values", "world-values-null"), {"name": "a"}, "use `names`"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(models, options, said):
+    with pytest.raises(UserError, match=said):
+        plumbline.compare("values", *models, language="cs", **options)
+
+
+def test_the_command_needs_two_models(capsys):
+    assert main(["compare", "values", "world-values"]) != 0
+    assert "name two models or more" in capsys.readouterr().err
