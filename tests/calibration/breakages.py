@@ -24,6 +24,7 @@ class Breakage(NamedTuple):
     files: Callable[[Path], None] | None = None  # gets the folder of a replicate
     target: str = ""  # module of the study and its attribute
     instead: Callable[..., object] | None = None  # gets the true function first
+    shape: str = ""  # how the name of the simulated run begins; by default the first
 
 
 def rewritten(pattern: str, change: Change) -> Callable[[Path], None]:
@@ -88,6 +89,14 @@ def both(one: str, other: str, change: Change) -> Callable[[Path], None]:
         rewritten(other, change)(folder)
 
     return apply
+
+
+def models_swapped(folder: Path) -> None:
+    """Take the outputs of one model for those of the other."""
+    one, other = sorted(folder.glob("**/outputs/*/*"))
+    one.rename(folder / "aside")
+    other.rename(one)
+    (folder / "aside").rename(other)
 
 
 def lists_dealt(table: pl.DataFrame) -> pl.DataFrame:
@@ -200,4 +209,19 @@ BREAKAGES = [
     Breakage("fairness", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
     Breakage("ensemble", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
     Breakage("ensemble", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
+    Breakage("comparison", "stereotypes: models swapped", models_swapped, shape="stereotypes"),
+    *(
+        Breakage("comparison", f"{study}: {name}", rewritten(pattern, change), shape=study)
+        for study, name, pattern, change in (
+            ("politicians", "genders swapped", PEOPLE, genders),
+            ("values", "reversed forgotten", "**/statements/v*", turned_round),
+            ("nationality", "classes swapped", CLASSIFIED, poles),
+            (
+                "leaning",
+                "disagreeing for agreeing",
+                STANCES,
+                exchanged("agree_nats", "disagree_nats"),
+            ),
+        )
+    ),
 ]
