@@ -15,7 +15,7 @@ SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete n
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup lock repro test test-slow calibrate lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
+.PHONY: help setup lock repro test test-slow calibrate lint format bench real real-groups real-names real-leaning full full-check reference docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -108,6 +108,15 @@ full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetc
 	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) || exit 1; done
 	@python -m plumbline.probes check
 	@dvc repro
+
+reference: $(READY)  ## ten public models on the sample, params/reference.yaml; OWNER=me VERSION=1.0.0 publishes their tables
+	@python -m plumbline.probes use params/reference.yaml
+	@python -m plumbline.probes check
+	@dvc repro
+	@$(if $(OWNER),for table in pmi/[!w]* recall values nationality compass; do for at in data/tables/$$table; do \
+	  name=$$(echo "$${at#data/tables/}" | tr / -); \
+	  python -m plumbline.builders publish "$$at" --repo "$(OWNER)/plumbline-$$name" --version $(VERSION) || exit 1; \
+	done; done,echo "tables: data/tables; OWNER=... VERSION=... publishes them")
 
 full-check: $(READY)  ## what params/full.yaml lacks, and what it would take
 	@python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml

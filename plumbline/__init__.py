@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plumbline.builders.core.errors import UserError
     from plumbline.comparing import compare
+    from plumbline.reference import published
     from plumbline.result import Result
     from plumbline.studies import ask, leaning, nationality, politicians, stereotypes, values
 
 __all__ = ["Result", "UserError", "ask", "compare", "leaning", "nationality", "politicians"]
-__all__ += ["stereotypes", "values"]
+__all__ += ["published", "stereotypes", "values"]
 HOMES = {
     "Result": "plumbline.result",
     "UserError": "plumbline.builders.core.errors",
     "compare": "plumbline.comparing",
+    "published": "plumbline.reference",
 }
 
 

@@ -28,7 +28,7 @@ GROUPS = {  # the commands of a checkout, by the name of the group
     "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-LISTS = ("studies", "models", "datasets", "results")
+LISTS = ("studies", "models", "datasets", "results", "published")
 SHELLS = ("bash", "zsh", "fish")
 HEAD = "# Written by `plumbline run`: what it is put to. Edit it as you like.\n"
 EXAMPLES = """\
@@ -85,7 +85,9 @@ def _parser() -> Parser:
     checking.epilog = "example: plumbline check ./my-bert"
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
     checking.add_argument("--kind", default="", help="masked, causal, seq2seq or classifier")
-    listing = command("ls", "list studies, control models, datasets or results", _list)
+    listing = command(
+        "ls", "list studies, control models, datasets, results or what papers report", _list
+    )
     listing.add_argument("what", nargs="?", choices=LISTS, default="studies")
     sending = command("export", "write tables and figures for papers, R or Stata", _export)
     sending.epilog = "example: plumbline export politicians --model my-bert --to paper --width 8"
@@ -281,6 +283,11 @@ def _list(given: argparse.Namespace) -> None:
     elif given.what == "models":
         print(*_overlay()["models"], sep="\n", end="\n" if _overlay()["models"] else "")
         print(*(f"{name}  (control)" for name in studies.control_models()), sep="\n")
+    elif given.what == "published":
+        from plumbline.reference import published
+
+        for row in published().iter_rows():
+            print(*row, sep="\t")
     elif given.what == "datasets":
         from plumbline.builders import DATASETS
 

@@ -1,0 +1,57 @@
+"""What the papers report about public models: facts to hold one's own results against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plumbline.builders.core.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FILE = Path(__file__).parent / "published.csv"
+# Feng et al. (2023) draw the places of models; of Al Ali and Libovický (2024) the table of ratings
+# is not in here.
+REPORTED = ("politicians", "stereotypes", "nationality")
+
+
+def published(study: str = "") -> pl.DataFrame:
+    """Return numbers that the papers of the studies report about public models.
+
+    They are of the papers' own data and of readings named `faithful` or `plug-in` here, and have no
+    intervals there: a result on the sample differs from them for more reasons than the model.
+
+    - Stańczak et al. (2023), PLoS ONE 18(11), Tab 5 and Tab 8: shares of sentiments by architecture
+      at the baseline size (and, of multilingual models, in Arabic), intercept and effect added.
+    - Choenni et al. (2021), EMNLP, Table 4: change of mean rank correlation of emotions, one epoch.
+    - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
+
+    Parameters
+    ----------
+    study
+        One of them; by default all that have numbers.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``study``, ``model`` (an id of the Hub, or the paper's name of an architecture),
+        ``language``, ``measure``, ``what``, ``value``, ``unit``, ``source``.
+
+    Raises
+    ------
+    UserError
+        If no numbers of the study are here.
+
+    Examples
+    --------
+    >>> rows = published("nationality")
+    >>> rows.filter(measure="change of P+ - P- with names", what="India")["value"].to_list()
+    [-2.7]
+    """
+    import polars as pl
+
+    if study and study not in REPORTED:
+        raise UserError(f"reference: no published numbers of {study!r}; of {', '.join(REPORTED)}")
+    found = pl.read_csv(FILE)
+    return found.filter(study=study) if study else found

@@ -1,0 +1,67 @@
+"""What papers report about public models, and the ten models that anybody can run."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from imports import TOP
+
+import plumbline
+from plumbline.builders.core.errors import UserError
+from plumbline.console import main
+from plumbline.probes.commands.params_overlay import check_with
+
+KNOWN = {
+    entry["id"]
+    for page in (TOP / "docs/studies").glob("*-models.yaml")
+    for entry in yaml.safe_load(page.read_text("utf-8"))["models"].values()
+}
+
+
+@pytest.mark.parametrize(
+    ("study", "model", "what", "value"),
+    [  # read off the pages of the papers
+        ("nationality", "cardiffnlp/twitter-xlm-roberta-base-sentiment", "United Kingdom", -1.43),
+        ("nationality", "cardiffnlp/twitter-roberta-base-emotion", "Morocco, anger", 60.3),
+        ("nationality", "cardiffnlp/twitter-roberta-base-hate", "hate", 22.31),  # of Maori
+        ("stereotypes", "google-bert/bert-base-uncased", "political, NewYorker", -0.72),
+        ("stereotypes", "FacebookAI/xlm-roberta-base", "political, BreitBart", -0.51),
+        ("politicians", "BERT (monolingual, base)", "male, negative", 0.374),  # .390 - .016
+        ("politicians", "XLM-RoBERTa (multilingual, base)", "female, positive", 0.376),
+    ],
+)
+def test_numbers_are_those_of_the_papers(study, model, what, value):
+    rows = plumbline.published(study).filter(model=model, what=what)
+    assert value in rows["value"].to_list()
+
+
+def test_tables_are_whole_and_models_are_those_of_the_studies():
+    rows = plumbline.published()
+    number = dict(rows.group_by("source").len().iter_rows())
+    assert number == {
+        "Barriere and Cifuentes 2024, Table 1": 15 * 12,
+        "Barriere and Cifuentes 2024, Table 2": 4 * 3,
+        "Barriere and Cifuentes 2024, Table 3": 16 * 3,
+        "Choenni et al. 2021, Table 4": 5 * 5 * 9,
+        "Stańczak et al. 2023, Tab 5": 5 * 6,
+        "Stańczak et al. 2023, Tab 8": 3 * 6,
+    }
+    assert rows.null_count().sum_horizontal().item() == 0
+    assert {m for m in rows["model"] if "/" in m} <= KNOWN
+
+
+def test_a_study_without_numbers_is_told(capsys):
+    with pytest.raises(UserError, match="no published numbers of 'leaning'"):
+        plumbline.published("leaning")
+    assert main(["ls", "published"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(plumbline.published())
+
+
+def test_the_ten_public_models_make_sense_and_are_pinned(monkeypatch):
+    monkeypatch.chdir(TOP)
+    path = Path("params/reference.yaml")
+    check_with(path, "2026-11-22", fetched=False)
+    models = yaml.safe_load(path.read_text("utf-8"))["models"]
+    assert len(models) == 10
+    assert {entry["id"] for entry in models.values()} <= KNOWN
+    assert all(len(entry["revision"]) == 40 for entry in models.values())
