@@ -411,18 +411,19 @@ def test_the_real_articles_of_allsides(tmp_path):
         pytest.skip("needs ../shared/data/news")
     own = snapshots(tmp_path, [], base()[1])
     (tmp_path / "news/en/mine.jsonl").unlink()
-    (tmp_path / "news/en/mine.parquet").symlink_to(REAL)
+    part = pl.read_parquet(REAL).gather_every(5)  # all take two minutes
+    part.write_parquet(tmp_path / "news/en/mine.parquet")
     facts = dict.fromkeys(("address", "licence", "citation"), "test") | {"retrieved": DAY}
     request = {"corpora": {"en": [CORPUS | {"format": "parquet"}]}}
     write_manifest(tmp_path / "news", facts | {"source": "news", "request": request, "counts": {}})
     own["news"] = Snapshot.open(tmp_path / "news")
-    sizes = SIZES | dict.fromkeys(corpora.CONFIGS[:3], 1500)
+    sizes = SIZES | dict.fromkeys(corpora.CONFIGS[:3], 300)
     items = list(corpora.build(own, corpora.Params(**(PARAMS | {"sizes": sizes}))))
     rows = [i for i in items if isinstance(i, Row)]
     rejects = [i for i in items if isinstance(i, Reject)]
-    assert len(rows) + sum(i.number for i in rejects) == 37_554 + 3
+    assert len(rows) + sum(i.number for i in rejects) == len(part) + 3
     size = Counter(row.config for row in rows)
-    assert [size[c] for c in corpora.CONFIGS[:3]] == [1500] * 3
+    assert [size[c] for c in corpora.CONFIGS[:3]] == [300] * 3
     raw = {
         f"mine/{own}": (leaning, when)
         for own, leaning, when in pl.read_parquet(
@@ -445,9 +446,9 @@ def test_the_real_articles_of_allsides(tmp_path):
         elif row.values["date"]:
             month, day_, year = map(int, when.split("/"))
             assert row.values["date"] == date(2000 + year, month, day_).isoformat()
-    assert undated > 250
+    assert undated > 40
     periods = Counter(row.values["period"] for row in rows)
-    assert min(periods[0], periods[1]) > 500
+    assert min(periods[0], periods[1]) > 100
     told = Counter(i.reason for i in rejects)
     print(told, size, periods)
     assert told["duplicate"] + told["leak"] < 30  # the collection has hardly any
