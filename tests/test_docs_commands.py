@@ -67,6 +67,7 @@ ELSEWHERE = {
     "accelerate config": "asks questions at a terminal",
     "accelerate launch *": "starts processes; tested with two in tests/probes/test_pretrain.py",
     "plumbline *": "tests/api/test_console.py; the words are held to its parser",
+    "python -m plumbline.lm_eval *": "needs lm-eval and the Hub; tests/api/test_lm_eval.py",
     "pip install *": "installs",
     "python -m pip install *": "installs",
     "export *": "sets a variable of the user's shell",
@@ -134,6 +135,11 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
     words = command.words
     if words[:2] == ("python", "-m") and words[2] in PARSERS:
         parse(PARSERS[words[2]], words[3:])
+    elif words[1:3] == ("-m", "plumbline.lm_eval"):
+        from plumbline.lm_eval import MODELS
+
+        assert words[3] == "run"
+        assert words[words.index("--model") + 1] in MODELS
     elif words[0] == "plumbline":
         parse("plumbline.console", words[1:])
     elif words[:2] == ("accelerate", "launch"):
