@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
@@ -39,6 +40,12 @@ def record(result: Result) -> dict[str, Any]:
     if not at.isascii() or not at.isdigit():
         raise UserError(f"{EPOCH}: {at!r} is not a number of seconds since 1970; set it so")
     model, libraries = _model(result), result.provenance["libraries"]
+    rows = [row for row in result.headline.rows(named=True) if _finite(row["value"])]
+    seen: Counter[str] = Counter()
+    scores = []
+    for row in rows:  # a word may be there in two languages, or as two parts of speech
+        seen[row["what"]] += 1
+        scores.append(_score(result, row, seen[row["what"]]))
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"plumbline.{result.study}/{model['id']}/{at}",
@@ -51,11 +58,7 @@ def record(result: Result) -> dict[str, Any]:
         },
         "eval_library": {"name": "plumbline", "version": libraries["plumbline"]},
         "model_info": model,
-        "evaluation_results": [
-            _score(result, row)
-            for row in result.headline.rows(named=True)
-            if row["value"] is not None and math.isfinite(row["value"])
-        ],
+        "evaluation_results": scores,
     }
 
 
@@ -78,8 +81,8 @@ def _model(result: Result) -> dict[str, Any]:
     }
 
 
-def _score(result: Result, row: dict[str, Any]) -> dict[str, Any]:
-    """Return one row of the headline."""
+def _score(result: Result, row: dict[str, Any], nth: int) -> dict[str, Any]:
+    """Return one row of the headline, the ``nth`` that is called so."""
     low, high = BOUNDS.get(result.study, UNBOUND)
     kind, name = result.kind, f"plumbline.{result.study}"
     uncertainty: dict[str, Any] = {}
@@ -90,7 +93,7 @@ def _score(result: Result, row: dict[str, Any]) -> dict[str, Any]:
         uncertainty["num_samples"] = row["n"]
     tested = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if _finite(row[key])}
     return {
-        "evaluation_result_id": f"{name}/{row['what']}",
+        "evaluation_result_id": f"{name}/{row['what']}" + (f"/{nth}" if nth > 1 else ""),
         "evaluation_name": name,
         "source_data": {
             "dataset_name": name,

@@ -16,6 +16,8 @@ ROWS = [
      "p": 1e-9, "p_bh": 2e-9, "detectable_bh": 0.1},
     {"what": "calm, en", "value": -0.5, "low": None, "high": None, "n": 3,
      "p": None, "p_bh": None, "detectable_bh": None},
+    {"what": "calm, en", "value": 0.5, "low": 0.1, "high": 0.9, "n": 3,
+     "p": 0.1, "p_bh": 0.1, "detectable_bh": None},
     {"what": "tall, en", "value": None, "low": None, "high": None, "n": 0,
      "p": None, "p_bh": None, "detectable_bh": None},
 ]  # fmt: skip
@@ -68,7 +70,7 @@ def test_a_record_has_all_that_the_schema_asks_for(tmp_path):
 
 
 def test_numbers_are_those_of_the_headline_and_rows_without_a_value_are_left_out(tmp_path):
-    first, second = record(result(tmp_path))["evaluation_results"]
+    first, second, third = record(result(tmp_path))["evaluation_results"]
     assert first["score_details"]["score"] == 0.75
     assert first["score_details"]["uncertainty"] == {
         "confidence_interval": {"lower": 0.6, "upper": 0.9, "confidence_level": 0.95},
@@ -77,7 +79,7 @@ def test_numbers_are_those_of_the_headline_and_rows_without_a_value_are_left_out
     assert float(first["score_details"]["details"]["p_bh"]) == 2e-9
     assert second["score_details"]["uncertainty"] == {"num_samples": 3}
     assert first["metric_config"]["metric_parameters"] == {"what": "kind, en", "null": 0}
-    assert first["evaluation_result_id"] != second["evaluation_result_id"]
+    assert len({one["evaluation_result_id"] for one in (first, second, third)}) == 3
 
 
 @pytest.mark.parametrize(
