@@ -64,6 +64,8 @@ ELSEWHERE = {
     "python -m plumbline.probes paraphrase MODEL*": (
         "MODEL stands for a model; has tests of its own"
     ),
+    "vllm *": "starts a server of others; tests/models/test_remote_protocols.py has its protocol",
+    "ollama *": "starts a server of others; tests/models/test_remote_protocols.py has its protocol",
     "accelerate config": "asks questions at a terminal",
     "accelerate launch *": "starts processes; tested with two in tests/probes/test_pretrain.py",
     "plumbline *": "tests/api/test_console.py; the words are held to its parser",
@@ -160,7 +162,7 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
         assert all(f"\n{name} = [" in known for part in extras for name in part.split(","))
     else:
         titled = {block.about for block in blocks("python")}
-        understood = words[0] in {"export", "git", "cd", "accelerate"}
+        understood = words[0] in {"export", "git", "cd", "accelerate", "vllm", "ollama"}
         assert understood or f'title="{words[-1]}"' in titled, f"what is {command.text!r}?"
 
 
