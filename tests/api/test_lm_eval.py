@@ -14,7 +14,7 @@ from models.tiny import bert, save, wordpiece
 from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2_tokenizer
 
 from plumbline.builders.core.errors import UserError
-from plumbline.lm_eval import CausalBridge, MaskedBridge
+from plumbline.lm_eval import CausalBridge, MaskedBridge, main
 
 PAIRS = [
     ("Ada is", " kind, and Ada was honesttall."),  # the last word has several pieces
@@ -164,6 +164,15 @@ def test_what_a_masked_model_cannot_do_is_refused(masked):
         lm.generate_until(requests([("Ada is", {})]))
     with pytest.raises(UserError, match="it is never cut"):
         lm.loglikelihood_rolling(requests([("Ada is kind. " * 20,)]))
+
+
+def test_without_the_harness_the_command_says_what_to_install(monkeypatch, capsys):
+    declared = ["torch>=2.13", 'lm-eval>=0.4.13; extra == "lm-eval"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: declared)
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    assert main() == 1
+    said = capsys.readouterr().err
+    assert said == "error: lm_eval is not installed; run pip install 'plumbline[lm-eval]'\n"
 
 
 RUN = """
