@@ -1,11 +1,12 @@
-"""Files for papers and for other programs: CSV, parquet, LaTeX, and figures."""
+"""Files for papers and other programs: CSV, parquet, LaTeX, figures, Every Eval Ever."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from plumbline import every_eval
 from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def export(result: Result, folder: str | Path, width: float) -> list[Path]:
         texts = {
             "headline.tex": result.to_latex(),
             "summary.txt": result.summary + "\n",
-            "provenance.json": json.dumps(result.provenance, indent=1, sort_keys=True) + "\n",
+            "provenance.json": _json(result.provenance),
+            every_eval.FILE: _json(every_eval.record(result)),
         }
         for name, text in texts.items():
             (into / name).write_text(text, encoding="utf-8")
@@ -53,3 +55,7 @@ def export(result: Result, folder: str | Path, width: float) -> list[Path]:
     except OSError as error:
         raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
     return found
+
+
+def _json(facts: Any) -> str:
+    return json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n"

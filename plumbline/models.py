@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -96,7 +95,7 @@ def _free(name: str) -> str:
 
 def _of_the_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
     """Return kind and commit of a model of the Hub; one that was fetched needs no network."""
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import get_token, try_to_load_from_cache
 
     if re.fullmatch(r"[0-9a-f]{40}", revision):
         there = try_to_load_from_cache(name, preflight.CONFIG, revision=revision)
@@ -104,13 +103,13 @@ def _of_the_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
             return preflight.look(Path(there).parent, name, kind), revision
     from plumbline.builders.release import hub
 
-    api = hub.client(os.environ.get("HF_TOKEN"))
-    with hub.answering(f"{name}@{revision}"):
+    api = hub.client(get_token())
+    with hub.answering(f"{name}@{revision}"), preflight.admitted(name):
         info: Any = api.model_info(name, revision=revision)
     files = {file.rfilename for file in info.siblings or ()}
     config = None
     if preflight.CONFIG in files:
-        with hub.answering(f"{name}@{revision}"):
+        with hub.answering(f"{name}@{revision}"), preflight.admitted(name):
             path = api.hf_hub_download(name, preflight.CONFIG, revision=str(info.sha))
         config = json.loads(Path(path).read_text("utf-8"))
     if said := preflight.problem(files, config, kind):

@@ -156,7 +156,9 @@ class Result:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
-        """Write all tables as CSV and parquet, the headline as LaTeX, and the plot.
+        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a shared record.
+
+        The record, ``every_eval_ever.json``, is in the format of Every Eval Ever.
 
         Parameters
         ----------

@@ -64,9 +64,12 @@ ELSEWHERE = {
     "python -m plumbline.probes paraphrase MODEL*": (
         "MODEL stands for a model; has tests of its own"
     ),
+    "vllm *": "starts a server of others; tests/models/test_remote_protocols.py has its protocol",
+    "ollama *": "starts a server of others; tests/models/test_remote_protocols.py has its protocol",
     "accelerate config": "asks questions at a terminal",
     "accelerate launch *": "starts processes; tested with two in tests/probes/test_pretrain.py",
     "plumbline *": "tests/api/test_console.py; the words are held to its parser",
+    "python -m plumbline.lm_eval *": "needs lm-eval and the Hub; tests/api/test_lm_eval.py",
     "pip install *": "installs",
     "python -m pip install *": "installs",
     "export *": "sets a variable of the user's shell",
@@ -134,6 +137,11 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
     words = command.words
     if words[:2] == ("python", "-m") and words[2] in PARSERS:
         parse(PARSERS[words[2]], words[3:])
+    elif words[1:3] == ("-m", "plumbline.lm_eval"):
+        from plumbline.lm_eval import MODELS
+
+        assert words[3] == "run"
+        assert words[words.index("--model") + 1] in MODELS
     elif words[0] == "plumbline":
         parse("plumbline.console", words[1:])
     elif words[:2] == ("accelerate", "launch"):
@@ -154,7 +162,7 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
         assert all(f"\n{name} = [" in known for part in extras for name in part.split(","))
     else:
         titled = {block.about for block in blocks("python")}
-        understood = words[0] in {"export", "git", "cd", "accelerate"}
+        understood = words[0] in {"export", "git", "cd", "accelerate", "vllm", "ollama"}
         assert understood or f'title="{words[-1]}"' in titled, f"what is {command.text!r}?"
 
 

@@ -40,6 +40,6 @@ def lacking(error: ModuleNotFoundError) -> str:
         package, _, condition = requirement.partition(";")
         known = re.split(r"[^A-Za-z0-9_.-]", package.strip())[0].lower().replace("-", "_")
         wanted = {"sklearn": "scikit_learn", "ruamel": "ruamel.yaml"}.get(name, name).lower()
-        if known == wanted and (extra := re.search(r"extra == ['\"](\w+)['\"]", condition)):
+        if known == wanted and (extra := re.search(r"extra == ['\"]([\w-]+)['\"]", condition)):
             return f"{name} is not installed; run pip install 'plumbline[{extra[1]}]'"
     return f"{name} is not installed; run pip install {name}"

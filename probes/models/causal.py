@@ -197,15 +197,16 @@ class Causal(Reader, Writer):
         def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
             sums[done[0]] = done[1].cpu().numpy()
 
-        sums = np.zeros(len(pairs))
+        sums = np.zeros((len(pairs), 2))
         self.batches.run(shapes, costs, launch, finish)
         own = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
-        return self.scores(texts, sums, own)
+        return self.scores(texts, sums[:, 0], own, sums[:, 1])
 
     def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
-        """Return the sums (texts,) over the tokens of each from its start on.
+        """Return sums (texts, 2) over the tokens of each from its start on.
 
-        The texts are neighbours, or where nothing is shared equally long.
+        They are of log-probabilities, and of tokens that are not the best. The texts are
+        neighbours, or where nothing is shared equally long.
         """
         read = [ids[:-1] for ids in texts]
         asked = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
@@ -223,8 +224,10 @@ class Causal(Reader, Writer):
         looked, length = self.enough(places), ids.shape[1]
         with prefix_tree.reading(tree), self.gate.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
-        chosen = self.nats(logits[: len(places)])[which, true].double()
-        return chosen.new_zeros(len(texts)).index_add_(0, row, chosen)
+        scores = self.nats(logits[: len(places)])  # a place may be asked for many tokens
+        own, best = scores[which, true], scores.amax(1)[which]
+        chosen = torch.stack([own.double(), (own < best).double()], dim=1)
+        return chosen.new_zeros(len(texts), 2).index_add_(0, row, chosen)
 
     def opened(
         self, prompts: list[str], room: int, _language: str

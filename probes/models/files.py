@@ -19,6 +19,7 @@ from plumbline.probes.models.params import (
     pointer,
     weights_folder,
 )
+from plumbline.probes.models.preflight import admitted
 
 WANTED = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "*.safetensors")
 PICKLES = "*.bin"  # only where params allow them
@@ -91,7 +92,8 @@ def download(name: str, params: Model) -> Path:
 
     try:
         patterns = file_patterns(params)
-        where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
+        with admitted(params.id, f"models.{name}: "):
+            where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
     except (OSError, ValueError) as error:  # all of the Hub's are one of them
         said = " ".join(str(error).split())[:200]
         raise UserError(

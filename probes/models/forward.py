@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import repeat
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -161,13 +162,32 @@ class Adapter:
         wide = logits if logits.dtype == torch.float64 else logits.float()
         return self.finite(torch.log_softmax(wide, dim=-1))
 
+    def chosen(self, logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
+        """Return two numbers (..., 2) for each of the tokens ``true`` (...), in double precision.
+
+        Its log-probability in nats, and 1 where another token is more probable, else 0.
+        """
+        scores = self.nats(logits)
+        own = scores.gather(-1, true.unsqueeze(-1)).squeeze(-1)
+        return torch.stack([own.double(), (own < scores.amax(-1)).double()], dim=-1)
+
     def scores(
-        self, texts: Iterable[str], sums: Iterable[float], own: Sequence[Sequence[int]]
+        self,
+        texts: Iterable[str],
+        sums: Iterable[float],
+        own: Sequence[Sequence[int]],
+        missed: Iterable[float] | None = None,
     ) -> list[Score]:
-        """Return the score of each text: the sum over its ``own`` tokens, rounded."""
+        """Return the score of each text: the sum over its ``own`` tokens, rounded.
+
+        ``missed`` is how many of them are not the most probable at their place, where it is known.
+        """
+        greedy = repeat(None) if missed is None else (not count for count in missed)
         return [
-            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids))
-            for text, value, ids in zip(texts, sums, own, strict=True)
+            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), unknown, best)
+            for text, value, ids, unknown, best in zip(
+                texts, sums, own, map(self.tokens.unknown, own), greedy, strict=missed is not None
+            )
         ]
 
     def _sizes(

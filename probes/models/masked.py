@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import product
+from itertools import product, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class Masked(Reader):
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
-        self.scored: dict[Copy, float] = {}  # masked copies of the last sentences
+        self.scored: dict[Copy, complex] = {}  # masked copies of the last sentences
         path = self.model.base_model_prefix
         self.body: Any = self.model.get_submodule(path)
         if self.kind != "xlnet":
@@ -212,9 +212,17 @@ class Masked(Reader):
         return whole
 
     def pseudo_logprobs(
-        self, sentences: Iterable[str], method: Method = "original", *, language: str = ""
+        self,
+        sentences: Iterable[str],
+        method: Method = "original",
+        *,
+        language: str = "",
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[Score]:
-        """Score whole sentences, in their order.
+        """Score whole sentences, in their order, or what stands behind the ``prefixes`` of each.
+
+        A prefix is seen, and its tokens are neither masked nor counted; spaces at its end belong to
+        the sentence. The prefix of a text must have the tokens that it has alone.
 
         ``original``: the sum over tokens of the log-probability of each, it alone masked
         (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the pieces behind it
@@ -239,11 +247,13 @@ class Masked(Reader):
                 f"{self.architecture} never sees the token that it predicts; "
                 f"use {' or '.join(METHODS[:2])}"
             )
-        for block in blocks(sentences):
+        before = repeat("") if prefixes is None else prefixes
+        pairs = zip(before, sentences, strict=prefixes is not None)
+        for block in blocks(pairs):
             with (
                 self._eager() if method == "aula" else nullcontext()
             ):  # never while the caller has the word
-                scores = self._score([self.context + s for s in block], method, language)
+                scores = self._score(block, method, language)
             yield from scores
 
     @contextmanager
@@ -256,15 +266,19 @@ class Masked(Reader):
         finally:
             self.model.set_attn_implementation(before)
 
-    def _score(self, sentences: list[str], method: Method, language: str) -> list[Score]:
-        """Score one block."""
+    def _score(self, pairs: list[tuple[str, str]], method: Method, language: str) -> list[Score]:
+        """Score one block of sentences behind their prefixes."""
+        given = [(self.context + prefix).rstrip() for prefix, _ in pairs]
+        sentences = [self.context + prefix + sentence for prefix, sentence in pairs]
         encoded = self.encode(sentences, language)
+        distinct = sorted(set(given))
+        every = self.tokens.encode(distinct, language, special=False)
+        heads = dict(zip(distinct, every, strict=True))
         counted: list[list[int]] = []
-        (head,) = self.tokens.encode([self.context.rstrip()], language, special=False)
-        for text, ids in zip(sentences, encoded, strict=True):
+        for prefix, text, ids in zip(given, sentences, encoded, strict=True):
             own = self.tokens.counted(ids)
-            if head:
-                self.tokens.after(self.context, text, [ids[i] for i in own], head)
+            if head := heads[prefix]:
+                self.tokens.after(prefix, text, [ids[i] for i in own], head)
             counted.append(own[len(head) :])
             if not counted[-1]:
                 raise UserError(f"models.{self.name}: nothing to score in {text!r}")
@@ -273,11 +287,11 @@ class Masked(Reader):
         else:
             words = None
             if method == "within_word_l2r":
-                pairs = zip(sentences, encoded, strict=True)
-                words = [self.tokens.words(text, ids, language) for text, ids in pairs]
+                both = zip(sentences, encoded, strict=True)
+                words = [self.tokens.words(text, ids, language) for text, ids in both]
             sums = self._masked_copies(encoded, counted, words, language)
         inner = [[ids[i] for i in own] for ids, own in zip(encoded, counted, strict=True)]
-        return self.scores(sentences, sums, inner)
+        return self.scores(sentences, sums[:, 0], inner, sums[:, 1])
 
     def _masked_copies(
         self,
@@ -286,7 +300,9 @@ class Masked(Reader):
         words: list[list[int | None]] | None,
         language: str,
     ) -> NDArray[np.float64]:
-        """Return the sums (sentences,) over copies of each sentence, one token masked in each.
+        """Return sums (sentences, 2) over copies of each sentence, one token masked in each.
+
+        They are of what :meth:`chosen` returns.
 
         With ``words``, the pieces behind it are masked that have its word's number. The last piece
         of a word is masked alone in any case: what one method has scored, the other takes.
@@ -302,34 +318,35 @@ class Masked(Reader):
             ids = torch.tensor([new[r][0] for r in rows])
             hidden = [new[r][1] for r in rows]
             places = torch.tensor([first for first, *_ in hidden])
-            true = ids.gather(1, places[:, None])
+            true = ids.gather(1, places[:, None]).squeeze(1)
             where = [(n, q) for n, masked in enumerate(hidden) for q in masked]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
-            scores = self.nats(self.at(ids, places, language, hidden))
-            return scores.gather(1, self.batches.move(true)).squeeze(1).double()
+            chosen = self.chosen(self.at(ids, places, language, hidden), self.batches.move(true))
+            return torch.view_as_complex(chosen)  # two numbers as one: small arrays are slow
 
         lengths = [len(ids) for ids, *_ in new]
         found = self.batches.each(lengths, lengths, launch)
         known = self.scored | dict(zip(new, found, strict=True))
         self.scored = {copy: known[copy] for copy in copies}  # no more than a block's
         starts = np.cumsum([0, *(len(own) for own in counted[:-1])])
-        return np.add.reduceat([known[copy] for copy in copies], starts)
+        every = np.array([known[copy] for copy in copies])
+        return np.stack([np.add.reduceat(part, starts) for part in (every.real, every.imag)], 1)
 
     def _unmasked(
         self, encoded: list[list[int]], counted: list[list[int]], language: str, *, weighted: bool
     ) -> NDArray[np.float64]:
-        """Return the sums (sentences,) over all tokens of the unmasked sentences."""
+        """Return the same sums (sentences, 2) over all tokens of the unmasked sentences."""
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])
             logits, attention = self.all(ids, language, attention=weighted)
-            chosen = self.nats(logits).gather(2, ids.unsqueeze(2)).squeeze(2).double()
+            values, missed = self.chosen(logits, ids).unbind(2)
             if attention is not None:
-                chosen = chosen * attention.double()
-            own = torch.zeros_like(chosen)
+                values = values * attention.double()
+            own = torch.zeros_like(values)
             for n, i in enumerate(rows):
                 own[n, counted[i]] = 1
-            return (chosen * own).sum(1)
+            return torch.stack([(values * own).sum(1), (missed * own).sum(1)], dim=1)
 
         lengths = [len(ids) for ids in encoded]
         # eager attention differs in its last digits with the position of a text in its batch

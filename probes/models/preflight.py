@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
@@ -102,6 +103,52 @@ def _head(config: dict[str, Any], kind: str) -> str:
     if kind and kind != known and (kind, known) != ("seq2seq", "masked"):
         return f"{named} is of kind {known}, and `kind` says {kind}; write `kind: {known}`"
     return ""
+
+
+@contextmanager
+def admitted(name: str, where: str = "") -> Iterator[None]:
+    """Say what to do where the Hub keeps a model to itself: gated, private, or a token it refuses.
+
+    Parameters
+    ----------
+    name
+        Its id on the Hub.
+    where
+        What the message begins with, such as ``models.NAME: ``.
+
+    Raises
+    ------
+    UserError
+        If it does; other errors of the Hub's client go on as they are.
+    """
+    from huggingface_hub import constants, get_token
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, HfHubHTTPError):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        page, token = f"{constants.ENDPOINT}/{name}", get_token()
+        log_in = "set HF_TOKEN to a token of that account, or run `hf auth login`"
+        if isinstance(cause, GatedRepoError) and not token:
+            said = f"is gated: request access on {page}, then {log_in}"
+        elif isinstance(cause, GatedRepoError):
+            said = (
+                f"is gated, and the account of your token has no access: request it on {page}, and "
+                "let a fine-grained token read gated repositories"
+            )
+        elif isinstance(cause, RepositoryNotFoundError):
+            whose = "its owner has to let the account of your token in" if token else log_in
+            said = f"is not on the Hub, or it is private: check the id; if it is private, {whose}"
+        elif cause.response.status_code == 401 and token:
+            said = "cannot be read: the Hub refuses your token; set HF_TOKEN to a valid one"
+        else:
+            raise
+        raise UserError(f"{where}{name} {said}") from error
 
 
 def look(folder: Path, name: str, kind: str = "") -> str:

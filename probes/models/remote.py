@@ -19,7 +19,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
@@ -42,6 +42,8 @@ IDENTITY = ("id", "created", "owned_by", "parent", "max_model_len", "meta")
 READING = Sampling(tokens=1, temperature=0.0)  # one token, not used: some servers take 0 for all
 LEAST = -9999.0  # what servers write for minus infinity
 ROUNDING = 1e-6  # above the logarithm of 1
+OLLAMA = "fp_ollama"  # the system_fingerprint of its answers
+LATEST = ":latest"  # the tag that Ollama adds to a name without one
 PARTS = ("\ufffd", "bytes:")  # stand in tokens that are a part of a character
 
 
@@ -89,6 +91,8 @@ class Remote:
                     raise
                 self._limit = "max_completion_tokens"  # OpenAI's newer models take no other
                 answer = request()
+            if answer.get("system_fingerprint") == OLLAMA:
+                _of_ollama(row, sampling, chat=chat)
             choice = _choice(row, answer)
             reason = choice.get("finish_reason")
             holder = choice.get("message") if chat else choice
@@ -123,6 +127,11 @@ class Remote:
             asked = {"prompt": prefix + text, "echo": True, "logprobs": 1}
             try:
                 answer = self._ask(client, row, prefix + text, asked, READING)
+                if answer.get("system_fingerprint") == OLLAMA:
+                    raise UserError(
+                        f"{row}: Ollama tells no log-probabilities of a given text; serve the "
+                        "model with vLLM, or score its weights here, kind: causal"
+                    )
             except Refused as refused:
                 if "echo" in refused.said or "logprob" in refused.said:
                     raise _untold(row, f"it says: {refused.said}") from None
@@ -203,7 +212,7 @@ def _listed(client: Client, endpoint: Endpoint) -> dict[str, Any]:
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise UserError(f"{endpoint.url}/models: not a list of models; check endpoint.url")
     for entry in listed:
-        if entry.get("id") == endpoint.model:
+        if entry.get("id") in (endpoint.model, endpoint.model + LATEST):
             return dict(entry)
     names = sorted({str(entry.get("id")) for entry in listed})
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
@@ -218,6 +227,20 @@ def _choice(row: str, answer: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise UserError(f"{row}: an answer without choices; is the server OpenAI-compatible?")
     return choices[0]
+
+
+def _of_ollama(row: str, sampling: Sampling, *, chat: bool) -> None:
+    """Refuse what Ollama takes and does otherwise in silence."""
+    if not chat:
+        raise UserError(
+            f"{row}: Ollama puts the model's chat template around the prompt of a completion too; "
+            "write endpoint.api: chat"
+        )
+    if sampling.top_k > 0:
+        raise UserError(
+            f"{row}: Ollama ignores top_k in requests; write PARAMETER top_k {sampling.top_k} into "
+            "the model's Modelfile, and top_k: 0 into the params"
+        )
 
 
 def _untold(row: str, why: str) -> UserError:
@@ -251,7 +274,8 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
             f"{row}: the server's tokens or their text_offset do not add up to the text, so which "
             "are the continuation's cannot be told; score such texts with the weights, kind: causal"
         )
-    if starts.count(len(prefix)) != 1:
+    at = [tokens[i] for i, start in enumerate(starts) if start == len(prefix)]
+    if not at or (len(at) > 1 and not _parts(at, tokens)):
         raise UserError(
             f"{row}: the prefix ends within a token, at character {len(prefix)}; move its border, "
             "such as a space from its end to the beginning of the continuation"
@@ -261,6 +285,18 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
         if not isinstance(values[i], float | int) or not LEAST < values[i] <= ROUNDING:
             raise UserError(f"{row}: {values[i]!r} as the log-probability of token {tokens[i]!r}")
     return [float(values[i]) for i in own]
+
+
+def _parts(at: list[str], tokens: list[str]) -> bool:
+    """Tell whether tokens that begin at one place are parts of one character, the last its end.
+
+    OpenAI names the bytes of each. vLLM gives the character to the token that completes it, and
+    nothing to those before: so no token that completes one is plain ASCII.
+    """
+    if all(any(part in token for part in PARTS) for token in at):
+        return True
+    ends = (then for token, then in pairwise(tokens) if not token and then)
+    return not any(at[:-1]) and not at[-1].isascii() and not any(end.isascii() for end in ends)
 
 
 def _starts(tokens: list[Any], offsets: list[Any], whole: str) -> list[int] | None:

@@ -93,6 +93,7 @@ class Score(NamedTuple):
     logprob_nats: float  # sum over the tokens counted
     tokens: int  # how many that are
     unknown: int = 0  # those of them that the model has no symbol for
+    greedy: bool | None = None  # whether each is the most probable at its place; None: not known
 
 
 class Text(NamedTuple):
@@ -198,9 +199,14 @@ class ScoresSentences(Scorer, Protocol):
     """Models that see both sides of a token."""
 
     def pseudo_logprobs(
-        self, sentences: Iterable[str], method: Method = "original", *, language: str = ""
+        self,
+        sentences: Iterable[str],
+        method: Method = "original",
+        *,
+        language: str = "",
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[Score]:
-        """Score whole sentences, each token by what stands around it."""
+        """Score sentences, or what stands behind a prefix, each token by what is around it."""
 
 
 class Sampling(NamedTuple):

@@ -12,12 +12,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+FOREIGN, LET_IN = "hf_of_another", "hf_let_in"
+INVALID = "Invalid credentials in Authorization header"  # what the client knows a wrong token by
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
+def refusal(path: str, header: str, closed: dict[str, str]):
+    """Return status and headers by which the Hub refuses a request, or None where it answers."""
+    token = header.removeprefix("Bearer ")
+    if token not in ("", FOREIGN, LET_IN):
+        return 401, {"X_Error_Message": INVALID}
+    for name, how in closed.items():
+        if not path.startswith((f"/api/models/{name}/", f"/{name}/")) or token == LET_IN:
+            continue
+        if how == "private":
+            return 404 if token else 401, {"X_Error_Code": "RepoNotFound"}
+        if "/resolve/" in path:  # of a gated model its page and the list of its files show
+            return 403 if token else 401, {"X_Error_Code": "GatedRepo"}
+    return None
+
+
 @contextmanager
-def hub(models: dict[str, Path]):  # noqa: C901
-    """Serve folders as models at one revision; yield the endpoint and the requests so far."""
+def hub(models: dict[str, Path], closed: dict[str, str] | None = None):  # noqa: C901
+    """Serve folders as models at one revision; yield the endpoint and the requests so far.
+
+    Those that are ``closed`` are gated or private: what is public of them, and by which status and
+    headers the Hub refuses the rest, depends on whether a token came with the request. FOREIGN is
+    one of an account that was not let in; LET_IN of one that was; no other is valid.
+    """
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -36,6 +58,9 @@ def hub(models: dict[str, Path]):  # noqa: C901
         def do_GET(self) -> None:
             asked.append(self.path)
             path = self.path.split("?")[0]
+            if refused := refusal(path, self.headers.get("Authorization", ""), closed or {}):
+                status, headers = refused
+                return self.reply(status, b"{}", **headers)
             for name, folder in models.items():
                 files = sorted(p for p in folder.iterdir() if p.is_file())
                 if path in (f"/api/models/{name}/revision/{at}" for at in (REVISION, "main")):

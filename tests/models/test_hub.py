@@ -11,11 +11,16 @@ import sys
 import polars as pl
 import pytest
 import yaml
-from hub import REVISION, hub
+from hub import FOREIGN, LET_IN, REVISION, hub
+from huggingface_hub import constants
 from imports import TOP
 from models.tiny import bert, wordpiece
 
+from plumbline.builders.core.errors import UserError
+from plumbline.models import find
+
 ID = "example/tiny"
+LOG_IN = "set HF_TOKEN to a token of that account, or run `hf auth login`"
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def put_in(folder, name, entry):
 
 
 def command(folder, endpoint, *words):
-    environment = os.environ | {
+    environment = {key: value for key, value in os.environ.items() if key != "HF_TOKEN"} | {
         "PYTHONPATH": str(TOP),
         "HF_HOME": str(folder / "hf"),
         "HF_ENDPOINT": endpoint,
@@ -85,3 +90,73 @@ def test_a_revision_that_the_hub_lacks_is_one_sentence(tmp_path, model):
     assert done.stderr.splitlines()[-1].startswith(f"error: models.tiny: {ID} at ffff")
     assert "Traceback" not in done.stderr
     assert not (mine / "data" / "models" / "tiny").exists()
+
+
+@pytest.fixture
+def looking(tmp_path, model, monkeypatch):
+    """Return what finds the model on a hub that keeps it closed, with a token or without."""
+
+    def look(how, token=""):
+        monkeypatch.setenv("HF_TOKEN", token)
+        with hub({ID: model}, {ID: how}) as (endpoint, _):
+            monkeypatch.setenv("HF_ENDPOINT", endpoint)
+            for name, value in {
+                "ENDPOINT": endpoint,
+                "HUGGINGFACE_CO_URL_TEMPLATE": endpoint
+                + "/{repo_id}/resolve/{revision}/{filename}",
+                "HF_HUB_OFFLINE": False,
+                "HF_TOKEN_PATH": str(tmp_path / "token"),
+                "HF_HUB_CACHE": str(tmp_path / "cache"),
+            }.items():
+                monkeypatch.setattr(constants, name, value)
+            return endpoint, find(ID)
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("how", "token", "said"),
+    [
+        ("gated", "", f"is gated: request access on {{page}}, then {LOG_IN}"),
+        (
+            "gated",
+            FOREIGN,
+            "is gated, and the account of your token has no access: request it on {page}",
+        ),
+        (
+            "private",
+            "",
+            f"is not on the Hub, or it is private: check the id; if it is private, {LOG_IN}",
+        ),
+        ("private", FOREIGN, "if it is private, its owner has to let the account of your token in"),
+        ("private", "hf_mistyped", "the Hub refuses your token; set HF_TOKEN to a valid one"),
+    ],
+)
+def test_a_model_that_the_hub_keeps_closed_is_said_to_be_so(looking, how, token, said):
+    with pytest.raises(UserError) as caught:
+        looking(how, token)
+    message = str(caught.value)
+    assert message.startswith(f"{ID} ")
+    assert said.format(page=f"{constants.ENDPOINT}/{ID}") in message
+    assert "\n" not in message
+    assert not token or token not in message
+
+
+@pytest.mark.parametrize("how", ["gated", "private"])
+def test_who_was_let_in_finds_it_by_the_variable_or_by_hf_auth_login(looking, how, tmp_path):
+    _, found = looking(how, LET_IN)
+    assert found.entry["revision"] == REVISION
+    (tmp_path / "token").write_text(LET_IN)  # where `hf auth login` puts it
+    _, again = looking(how)
+    assert again == found
+
+
+def test_a_pinned_model_that_is_gated_is_refused_by_its_entry(tmp_path, model):
+    mine = put_in(tmp_path, "tiny", {"id": ID, "revision": REVISION})
+    with hub({ID: model}, {ID: "gated"}) as (endpoint, _):
+        done = command(mine, endpoint, "weights", "tiny")
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"error: models.tiny: {ID} is gated: request access on {endpoint}/{ID}")
+    assert "Traceback" not in done.stderr
+    assert not (mine / "data/models/tiny").exists()

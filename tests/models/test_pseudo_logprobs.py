@@ -125,6 +125,27 @@ def test_a_model_without_context_gives_the_sum_of_its_unigrams(encoder, tmp_path
     assert weighed.logprob_nats == pytest.approx(math.log(4 / whole**2) / 4, abs=1e-6)
 
 
+@few
+@pytest.mark.parametrize("method", METHODS)
+def test_a_prefix_is_seen_and_not_scored(encoder, saved, method):
+    scorer, begun = loaded(saved), loaded(saved, context="a very")
+    pairs = [("a very ", "kindly person"), ("a very", " kindly person"), ("", "a kindly person")]
+    found = list(
+        scorer.pseudo_logprobs([t for _, t in pairs], method, prefixes=[p for p, _ in pairs])
+    )
+    (behind,) = begun.pseudo_logprobs(["kindly person"], method)
+    (alone,) = scorer.pseudo_logprobs(["a kindly person"], method)
+    assert found == [behind, behind, alone]
+    with pytest.raises(ValueError, match="longer"):
+        list(scorer.pseudo_logprobs(["a kind", "a calm"], method, prefixes=["a"]))
+
+
+@few
+def test_a_prefix_that_ends_within_a_token_is_refused(encoder, saved):
+    with pytest.raises(UserError, match="not tokenised alike alone"):
+        list(loaded(saved).pseudo_logprobs(["d person"], prefixes=["a kin"]))
+
+
 HEADS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu"]
 
 

@@ -12,7 +12,7 @@ from models.served import CREATED, Model, served
 from sources.misbehaving import always, misbehaving, says, stall, status
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.remote import AHEAD, identify
+from plumbline.probes.models.remote import AHEAD, continuation, identify
 from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
@@ -92,6 +92,22 @@ def test_continuations_get_the_scores_of_a_trained_model():
         pytest.raises(UserError, match=r"row 0 .* tokens or their text_offset do not add up"),
     ):
         list(at(address).logprobs(pairs))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "offsets"),
+    [
+        (["a", "é", "", " b"], [0, 1, 2, 2]),  # the rest of a character behind it
+        (["a", "é", "", "ü", "", " b"], [0, 1, 2, 2, 3, 3]),
+        (["a", "é", "", "", " b"], [0, 1, 2, 2, 2]),
+    ],
+)
+def test_parts_of_a_character_behind_it_are_not_taken_for_the_next_one(tokens, offsets):
+    values = [None, *[-1.0] * (len(tokens) - 1)]
+    told = {"tokens": tokens, "text_offset": offsets, "token_logprobs": values}
+    text = "".join(tokens)
+    with pytest.raises(UserError, match="the prefix ends within a token"):
+        continuation("row 0", {"text": text, "logprobs": told}, "aé", text.removeprefix("aé"))
 
 
 @pytest.mark.parametrize("pair", [("the nur", "se is kind"), ("the nurse ", "is kind")])

@@ -1,0 +1,131 @@
+"""Records of Every Eval Ever: what its schema, version 0.3.0, asks for, and whose numbers."""
+
+import json
+from importlib.util import find_spec
+
+import polars as pl
+import pytest
+
+from plumbline.builders.core.errors import UserError
+from plumbline.every_eval import record
+from plumbline.probes.site.headlines import HEADLINES
+from plumbline.result import Result
+
+ROWS = [
+    {"what": "kind, en", "value": 0.75, "low": 0.6, "high": 0.9, "n": 40,
+     "p": 1e-9, "p_bh": 2e-9, "detectable_bh": 0.1},
+    {"what": "calm, en", "value": -0.5, "low": None, "high": None, "n": 3,
+     "p": None, "p_bh": None, "detectable_bh": None},
+    {"what": "calm, en", "value": 0.5, "low": 0.1, "high": 0.9, "n": 3,
+     "p": 0.1, "p_bh": 0.1, "detectable_bh": None},
+    {"what": "tall, en", "value": None, "low": None, "high": None, "n": 0,
+     "p": None, "p_bh": None, "detectable_bh": None},
+]  # fmt: skip
+
+
+def result(folder, study="politicians", model="my-bert", identity="/somewhere/my.bert"):
+    told = HEADLINES[study]
+    types = {"n": pl.Int64, "what": pl.String}
+    rows = pl.DataFrame(ROWS, schema={key: types.get(key, pl.Float64) for key in ROWS[0]})
+    facts = {
+        "model": {"id": identity, "revision": "0" * 40},
+        "inputs": {"data/datasets/politicians": "a" * 64, "data/models/my-bert/model.json": "b"},
+        "libraries": {"plumbline": "0.1.0", "transformers": "5.23.0"},
+    }
+    main = told.tables[0]
+    return Result(study, model, told.kind, rows, {main: rows}, main, folder, facts, dict)
+
+
+@pytest.fixture(autouse=True)
+def undated(monkeypatch):
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+
+
+def test_a_record_has_all_that_the_schema_asks_for(tmp_path):
+    found = record(result(tmp_path))
+    # `required` of the schema, which knows no further keys at the top
+    assert set(found) == {
+        *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata"),
+        *("model_info", "eval_library", "evaluation_results"),
+    }
+    source = found["source_metadata"]
+    assert source["source_type"] in ("documentation", "evaluation_run")
+    assert source["source_organization_name"]
+    relations = ("first_party", "third_party", "collaborative", "other")
+    assert source["evaluator_relationship"] in relations
+    details = found["model_info"]["additional_details"]
+    assert details["deployment_type"] in ("self_deployed", "externally_managed", "unknown")
+    assert details["model_availability"] in ("open_weights", "closed_weights", "unknown")
+    assert {type(value) for value in details.values()} == {str}
+    assert set(found["eval_library"]) == {"name", "version"}
+    for one in found["evaluation_results"]:
+        assert set(one) >= {"evaluation_name", "source_data", "metric_config", "score_details"}
+        assert one["source_data"]["source_type"] == "other"
+        assert {type(v) for v in one["source_data"]["additional_details"].values()} == {str}
+        metric = one["metric_config"]
+        assert type(metric["lower_is_better"]) is bool
+        assert metric["score_type"] == "continuous"
+        assert {metric["min_score"], metric["max_score"]} == {"-Infinity", "Infinity"}
+        assert {type(value) for value in one["score_details"]["details"].values()} <= {str}
+
+
+def test_numbers_are_those_of_the_headline_and_rows_without_a_value_are_left_out(tmp_path):
+    first, second, third = record(result(tmp_path))["evaluation_results"]
+    assert first["score_details"]["score"] == 0.75
+    assert first["score_details"]["uncertainty"] == {
+        "confidence_interval": {"lower": 0.6, "upper": 0.9, "confidence_level": 0.95},
+        "num_samples": 40,
+    }
+    assert float(first["score_details"]["details"]["p_bh"]) == 2e-9
+    assert second["score_details"]["uncertainty"] == {"num_samples": 3}
+    assert first["metric_config"]["metric_parameters"] == {"what": "kind, en", "null": 0}
+    assert len({one["evaluation_result_id"] for one in (first, second, third)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("identity", "model", "known", "weights"),
+    [
+        ("google-bert/bert-base-cased", "bert", "google-bert/bert-base-cased", "open_weights"),
+        ("data/samples/worlds/world-null", "world-null", "plumbline/world-null", "open_weights"),
+        ("/home/somebody/my.bert", "my-bert", "local/my-bert", "unknown"),
+    ],
+)
+def test_a_model_is_named_without_the_path_of_a_folder(tmp_path, identity, model, known, weights):
+    found = record(result(tmp_path, model=model, identity=identity))
+    assert found["model_info"]["id"] == known
+    assert found["model_info"]["additional_details"]["model_availability"] == weights
+    assert "somebody" not in json.dumps(found)
+
+
+def test_the_only_date_is_one_that_is_given(tmp_path, monkeypatch):
+    one = record(result(tmp_path))
+    assert one == record(result(tmp_path))
+    assert one["retrieved_timestamp"] == "0"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1764000000")
+    other = record(result(tmp_path))
+    assert other["retrieved_timestamp"] == "1764000000"
+    assert other["evaluation_id"].endswith("/1764000000")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(UserError, match="SOURCE_DATE_EPOCH: 'yesterday' is not a number of sec"):
+        record(result(tmp_path))
+
+
+@pytest.mark.parametrize(("study", "ends"), [("values", (1, 5)), ("leaning", (0, 100))])
+def test_a_scale_with_ends_has_them(tmp_path, study, ends):
+    metric = record(result(tmp_path, study))["evaluation_results"][0]["metric_config"]
+    assert (metric["min_score"], metric["max_score"]) == ends
+    assert ends[0] < metric["metric_parameters"]["null"] < ends[1]
+
+
+@pytest.mark.skipif(not find_spec("every_eval_ever"), reason="every_eval_ever is not installed")
+@pytest.mark.parametrize("study", HEADLINES)
+def test_the_projects_own_types_take_it(tmp_path, study):
+    from every_eval_ever.eval_types import EvaluationLog
+
+    EvaluationLog.model_validate(json.loads(json.dumps(record(result(tmp_path, study)))))
+
+
+def test_it_is_one_of_the_files_of_an_export(tmp_path):
+    own = result(tmp_path)
+    files = {path.name: path for path in own.export(tmp_path / "paper", width=8)}
+    assert json.loads(files["every_eval_ever.json"].read_text("utf-8")) == record(own)

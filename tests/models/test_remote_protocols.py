@@ -1,0 +1,169 @@
+"""vLLM and Ollama, by stand-ins that answer as their sources do: what works, what is refused."""
+
+import pytest
+import torch
+from models.far import PROMPTS, at, endpoint
+from models.protocols import decoded, ollama, served, vllm
+from models.served import TEMPLATE, Model, tiny
+from models.test_remote import PAIRS, exactly, same
+from models.tiny import save
+from models.tiny_causal import llama_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models import client, remote
+from plumbline.probes.models.remote import identify
+from plumbline.probes.models.scorer import Sampling
+
+GREEDY = Sampling(tokens=5, temperature=0.0)
+SPLIT = [  # characters of several tokens on both sides of the border
+    ("he is", " 🚀 ."),
+    ("he is 🚀", "🚀 today"),
+    ("добрый", " день"),
+    ("доб", "рый"),
+    ("日本", "語"),
+    ("", "語 is kind"),
+]
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch):
+    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(remote, "APART_S", 0.01)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A tiny Llama with byte-level tokens, as Llama 3 and Qwen have them."""
+    return Model(tiny(tmp_path_factory.mktemp("bytes")))
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory):
+    """A tiny Llama with SentencePiece's tokens, as Llama 2 and Mistral had them."""
+    tokenizer = llama_tokenizer(pad_token="<unk>")
+    tokenizer.chat_template = TEMPLATE
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        initializer_range=0.3,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    return Model(save(tmp_path_factory.mktemp("pieces"), LlamaForCausalLM(config), tokenizer))
+
+
+def test_the_stand_in_names_tokens_so_that_they_make_up_the_text(model):
+    text = "he is 🚀 today"
+    ids = model.tokenizer(text).input_ids
+    names = decoded(model.tokenizer, ids)
+    assert "".join(names) == f"<s>{text}"
+    assert "" in names, "no character of several tokens"
+
+
+def test_vllm_tells_the_models_own_scores(model):
+    with served(vllm, model, "tiny") as (address, asked):
+        scores = list(at(address).logprobs(PAIRS))
+    same(scores, [exactly(model, *pair) for pair in PAIRS])
+    assert all(one["echo"] and one["logprobs"] == 1 for one in asked)
+    assert not any("top_k" in one for one in asked)
+
+
+def test_vllm_tells_scores_where_characters_have_several_tokens(model):
+    with served(vllm, model, "tiny") as (address, _):
+        scores = list(at(address).logprobs(SPLIT))
+    same(scores, [exactly(model, *pair) for pair in SPLIT])
+
+
+def test_vllm_tells_scores_of_a_sentencepiece_model(pieces):
+    pairs = [("Ada is", " kind, and Cleo was tall."), ("Bo Falk", " is calm."), ("", "Ada is kind")]
+    with served(vllm, pieces, "tiny") as (address, _):
+        scores = list(at(address).logprobs(pairs))
+    for (prefix, text), score in zip(pairs, scores, strict=True):
+        ids = pieces.tokenizer(prefix + text).input_ids
+        start = len(pieces.tokenizer(prefix).input_ids)
+        with torch.inference_mode():
+            rows = pieces.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        true = sum(rows[n - 1, ids[n]].item() for n in range(start, len(ids)))
+        assert score.logprob_nats == pytest.approx(true, abs=1e-6)
+        assert score.tokens == len(ids) - start
+
+
+@pytest.mark.parametrize("kind", [vllm, ollama])
+def test_both_write_in_a_chat_what_the_model_writes(model, kind):
+    with served(kind, model, "tiny") as (address, asked):
+        texts = list(at(address, api="chat").generate(PROMPTS, range(6), GREEDY))
+    for prompt, text in zip(PROMPTS, texts, strict=True):
+        said = model.tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}], tokenize=False
+        )
+        _, drawn = model.write(said, 5, 0, 0)
+        assert text.text == model.tokenizer.decode(drawn, skip_special_tokens=True)
+        assert text.tokens == len(drawn)
+    assert {one["seed"] for one in asked} == set(range(6))
+
+
+def test_vllm_continues_a_prompt_as_it_stands(model):
+    with served(vllm, model, "tiny") as (address, _):
+        texts = list(at(address).generate(PROMPTS, range(6), GREEDY))
+    for prompt, text in zip(PROMPTS, texts, strict=True):
+        _, drawn = model.write(prompt, 5, 0, 0)
+        assert text.text == model.tokenizer.decode(drawn, skip_special_tokens=True)
+
+
+def test_a_text_that_vllm_has_no_room_for_is_refused_and_never_cut(model):
+    with (
+        served(vllm, model, "tiny") as (address, _),
+        pytest.raises(UserError, match=r"row 1 .* HTTP 400.*maximum context length is 64 tokens"),
+    ):
+        list(at(address).logprobs([PAIRS[0], ("he is " * 60, "kind")]))
+
+
+def test_ollama_has_no_scores_and_says_what_has(model):
+    with (
+        served(ollama, model, "tiny") as (address, _),
+        pytest.raises(UserError, match=r"row 0 .*: Ollama tells no log-probabilities of a given t"),
+    ):
+        list(at(address).logprobs(PAIRS[:1]))
+
+
+def test_ollama_puts_its_template_around_completions_and_so_they_are_refused(model):
+    with (
+        served(ollama, model, "tiny") as (address, _),
+        pytest.raises(UserError, match=r"row 0 .*: Ollama .* chat template .*endpoint\.api: chat"),
+    ):
+        list(at(address).generate(PROMPTS, range(6), GREEDY))
+
+
+def test_ollama_ignores_top_k_and_so_it_is_refused(model):
+    with (
+        served(ollama, model, "tiny") as (address, _),
+        pytest.raises(UserError, match=r"row 0 .*: Ollama ignores top_k .*PARAMETER top_k"),
+    ):
+        list(at(address, api="chat").generate(PROMPTS, range(6), GREEDY._replace(top_k=5)))
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny:latest"])
+def test_ollama_knows_its_models_with_their_tag_and_without(model, name):
+    with served(ollama, model, "tiny") as (address, _):
+        known = identify(endpoint(address, model=name))
+    assert known == {"id": "tiny:latest", "created": 1_700_000_000, "owned_by": "library"}
+
+
+def test_vllm_names_its_model_and_nothing_of_the_moment(model):
+    with served(vllm, model, "tiny") as (address, _):
+        known = identify(endpoint(address))
+    assert known == {"id": "tiny", "owned_by": "vllm", "parent": None, "max_model_len": 64}
+
+
+@pytest.mark.parametrize("kind", [vllm, ollama])
+def test_a_model_that_is_not_served_is_told(model, kind):
+    with served(kind, model, "tiny") as (address, _):
+        with pytest.raises(UserError, match=r"has no 'other'; it lists: tiny"):
+            identify(endpoint(address, model="other"))
+        with pytest.raises(UserError, match=r"HTTP 404, check .*endpoint\.model"):
+            list(at(address, model="other", api="chat").generate(PROMPTS, range(6), GREEDY))
