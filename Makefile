@@ -16,7 +16,7 @@ FROM := $(if $(MIRROR),--mirror $(MIRROR))
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup lock repro test test-slow calibrate lint format bench full full-check docs site docs-data samples prune clean
+.PHONY: help setup lock repro test test-slow calibrate lint format bench demo full full-check docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -91,6 +91,9 @@ bench: $(TEST)  ## measure the builder at scale, the engine and the reader again
 	python benchmarks/aggregate.py
 	python benchmarks/corpora.py
 	python benchmarks/versions.py
+
+demo: $(READY)  ## show on real names and control models what a study finds, on a page for newcomers
+	@plumbline demo
 
 full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files
 	@python -m plumbline.probes use params/full.yaml --date $(DAY) $(FROM)

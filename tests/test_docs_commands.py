@@ -35,6 +35,7 @@ ELSEWHERE = {
     "make repro STAGE=*": "stages of make repro; that the stage exists is tested",
     "make test": "runs this",
     "make site": "CI runs it",
+    "make demo": "tests/api/test_demo.py runs what it calls",
     "make docs": "make lint, which CI runs, tells whether it has anything to write",
     "make full": "needs the network",
     "make full-check": "looks at params/full.yaml, as tests/test_full.py does",
