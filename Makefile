@@ -11,11 +11,12 @@ unexport PYTHONDONTWRITEBYTECODE  # or every process compiles every module again
 PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 DAY ?= $(shell date -u +%F)
 SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete news reddit names targets statements survey downstream
+FROM := $(if $(MIRROR),--mirror $(MIRROR))
 # Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup lock repro test test-slow calibrate lint format bench real real-groups real-names real-leaning full full-check reference docs site docs-data samples prune clean
+.PHONY: help setup lock repro test test-slow calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -91,21 +92,12 @@ bench: $(TEST)  ## measure the builder at scale, the engine and the reader again
 	python benchmarks/corpora.py
 	python benchmarks/versions.py
 
-real: repro  ## run the pipeline on the real inputs beside the checkout
-	python benchmarks/real.py
+demo: $(READY)  ## show on real names and control models what a study finds, on a page for newcomers
+	@plumbline demo
 
-real-groups: repro  ## run the study of social groups on the real inputs beside the checkout
-	python benchmarks/real_groups.py
-
-real-names: $(READY)  ## run the study of names and nationality on the real inputs beside the checkout
-	python benchmarks/real_nationality.py
-
-real-leaning: $(READY)  ## run the study of political leaning on the real inputs beside the checkout
-	python benchmarks/real_leaning.py
-
-full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md)
-	@python -m plumbline.probes use params/full.yaml --date $(DAY)
-	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) || exit 1; done
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files
+	@python -m plumbline.probes use params/full.yaml --date $(DAY) $(FROM)
+	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) $(FROM) || exit 1; done
 	@python -m plumbline.probes check
 	@dvc repro
 

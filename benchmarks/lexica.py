@@ -1,4 +1,4 @@
-"""The lexica dataset from real lexica beside the checkout, fetched over HTTP by the real client.
+"""The lexica dataset from real lexica beside the checkout, fetched from there by the real client.
 
     python benchmarks/lexica.py [LANGUAGE ...]
 
@@ -22,120 +22,16 @@ from typing import Any
 TOP = Path(__file__).parent.parent
 sys.path[:0] = [str(TOP), str(TOP / "tests")]
 
-from samples import DAY, POLITE, files, lexica  # noqa: E402
+import yaml  # noqa: E402
+from samples import DAY, lexica  # noqa: E402
+
+from plumbline.builders.fetch.mirror import Reading  # noqa: E402
 
 SHARED = TOP.parent / "shared" / "data"
 WORK = TOP / ".real-lexica"
-SIGNS = {"positive": 1, "negative": -1}
-TABLE = {"format": "table", "scale": "binary"}
-UNISENT = TABLE | {"name": "unisent", "labels": {"+1": 1, "-1": -1}, "redistribute": False}
-BABEL = {"name": "babelsenticnet", "format": "senticnet", "scale": "continuous"}
-LIST = {"format": "list", "scale": "binary", "labels": SIGNS}
-# name of the shared file, or of the files by label, and how it is read
-VIEWS: dict[str, list[tuple[str | dict[str, str], dict[str, Any]]]] = {
-    "ar": [
-        (
-            "elsahar_all_lex.csv",
-            TABLE
-            | {"name": "elsahar", "delimiter": ",", "header": True, "labels": {"1": 1, "-1": -1}},
-        ),
-    ],
-    "cs": [],
-    "en": [
-        (
-            "vader_lexicon.zip#vader_lexicon.txt",
-            {"name": "vader", "format": "vader", "scale": "counts"},
-        ),
-        (
-            {"positive": "hu_liu_positive.txt", "negative": "hu_liu_negative.txt"},
-            LIST | {"name": "hu-liu"},
-        ),
-        (
-            "mpqa_subjclues.tff",
-            {
-                "name": "mpqa",
-                "format": "mpqa",
-                "scale": "classes",
-                "labels": SIGNS | {"neutral": 0, "both": 0},
-            },
-        ),
-        (
-            "nrc_emolex_wordlevel_v0.92.txt",
-            {"name": "nrc", "format": "emolex", "scale": "pairs", "redistribute": False},
-        ),
-        # nrclex_en.json is the same lexicon again, no second opinion
-    ],
-    "es": [
-        ("babelsenticnet_es.py.txt", BABEL),
-        ("elhpolar.csv", TABLE | {"name": "elhpolar", "labels": SIGNS}),
-        (
-            "subjectivity.csv",
-            TABLE
-            | {
-                "name": "subjectivity",
-                "delimiter": ",",
-                "header": True,
-                "value": [2],
-                "labels": SIGNS,
-            },
-        ),
-    ],
-    "fr": [
-        ("babelsenticnet_fr.py.txt", BABEL),
-        (
-            "tomdesmedt_adjectives.csv",
-            {"name": "adjectives", "format": "forms", "scale": "none"},
-        ),
-    ],
-    "hi": [
-        ("hswn.txt", {"name": "sentiwordnet", "format": "sentiwordnet", "scale": "pairs"}),
-    ],
-    "ru": [],
-    "zh": [
-        ("babelsenticnet_cn.py.txt", BABEL),
-        (
-            {"positive": "fannix_positive.txt", "negative": "fannix_negative.txt"},
-            LIST | {"name": "fannix"},
-        ),
-    ],
-}
-# Words that these files have; those of the samples are not all in them.
-ANCHORS = {
-    "ar": {"positive": ["ممتاز", "رائع", "المحبة"], "negative": ["سيئ", "سيء", "الموت"]},
-    "cs": {"positive": ["dobrý", "láska", "radost"], "negative": ["špatný", "smrt", "nenávidět"]},
-    "en": {
-        "positive": ["good", "excellent", "wonderful"],
-        "negative": ["bad", "terrible", "horrible"],
-    },
-    "es": {"positive": ["bueno", "excelente", "amor"], "negative": ["malo", "terrible", "odio"]},
-    "fr": {"positive": ["bon", "joie", "amour"], "negative": ["mauvais", "terrible", "haine"]},
-    "hi": {"positive": ["सौभाग्यशाली", "भाग्यवान"], "negative": ["अभागा", "मनहूस"]},
-    "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненавидеть", "смерть"]},
-    "zh": {"positive": ["优秀", "美好", "快乐"], "negative": ["可怕", "痛苦", "邪恶"]},
-}
-
-
-def params(address: str, languages: list[str]) -> Any:
-    """Declare the shared files as views, under the address that serves them."""
-    views = {}
-    for code in languages:
-        # Hindi UniSent shares 35 of its 730 words with the other view: too few to tell its sides.
-        chosen = VIEWS[code] if code == "hi" else [*VIEWS[code], ("unisent.txt", UNISENT)]
-        views[code] = [
-            view
-            | {
-                "files": {
-                    key: f"{address}/{code}/{name}"
-                    for key, name in (
-                        found if isinstance(found, dict) else {"lexicon": found}
-                    ).items()
-                },
-                "licence": "its author's",
-                "citation": "its author",
-            }
-            for found, view in chosen
-        ]
-    return lexica.Params(views=views)
+OVER = yaml.safe_load((TOP / "benchmarks" / "shared.yaml").read_text(encoding="utf-8"))
+VIEWS = OVER["sources"]["lexica"]["views"]
+ANCHORS = OVER["datasets"]["lexica"]["anchors"]
 
 
 def main(languages: list[str]) -> int:
@@ -149,8 +45,8 @@ def main(languages: list[str]) -> int:
 
     shutil.rmtree(WORK, ignore_errors=True)
     snapshot = WORK / "raw" / DAY
-    with files(SHARED / "lexica") as address:
-        lexica.fetch(params(address, languages), POLITE, snapshot)
+    views = {code: VIEWS[code] for code in languages}
+    lexica.fetch(lexica.Params(views=views), Reading(mirror=SHARED.parents[1]), snapshot)
     steps = int(os.environ.get("STEPS", "2000"))
     for code in languages:
         start = time.perf_counter()

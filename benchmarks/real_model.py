@@ -1,4 +1,4 @@
-"""A small multilingual BERT trained on the real texts beside the checkout, for `make real`.
+"""A small multilingual BERT trained on the real texts beside the checkout.
 
     python benchmarks/real_model.py FOLDER [MINUTES]
 

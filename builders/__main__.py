@@ -45,6 +45,7 @@ def fetch(given: Namespace) -> None:
     from plumbline.builders.core.params import check
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness
+    from plumbline.builders.fetch.mirror import Reading
 
     source, day = given.source, given.date
     try:
@@ -55,8 +56,13 @@ def fetch(given: Namespace) -> None:
         raise UserError(f"--date {day}: not a date; write it as YYYY-MM-DD")
     client = importlib.import_module(client_of(source))
     found = check({f"sources.{source}": client.Params, "sources.politeness": Politeness})
+    politeness = found.pop("sources.politeness")
+    if given.mirror:
+        if not given.mirror.is_dir():
+            raise UserError(f"--mirror {given.mirror}: no such folder")
+        politeness = Reading(mirror=given.mirror)
     into = Path("data/raw") / source / day
-    client.fetch(*found.values(), into)
+    client.fetch(*found.values(), politeness, into)
     track(into)
     print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
@@ -156,6 +162,12 @@ def _parser() -> argparse.ArgumentParser:
         "--date",
         default=datetime.now(UTC).date().isoformat(),
         help="name of the snapshot; give the same date again to continue (default: today)",
+    )
+    fetching.add_argument(
+        "--mirror",
+        type=Path,
+        metavar="DIR",
+        help="read the files DIR/HOST/PATH in place of the network, as `wget -x` writes them",
     )
     finding = command(people, "precision and recall of finding people")
     finding.add_argument("file", type=Path, help="a text a line, people as [[First Last]]")

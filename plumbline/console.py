@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from plumbline.result import Result
 
 OVERLAY, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
+DEMO = Path("plumbline-demo")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
 GROUPS = {  # the commands of a checkout, by the name of the group
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
@@ -33,6 +34,7 @@ SHELLS = ("bash", "zsh", "fish")
 HEAD = "# Written by `plumbline run`: what it is put to. Edit it as you like.\n"
 EXAMPLES = """\
 examples:
+  plumbline demo
   plumbline run politicians --model ./my-bert --language en
   plumbline run values --model google-bert/bert-base-multilingual-cased --language cs
   plumbline compare politicians ./my-bert google-bert/bert-base-uncased --language en
@@ -96,6 +98,12 @@ def _parser() -> Parser:
     sending.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
     page = command("report", "write a page of all results of this folder", _report)
     page.add_argument("--to", type=Path, default=RESULTS / "index.html", metavar="FILE")
+    about = "show on the control models what the studies find, on a page for newcomers"
+    shown = command("demo", about, _demo)
+    shown.add_argument("--model", default="", help="asked besides (default: a small public one)")
+    shown.add_argument(
+        "--to", type=Path, default=DEMO, metavar="FOLDER", help="(default: %(default)s)"
+    )
     completion = command("completion", "print what completes commands in a shell", _completion)
     completion.epilog = 'example: eval "$(plumbline completion bash)"'
     completion.add_argument("shell", choices=SHELLS)
@@ -316,8 +324,20 @@ def _report(given: argparse.Namespace) -> None:
     print(write(results, given.to))
 
 
+def _demo(given: argparse.Namespace) -> None:
+    from plumbline.probes.core.imports import lean
+
+    lean()
+    from plumbline.demo import write
+
+    made = write(given.to, given.model)
+    print(made.public)
+    print(f"open in a browser: {made.page}")
+
+
 def _completion(given: argparse.Namespace) -> None:
-    commands = ["run", "compare", "check", "ls", "export", "report", "completion", *GROUPS]
+    commands = ["run", "compare", "check", "ls", "export", "report", "demo", "completion"]
+    commands += GROUPS
     words = " ".join([*commands, *STUDIES, *LISTS])
     if given.shell == "fish":
         print(f"complete -c plumbline -f -a '{words}'")

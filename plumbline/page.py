@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from matplotlib.figure import Figure
+
     from plumbline.result import Result
 
 STYLE = """
@@ -29,14 +31,20 @@ summary { cursor: pointer; }
 """
 
 
-def write(results: Sequence[Result], path: Path) -> Path:
-    """Write a page of results, whole or not at all, and return its path."""
+def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
+    """Write a page of results, whole or not at all, and return its path.
+
+    Parameters
+    ----------
+    before
+        HTML that stands above the table of all results.
+    """
     rows = [_row(result) for result in results]
     parts = [_part(result) for result in results]
     page = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Results</title>
+<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>
-<body><h1>Results</h1>
+<body><h1>{escape(title)}</h1>{before}
 <p class="faint">Found: adjusted p ≤ .05 (Benjamini and Hochberg, over the family of the analysis).
 “Would be found”: the distance from the null that half of the tests find with power .8. They
 describe models, not people.</p>
@@ -68,20 +76,24 @@ def _row(result: Result) -> str:
 
 
 def _part(result: Result) -> str:
-    drawn = io.StringIO()
-    result.plot(width=17).savefig(drawn, format="svg", metadata={"Date": None})
-    svg = drawn.getvalue()[drawn.getvalue().index("<svg") :]
     known = result.provenance["model"]
     tables = "".join(
         f"<li>{escape(name)}: {len(table):,} rows</li>" for name, table in result.tables.items()
     )
     return (
         f'<h2 id="{_key(result)}">{escape(result.study)}: {escape(result.model)}</h2>'
-        f"<p>{escape(result.summary)}</p>{svg}"
+        f"<p>{escape(result.summary)}</p>{svg(result.plot(width=17))}"
         f"<details><summary>tables and model</summary><ul>{tables}</ul>"
         f'<p class="faint">{escape(str(known["id"]))}, {escape(str(known["revision"]))}</p>'
         "</details>"
     )
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as it stands in a page."""
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()[drawn.getvalue().index("<svg") :]
 
 
 def _key(result: Result) -> str:

@@ -30,18 +30,10 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    overlay = "a file that is laid over params.yaml, such as params/full.yaml"
-    checking = command("check", "check params.yaml, all problems at once", _check)
-    checking.add_argument("file", nargs="?", type=Path, help=f"with {overlay}")
-    using = command("use", "lay a file over params.yaml, comments kept", _use)
-    using.add_argument("file", type=Path, help=overlay)
-    for dated in (checking, using):
-        dated.add_argument(
-            "--date",
-            default=datetime.now(UTC).date().isoformat(),
-            metavar="DAY",
-            help="what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)",
-        )
+    _overlay(
+        command("check", "check params.yaml, all problems at once", _check),
+        command("use", "lay a file over params.yaml, comments kept", _use),
+    )
     pinning = command("pin", "ask the Hub for the commits that models lack", _pin)
     pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
     weights = command("weights", f"pin the files of a model of params.yaml {STAGE}", _of_a_model)
@@ -102,6 +94,26 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) -> None:
+    """Add what ``check`` and ``use`` take: a file, and how its snapshots are fetched."""
+    overlay = "a file that is laid over params.yaml, such as params/full.yaml"
+    checking.add_argument("file", nargs="?", type=Path, help=f"with {overlay}")
+    using.add_argument("file", type=Path, help=overlay)
+    for dated in (checking, using):
+        dated.add_argument(
+            "--date",
+            default=datetime.now(UTC).date().isoformat(),
+            metavar="DAY",
+            help="what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)",
+        )
+    using.add_argument(
+        "--mirror",
+        type=Path,
+        metavar="DIR",
+        help="the sources will be fetched from this mirror: no contact is asked for",
+    )
+
+
 def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argparse.ArgumentParser:
     """Add the options that say how something is run; none of them changes what it writes."""
     parser.add_argument(
@@ -138,10 +150,11 @@ def _check(given: argparse.Namespace) -> None:
 def _use(given: argparse.Namespace) -> None:
     from plumbline.probes.commands.params_overlay import use
 
-    lacking = use(given.file, given.date)
+    lacking = use(given.file, given.date, mirror=given.mirror is not None)
     print(f"params: as {given.file} has it; `git diff` shows what is new")
+    read = f" --mirror {given.mirror}" if given.mirror else ""
     for source in lacking:
-        print(f"to fetch: python -m plumbline.builders fetch {source} --date {given.date}")
+        print(f"to fetch: python -m plumbline.builders fetch {source} --date {given.date}{read}")
 
 
 def _pin(given: argparse.Namespace) -> None:

@@ -13,13 +13,9 @@ import http.server
 import io
 import json
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
-import time
-import urllib.request
 import zipfile
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -48,6 +44,7 @@ from plumbline.builders.datasets.survey import fetch as survey
 from plumbline.builders.datasets.targets import fetch as targets
 from plumbline.builders.datasets.words import fetch as ud
 from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.mirror import serving as oxigraph
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -57,39 +54,6 @@ EARLIER = "2026-11-14"
 PARTISAN = "2026-11-22"
 LANGUAGES = ["ar", "zh", "en", "fr", "hi", "ru", "es"]
 POLITE = Politeness(contact="tests", attempts=3, backoff_s=0.01, timeout_s=20)
-OXIGRAPH = Path(sys.executable).parent / "oxigraph"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextmanager
-def oxigraph(*sources: Path, options: tuple[str, ...] = ()):
-    """Run a SPARQL engine over files of triples; yield the address of its endpoint."""
-    with tempfile.TemporaryDirectory() as folder:
-        location = Path(folder) / "db"
-        load = [OXIGRAPH, "load", "--location", location, "--file", *sources]
-        subprocess.run(load, check=True, capture_output=True)
-        port = free_port()
-        serve = [OXIGRAPH, "serve", "--location", location, "--bind", f"127.0.0.1:{port}"]
-        with subprocess.Popen(
-            [*serve, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as server:
-            try:
-                for _ in range(200):
-                    try:
-                        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
-                        break
-                    except OSError:
-                        time.sleep(0.05)
-                else:
-                    raise RuntimeError("oxigraph does not answer")
-                yield f"http://127.0.0.1:{port}/query"
-            finally:
-                server.terminate()
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "make repro STAGE=*": "stages of make repro; that the stage exists is tested",
     "make test": "runs this",
     "make site": "CI runs it",
+    "make demo": "tests/api/test_demo.py runs what it calls",
     "make docs": "make lint, which CI runs, tells whether it has anything to write",
     "make full": "needs the network",
     "make full-check": "looks at params/full.yaml, as tests/test_full.py does",
@@ -46,9 +47,9 @@ ELSEWHERE = {
     "python -m plumbline.builders people data/samples/facts/persons_en.txt": (
         "tests/builders/test_counterfactuals.py holds its output to the page"
     ),
-    "make real": "needs the real inputs beside the checkout",
     "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",
-    "python -m plumbline.builders fetch *": "needs the network; tested against local servers",
+    "python -m plumbline.builders fetch *": "needs the network, or a mirror of one's own; tested",
+    "wget *": "needs the network; tests/sources/test_mirror.py",
     "python -m plumbline.probes waves *": "waves of the user's; waves itself is run here",
     "python -m plumbline.builders publish *": (
         "writes to the Hub; tested against a Hub of the tests' own"
@@ -162,7 +163,7 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
         assert all(f"\n{name} = [" in known for part in extras for name in part.split(","))
     else:
         titled = {block.about for block in blocks("python")}
-        understood = words[0] in {"export", "git", "cd", "accelerate", "vllm", "ollama"}
+        understood = words[0] in {"export", "git", "cd", "accelerate", "wget", "vllm", "ollama"}
         assert understood or f'title="{words[-1]}"' in titled, f"what is {command.text!r}?"
 
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import (
+    MANIFEST,
     resume,
     same_request,
     write_bytes,
     write_manifest,
     writing,
 )
-from plumbline.builders.fetch.download import download
-from plumbline.builders.fetch.http import ADDRESS, get
+from plumbline.builders.fetch import mirror
+from plumbline.builders.fetch.http import ADDRESS
 from plumbline.builders.readers.table import web_page
 
 if TYPE_CHECKING:
@@ -65,8 +66,11 @@ class Fetch:
         self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
         resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
+        if mirror.of(politeness):  # where it lies is this machine's own affair
+            self.request["mirror"] = True
         self._begun = into / begun
-        same_request(self._begun, self.request)
+        begins = not any(path.exists() for path in (self._begun, into / MANIFEST))
+        same_request(self._begun, self.request if begins else {"mirror": None} | self.request)
 
     def read(
         self,
@@ -115,7 +119,7 @@ class Fetch:
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
         if re.match(ADDRESS, place):
-            return get(place, self.politeness, web_page)
+            return mirror.get(place, self.politeness, web_page)
         if not Path(place).is_file():
             raise UserError(f"{place}: {missing}; name yours {self.where}")
         body = Path(place).read_bytes()
@@ -129,7 +133,7 @@ class Fetch:
         if kept.exists():
             return kept
         if re.match(ADDRESS, place):
-            download(place, self.politeness, kept, wrong)
+            mirror.download(place, self.politeness, kept, wrong)
             return kept
         if not own.is_file():
             raise UserError(f"{own}: no such file; name yours {self.where}")

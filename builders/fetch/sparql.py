@@ -9,7 +9,7 @@ import gzip
 import json
 import time
 import zlib
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from http.client import HTTPException
@@ -21,11 +21,12 @@ from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperE
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.fetch import mirror
 from plumbline.builders.fetch.http import PIECE, Busy, Politeness, Slow, decoded, judge, patiently
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 ITEM = "<http://www.wikidata.org/entity/{}>"
@@ -195,6 +196,17 @@ class Endpoint:
         if size is not None and len(body) < size:
             raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
         return decoded(bytes(body), answer.headers.get("Content-Encoding"), self.endpoint)
+
+
+@contextmanager
+def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
+    """Yield an endpoint, or in its place one over the triples of the mirror that is read."""
+    folder = mirror.of(politeness)
+    if folder is None:
+        yield Endpoint(endpoint, politeness, into)
+        return
+    with mirror.answering(folder, endpoint) as address:
+        yield Endpoint(address, politeness, into)
 
 
 def _whole(body: bytes) -> None:

@@ -33,10 +33,15 @@ OWN = "private/"  # where a user's own files are looked for
 PAGES = {"reddit": "corpora", "news": "outlets"}  # of a source that is not named as its dataset
 
 
-def use(path: Path, day: str) -> list[str]:
+def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
     """Lay a file over the params, and return the sources that are still to be fetched.
 
     A field is changed in the file that has it: params.yaml, or one beside what reads it.
+
+    Parameters
+    ----------
+    mirror
+        Whether the sources will be read from a mirror, for which no contact is needed.
 
     Raises
     ------
@@ -44,7 +49,7 @@ def use(path: Path, day: str) -> list[str]:
         With all that is wrong with the outcome, snapshots that are to be fetched left out;
         the params are then as they were.
     """
-    check_with(path, day, fetched=False)
+    check_with(path, day, fetched=False, mirror=mirror)
     write(_round_trip(path), day)
     return unfetched(read(FILE))
 
@@ -89,7 +94,9 @@ def _shared(tree: Any, keys: tuple[str, ...]) -> int:
     return 1 + _shared(tree[keys[0]], keys[1:])
 
 
-def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
+def check_with(
+    path: Path, day: str, *, fetched: bool = True, mirror: bool = False
+) -> dict[str, Any]:
     """Check params.yaml as it would be with a file laid over it, and return it.
 
     Parameters
@@ -97,6 +104,8 @@ def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
     fetched
         Whether all snapshots must be there already. Of those that are not, the user's own files
         that they are to be made of must be there; so must the keys of models behind an address.
+    mirror
+        As of :func:`use`.
 
     Raises
     ------
@@ -104,7 +113,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
         One message with all problems.
     """
     tree = composed(path, day)
-    problems = [f"  {problem}" for problem in _lacking(tree)]
+    problems = [f"  {problem}" for problem in _lacking(tree, mirror=mirror)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
@@ -160,10 +169,10 @@ def unfetched(tree: dict[str, Any]) -> list[str]:
     return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 
 
-def _lacking(tree: dict[str, Any]) -> Iterator[str]:
+def _lacking(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
     """Say what only the user can give: a contact for the services, own files, keys of models."""
     sources = unfetched(tree)
-    if sources and not at(tree, "sources", "politeness").get("contact"):
+    if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"
     for source in sources:
         for key, text in _texts(f"sources.{source}", at(tree, "sources").get(source)):

@@ -110,6 +110,20 @@ def test_an_empty_contact_is_told_in_one_line(tmp_path, endpoint):
     assert "sources.politeness.contact: empty" in said
 
 
+def test_a_mirror_needs_no_contact_and_a_folder_that_is_none_is_told(tmp_path):
+    configure(tmp_path, "https://query.invalid/sparql", contact="")
+    words = ("fetch", "wikidata", "--date", DAY, "--mirror", "mirror")
+    said = one_line(builders(*words, cwd=tmp_path))
+    assert said == "error: --mirror mirror: no such folder\n"
+    folder = tmp_path / "mirror" / "query.invalid" / "sparql"
+    folder.mkdir(parents=True)
+    for path in FACTS:
+        (folder / path.name).symlink_to(path)
+    assert "dvc add failed" in one_line(builders(*words, cwd=tmp_path))  # no repository here
+    found = Snapshot.open(tmp_path / "data" / "raw" / "wikidata" / DAY).manifest
+    assert found["address"] == "https://query.invalid/sparql"
+
+
 @pytest.mark.parametrize("day", ["2026-13-01", "../2026-11-21", ""])
 def test_a_date_that_is_none_is_told_in_one_line(tmp_path, day):
     said = one_line(builders("fetch", "wikidata", f"--date={day}", cwd=tmp_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from samples import DAY, POLITE, SAMPLES, files
 from plumbline.builders import client_of
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.fetch.mirror import Reading
 from sources.misbehaving import always, at_first, cut, half, misbehaving, status, web_page
 
 if TYPE_CHECKING:
@@ -164,6 +166,58 @@ def test_other_parameters_are_refused_and_an_edited_file_is_replaced(addresses, 
     (into / ".writing-x").write_bytes(b"of a process that was killed")
     fetch(source, addresses[source], into)
     assert contents(into) == before
+
+
+@every
+def test_from_a_mirror_comes_the_same_and_a_file_that_lacks_is_told_with_its_path(
+    folders, tmp_path, source
+):
+    mirror, into = tmp_path / "mirror", tmp_path / DAY
+    shutil.copytree(folders[source], mirror / "files.invalid" / "a b")
+    nobody = Reading(mirror=mirror)
+    module = importlib.import_module(client_of(source))
+    params = CLIENTS[source].params("https://files.invalid/a%20b")
+    away = max(p for p in mirror.rglob("*") if p.is_file() and p.name != MANIFEST)
+    away.rename(tmp_path / "away")
+    with pytest.raises(UserError, match="not in the mirror") as caught:
+        module.fetch(params, nobody, into)
+    named = (
+        "https://files.invalid/a%20b/" + away.relative_to(mirror / "files.invalid/a b").as_posix()
+    )
+    assert str(caught.value).startswith(f"{named}: ")
+    assert f"there is no file {mirror}/files.invalid/a%20b/" in str(caught.value)
+    assert not (into / MANIFEST).exists()
+    (tmp_path / "away").rename(away)
+    module.fetch(params, nobody, into)
+    assert contents(into) == contents(SAMPLES / source / DAY)
+    found = Snapshot.open(into).manifest
+    assert found["request"]["mirror"] is True
+    told = (into / MANIFEST).read_text("utf-8")
+    assert str(tmp_path) not in told
+    assert "https://files.invalid/a%20b" in told
+    with pytest.raises(UserError, match="begun with other parameters"):
+        module.fetch(params, POLITE, into)
+
+
+@every
+@pytest.mark.parametrize("behaviour", [web_page, half])
+def test_a_mirror_with_a_web_page_or_half_a_file_is_refused_with_the_address(
+    folders, tmp_path, source, behaviour
+):
+    if behaviour is half and not CLIENTS[source].whole:
+        pytest.skip("half of such a file is such a file")
+    mirror = tmp_path / "mirror"
+    shutil.copytree(folders[source], mirror / "files.invalid")
+    page = b"<!DOCTYPE html><title>Sign in</title>"
+    for path in (p for p in mirror.rglob("*") if p.is_file()):
+        body = path.read_bytes()
+        path.write_bytes(page if behaviour is web_page else body[: len(body) // 2])
+    module = importlib.import_module(client_of(source))
+    params = CLIENTS[source].params("https://files.invalid")
+    with pytest.raises(UserError, match="web page" if behaviour is web_page else ".") as caught:
+        module.fetch(params, Reading(mirror=mirror), tmp_path / DAY)
+    assert str(caught.value).startswith("https://files.invalid/")
+    assert contents(tmp_path / DAY) == {}
 
 
 def entries(tree: Any):

@@ -16,9 +16,9 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.builders.datasets.corpora import reddit_dump
-from plumbline.builders.fetch.download import download
 from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness
+from plumbline.builders.fetch.mirror import download
 
 
 class Params(Section):

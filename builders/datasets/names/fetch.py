@@ -84,16 +84,16 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     named: list[tuple[str, Any]] = [(entry.name, entry) for entry in params.lists]
     queries = {}
     if params.wikidata:
-        counts[FOLDER] = _count(params.wikidata, politeness, into)
+        with sparql.connected(params.wikidata.endpoint, politeness, into) as client:
+            counts[FOLDER] = _count(params.wikidata, client)
         addresses.append(params.wikidata.endpoint)
         named.append((FOLDER, sparql.WIKIDATA))
         queries = {"queries": QUERIES}
     fetch.close("; ".join(addresses), licences(named), citations(named), counts, **queries)
 
 
-def _count(params: Counts, politeness: Politeness, into: Path) -> int:
+def _count(params: Counts, client: sparql.Endpoint) -> int:
     """Fetch the counts of every country, then the labels of all names; return how many names."""
-    client = sparql.Endpoint(params.endpoint, politeness, into)
     parts = sparql.ranges(params.born_from, params.born_to, params.range_days)
     for code, item in Bar(sorted(params.countries.items()), desc="countries"):
         for what, query in QUERIES.items():
@@ -101,7 +101,7 @@ def _count(params: Counts, politeness: Politeness, into: Path) -> int:
                 ask = partial(_counting, query, item)
                 client.gather(part, f"{FOLDER}/counts/{code}/{what}", ask)
     names: set[str] = set()
-    for path in sorted((into / FOLDER / "counts").rglob("*.json.gz")):
+    for path in sorted((client.into / FOLDER / "counts").rglob("*.json.gz")):
         rows = bindings(gzip.decompress(path.read_bytes()))
         names.update(qid for row in rows if (qid := entity(row["name"])))
     if not names:

@@ -85,7 +85,15 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """
     politeness.user_agent()  # without a contact nothing is begun
     fetch = Fetch("wikidata", params, politeness, into, begun="request.json")
-    client = sparql.Endpoint(params.endpoint, politeness, into)
+    with sparql.connected(params.endpoint, politeness, into) as client:
+        counts = _ask(params, client)
+    shutil.rmtree(into / "ids", ignore_errors=True)
+    queries = {"people": PEOPLE, **BATCHES}
+    fetch.close(params.endpoint, *sparql.WIKIDATA, counts, queries=queries)
+
+
+def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
+    """Save all answers; return how many people and occupations there are."""
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
     occupations = client.items("occupations")
     people = _people(params, client, occupations)
@@ -105,17 +113,14 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             client.gather(batch, kind, partial(query, template))
     citizenships = {
         qid
-        for path in (into / "facts").glob("*.json.gz")
+        for path in (client.into / "facts").glob("*.json.gz")
         for row in bindings(gzip.decompress(path.read_bytes()))
         if row["property"]["value"].endswith("/P27") and (qid := entity(row["value"]))
     }
     countries = sorted(citizenships, key=lambda qid: int(qid[1:]))
     for batch in sparql.batches(countries, params.batch_size):
         client.gather(batch, "countries", partial(query, COUNTRIES))
-    shutil.rmtree(into / "ids", ignore_errors=True)
-    counts = {"people": len(people), "occupations": len(occupations)}
-    queries = {"people": PEOPLE, **BATCHES}
-    fetch.close(params.endpoint, *sparql.WIKIDATA, counts, queries=queries)
+    return {"people": len(people), "occupations": len(occupations)}
 
 
 @dataclass(frozen=True)

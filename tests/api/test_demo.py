@@ -1,0 +1,77 @@
+"""The demonstration, as `make demo` runs it: control models, one model more, a page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from imports import TOP
+
+from plumbline import demo
+
+MINUTES = 3
+
+
+class Page(HTMLParser):
+    """What a reader of a page sees, and what the page would load."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.text, self.loads, self.pictures = "", [], 0
+        self.feed(path.read_text("utf-8"))
+        self.text = " ".join(self.text.split())
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs) -> None:
+        self.pictures += tag == "svg"
+        self.loads += [v for k, v in attrs if k in ("src", "href") and (v or "").startswith("http")]
+
+
+def shares(text: str) -> list[tuple[int, int]]:
+    """Return how many words of how many go with a gender, in the two models."""
+    said = re.search(r"In the first model (\d+) of (\d+) .* in the second (\d+) of (\d+)\.", text)
+    numbers = [int(n) for n in said.groups()]
+    return [(numbers[0], numbers[1]), (numbers[2], numbers[3])]
+
+
+@pytest.mark.slow
+def test_it_ends_in_a_page_without_a_network_and_asks_another_model_where_there_is_one(
+    mine, elsewhere
+):
+    begun = time.monotonic()
+    nowhere = {"PYTHONPATH": str(TOP), "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "plumbline", "demo"],
+        env=os.environ | nowhere,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begun < MINUTES * 60
+    assert done.stdout.splitlines()[-1] == "open in a browser: plumbline-demo/index.html"
+    assert [path.name for path in elsewhere.iterdir()] == ["plumbline-demo"]
+    page = Page(elsewhere / "plumbline-demo" / "index.html")
+    (found, tested), (false, among) = shares(page.text)
+    assert found > tested / 2
+    assert false <= 0.05 * among
+    assert "Not asked: albert/albert-base-v2: the Hub was not reached" in page.text
+    assert "193 politicians: 88 women, 99 men and 6 non-binary" in page.text
+    facts = (TOP / "data/samples/facts/people.ttl").read_text("utf-8")
+    assert [facts.count(f"wdt:P21 wd:{gender}") for gender in ("Q6581072", "Q6581097")] == [88, 99]
+    assert page.pictures == 1 + 6  # the first, and one for each study and control
+    assert page.loads == []
+
+    made = demo.write(Path("plumbline-demo"), str(mine), ("politicians",))
+    page = Page(made.page)
+    assert made.public.startswith("my-bert: ")
+    assert made.public in page.text
+    assert shares(page.text) == [(found, tested), (false, among)]
