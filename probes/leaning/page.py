@@ -122,6 +122,13 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
         if (found := _states(kept(own, {"reading": reading}), axes))
     }
     edge = [(centre[0] + s * radii[0], centre[1] + s * radii[1]) for s in (-1, 1)]
+    of = {"questionnaire": at["questionnaire"], "value": "*"}
+    of["reading"] = DRAWN[place.at["response_format"]]
+    models = _whole(kept(place.tables.read(last_coordinates), of))
+    sides = [kept(models, {"axis": axis}).select("value", "low", "high") for axis in axes]
+    for end in (min, max):  # all models in one plane
+        corner = [end(x for row in side.rows() for x in row if x is not None) for side in sides]
+        edge.append((corner[0], corner[1]))
     return figures.scatter(
         panels,
         labels=(_axis(axes[0]), _axis(axes[1])),
@@ -196,7 +203,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
     )
 
 
-def _shifts(own: pl.DataFrame, place: Place) -> str:
+def _shifts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     shown = kept(own, {"reading": TESTED[place.at["response_format"]]})
     if len(beside := shown.filter(pl.col("contrast") != "itself")):
         shown = beside
@@ -207,10 +214,11 @@ def _shifts(own: pl.DataFrame, place: Place) -> str:
     if not rows or len(rows) > MOST * len(axes):
         return ""
     corpora = ordered({row["corpus"] for row in rows})
-    return figures.forest(
+    return figures.shared(
         rows,
         line="label",
-        unit=f"shift, {TESTED[place.at['response_format']]}; filled: both adjusted p <= {LEVEL}",
+        unit=f"shift, {rows[0]['unit']}, {TESTED[place.at['response_format']]}; "
+        f"filled: both adjusted p <= {LEVEL}",
         title=f"{place.at['model']}, {place.at['questionnaire']}",
         series="corpus",
         spread=True,
@@ -246,6 +254,7 @@ def answered(tables: Tables) -> pl.DataFrame:
 
 
 last_answered = last("answered")
+last_coordinates = last("coordinates")
 
 
 def states(source: str) -> Source:
@@ -289,7 +298,9 @@ def _main(tables: Tables) -> pl.DataFrame:
         return table
     table = kept(table, {"period": "all"}) if "all" in table["period"] else table
     order = ("model", "questionnaire", "response_format", "axis", "corpus")
-    return latest(table).with_columns(pl.col("corpus").replace("", ITSELF)).sort(order)
+    middle = pl.when(pl.col("unit") == "percent").then(50.0).otherwise(0.0)
+    named = pl.col("corpus").replace("", ITSELF)
+    return latest(table).with_columns(named, zero=middle).sort(order)
 
 
 STUDY = study(__file__, globals())

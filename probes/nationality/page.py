@@ -16,7 +16,7 @@ CONTRAST = EVERY | {"measure": "positive minus negative"}
 MARKS = {"names of the country": figures.Mark(), "placebo": figures.Mark("cross", "#888", "#888")}
 
 
-def _ranked(own: pl.DataFrame, place: Place) -> str:
+def _ranked(own: pl.DataFrame, place: Place) -> figures.Forest:
     """Draw countries, the highest on top, with placebo swaps within the country."""
     rows = own.with_columns(sure=sure("p_country_bh")).sort("value", "country", descending=True)
     placebo = kept(place.read("nationality/delta", "reading"), CONTRAST | {"reading": "placebo"})
@@ -30,7 +30,7 @@ def _ranked(own: pl.DataFrame, place: Place) -> str:
     ]
     unit = "change of P+ − P−, points; filled: unlike the other countries"
     look = {"series": "kind", "marks": MARKS, "filled": "sure"}
-    return figures.forest(dots, line="country", unit=unit, title=place.title, **look)  # type: ignore[arg-type]
+    return figures.shared(dots, line="country", unit=unit, title=place.title, **look)
 
 
 def _main(tables: Tables) -> pl.DataFrame:

@@ -44,16 +44,16 @@ def highest(table: pl.DataFrame) -> pl.DataFrame:
     return table.sort(["value", "word"], descending=[True, False]).head(TOP)
 
 
-def _words(own: pl.DataFrame, place: Place) -> str:
+def _words(own: pl.DataFrame, place: Place) -> figures.Forest:
     best = highest(own.filter(pl.col("reading") == "smoothed")).with_columns(
         *(pl.col(end).fill_null(pl.col("value")) for end in ("low", "high")), sure=sure()
     )
     title = f"{place.title}: {TOP} highest"
     unit = "PMI (nats), with interval; filled: adjusted p at most 0.05"
-    return figures.forest(best.to_dicts(), line="word", unit=unit, title=title, filled="sure")
+    return figures.shared(best.to_dicts(), line="word", unit=unit, title=title, filled="sure")
 
 
-def _supersenses(own: pl.DataFrame, _: Place) -> str:
+def _supersenses(own: pl.DataFrame, _: Place) -> figures.Forest:
     rows = own.sort("supersense").to_dicts()
     pair = [rows[0][side] for side in ("first", "second")]
     long = [
@@ -62,7 +62,7 @@ def _supersenses(own: pl.DataFrame, _: Place) -> str:
         for r in rows
         for s in ("first", "second")
     ]
-    return figures.forest(
+    return figures.shared(
         long,
         line="class",
         unit="share of the words, with interval; bold: adjusted p at most 0.05",
@@ -73,11 +73,11 @@ def _supersenses(own: pl.DataFrame, _: Place) -> str:
     )
 
 
-def _shares(own: pl.DataFrame, title: str) -> str:
+def _shares(own: pl.DataFrame, title: str) -> figures.Forest:
     """Draw shares of sentiments, a panel each, men beside women."""
     based = "base" in own.columns
     key = '<path d="M12 0V12" stroke="#aaa"/>'
-    return figures.forest(
+    return figures.shared(
         own.to_dicts(),
         line="label",
         unit="percent of the words that deviate most; *: men and women differ",
@@ -115,7 +115,7 @@ def shares(frame: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _sentiments(own: pl.DataFrame, place: Place) -> str:
+def _sentiments(own: pl.DataFrame, place: Place) -> figures.Forest:
     title = f"{place.at['head']}: {', '.join(place.at[k] for k in ('pos', 'deviation', 'reading'))}"
     return _shares(own.sort("label", "gender", "sentiment"), title)
 
@@ -236,7 +236,7 @@ def subgroup_shares(frame: pl.DataFrame, people: pl.DataFrame, apart: pl.DataFra
     )
 
 
-def _subgroups(own: pl.DataFrame, place: Place) -> str:
+def _subgroups(own: pl.DataFrame, place: Place) -> figures.Forest:
     return _shares(own, f"{place.at['pos']}, {place.at['pair']}")
 
 

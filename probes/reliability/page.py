@@ -19,7 +19,7 @@ OTHERS = "statements, templates, seeds"  # label: another run draws all of these
 LARGEST = 3  # parts in a sentence
 REACH = 1.6  # of the axis, in largest values: intervals of few levels have no end worth drawing
 SHOWN = 20  # rows of statements that work otherwise
-UNIT = "standard deviation of scores, with 95% interval, cut at the edge"
+UNIT = "standard deviation of scores of {}, with 95% interval, cut at the edge"
 
 
 @cache
@@ -119,7 +119,7 @@ def first(found: pl.DataFrame) -> pl.DataFrame:
     return found.head(SHOWN)
 
 
-def _parts(own: pl.DataFrame, place: Place) -> str:
+def _parts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     """Draw standard deviations: roots of parts and of the ends of their intervals."""
     ends = pl.col("value"), pl.col("low").fill_null(0), pl.col("high").fill_null(float("inf"))
     rows = own.drop_nulls("value").with_columns(end.clip(0).sqrt() for end in ends).to_dicts()
@@ -127,9 +127,10 @@ def _parts(own: pl.DataFrame, place: Place) -> str:
         return ""
     rows.sort(key=lambda row: (row["term"] == "rest", row["term"].count(" x "), row["term"]))
     models = list(dict.fromkeys(row["model"] for row in rows))
+    measure = ", ".join(filter(None, (rows[0]["measure"], rows[0]["scale"])))
     top = REACH * max(row["value"] for row in rows) or 1.0
     of = {"title": place.title, "panel": "model", "panels": models, "limits": (0.0, top)}
-    return figures.forest(rows, line="term", unit=UNIT, **of)  # type: ignore[arg-type]
+    return figures.shared(rows, line="term", unit=UNIT.format(measure), **of)
 
 
 def _designs(own: pl.DataFrame, place: Place) -> str:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Ends = tuple[float, float]
 
-__all__ = ["FAINT", "Mark", "Panel", "box", "curves", "forest", "heat", "key", "scatter", "slopes"]
-__all__ += ["Curve", "Points"]
+__all__ = ["FAINT", "Mark", "Panel", "box", "curves", "forest", "heat", "key", "scatter", "shared"]
+__all__ += ["Curve", "Forest", "Points", "slopes"]
 
 
 class Curve(NamedTuple):
@@ -38,6 +38,32 @@ class Curve(NamedTuple):
     mark: Mark | None = None
     lows: Sequence[float | None] = ()
     highs: Sequence[float | None] = ()
+
+
+class Forest(NamedTuple):
+    """A forest plot that is not drawn yet: all of a unit in a section share one axis."""
+
+    rows: Sequence[Row]
+    look: Mapping[str, Any]  # what :func:`forest` is given besides
+
+    @property
+    def unit(self) -> str:
+        """Return what its axis shows."""
+        return str(self.look["unit"])
+
+    @property
+    def ends(self) -> Ends:
+        """Return the ends of the axis that it would have alone."""
+        return self.look.get("limits") or _reach(self.rows, self.look.get("zero"))
+
+    def draw(self, ends: Ends) -> str:
+        """Draw it on an axis between these ends."""
+        return forest(self.rows, **{**self.look, "limits": ends})
+
+
+def shared(rows: Sequence[Row], **look: Any) -> Forest:
+    """Return a forest plot, see :func:`forest`, to be drawn on the axis of its section."""
+    return Forest(rows, look)
 
 
 class Points(NamedTuple):
@@ -102,8 +128,7 @@ def forest(
     alone = spread or not series
     most = max([1, *(len(of) if alone else len(used) for of in own.values())])
     zero = dict.fromkeys(panels, 0.0) if zero is None else zero
-    known = [row[end] for row in rows for end in ("value", "low", "high")]
-    ends = limits or around([*known, *zero.values()])
+    ends = limits or _reach(rows, zero)
     several = len(panels) > 1
     size = (190.0 if several else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     plots = []
@@ -151,6 +176,15 @@ def forest(
         legend=[*entries, *legend],
         below=unit if several else "",
     )
+
+
+def _reach(rows: Sequence[Row], zero: Mapping[str, float] | None) -> Ends:
+    """Return ends around numbers, their intervals and what they are held against."""
+    held = [0.0] if zero is None else zero.values()
+    known = [
+        row[end] for row in rows for end in ("value", "low", "high") if row["value"] is not None
+    ]
+    return around([*known, *held])
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:

@@ -6,19 +6,44 @@ written as cells.
 
 from __future__ import annotations
 
+from collections import Counter
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from plumbline.builders.core.params import parse
+from plumbline.probes.report.figures import Forest
 from plumbline.probes.report.tables import Source, Tables, kept, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 LEVEL = 0.05  # of adjusted p: what is marked
+MISSING = ("", "–")  # cells
 Row = dict[str, Any]
+
+
+class Linked(str):
+    """Text that leads somewhere: HTML, which the templates write as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return itself."""
+        return self
+
+
+def link(address: str, text: str) -> Linked:
+    """Return text that leads to an address, from the page that it stands on.
+
+    Examples
+    --------
+    >>> link("models/a.html", "a & b")
+    '<a href="models/a.html">a &amp; b</a>'
+    """
+    return Linked(f'<a href="{escape(address)}">{escape(text)}</a>')
 
 
 class Table(NamedTuple):
@@ -29,16 +54,17 @@ class Table(NamedTuple):
     numbers: tuple[str, ...]  # columns of numbers
     rows: list[list[str]]
     note: str = ""  # below it
+    missing: tuple[str, ...] = ()  # why no row has a number, where none has
 
 
 class Part(NamedTuple):
     """A figure and tables that belong together."""
 
     heading: str = ""
-    figure: str = ""  # SVG
+    figure: str | Forest = ""  # SVG, or what is drawn when all axes of the section are known
     caption: str = ""
     tables: tuple[Table, ...] = ()
-    beside: bool = False  # the part before it: two readings of one thing
+    open: bool = False  # whether tables are never folded, however long
 
 
 class Block(NamedTuple):
@@ -53,6 +79,8 @@ class Group(NamedTuple):
 
     title: str
     blocks: list[Block]
+    name: str = ""  # id on the page
+    model: str = ""  # that it is of, if it is of one
 
 
 class Section(NamedTuple):
@@ -107,8 +135,7 @@ class View(NamedTuple):
     facets: str = ""
     heading: str = ""  # this and the caption may name columns of the first row in braces
     caption: str = ""
-    figure: Callable[[pl.DataFrame, Place], str] | None = None
-    beside: bool = False  # each next to the one before it
+    figure: Callable[[pl.DataFrame, Place], str | Forest] | None = None
 
 
 class Fold(NamedTuple):
@@ -136,9 +163,17 @@ class Readings(NamedTuple):
     about: str
     unit: str
     stage: str
-    source: Source  # columns model, reading, value, low, high, and these:
+    source: Source  # columns model, reading, value, low, high, zero (if it is not 0), and these:
     what: str
     pair: tuple[str, str] = ("faithful", "corrected")
+
+
+class Limit(NamedTuple):
+    """Why numbers of controls that are not as they should be are no surprise."""
+
+    analysis: str
+    measure: str  # a regular expression that it matches
+    about: str
 
 
 class Study(NamedTuple):
@@ -153,6 +188,7 @@ class Study(NamedTuple):
     probes: Sequence[str]
     datasets: Sequence[str]
     readings: Readings | None = None  # none over all studies
+    limits: Sequence[Limit] = ()  # known ones
     planted: Callable[[Tables, str], list[Part]] | None = None  # more of a world, beside controls
 
 
@@ -187,6 +223,7 @@ def _made(kind: Callable[..., Any], declared: Row, names: Mapping[str, Any]) -> 
 
 
 KINDS: dict[str, Callable[..., Any]] = {
+    "limits": Limit,
     "steps": Step,
     "folds": Fold,
     "views": View,
@@ -206,8 +243,47 @@ def section(step: Step, tables: Tables) -> Section:
                 named = first if len(first) else pl.DataFrame(at)
                 blocks.append(Block(_filled(fold.title, named), found))
         if blocks:
-            groups.append(Group(", ".join(map(str, of.values())), blocks))
-    return Section(step.name, step.title, step.note, groups, step.stage)
+            title, model = ", ".join(map(str, of.values())), str(of.get("model", ""))
+            groups.append(Group(title, _with_numbers(blocks), model=model))
+    return Section(step.name, step.title, step.note, aligned(groups), step.stage)
+
+
+def aligned(groups: list[Group]) -> list[Group]:
+    """Draw the forests of a section, all of a unit on one axis."""
+    every = [block.parts for group in groups for block in group.blocks]
+    ends: dict[str, tuple[float, float]] = {}
+    for forest in (part.figure for of in every for part in of):
+        if isinstance(forest, Forest):
+            low, high = ends.get(forest.unit, forest.ends)
+            ends[forest.unit] = min(low, forest.ends[0]), max(high, forest.ends[1])
+    for of in every:
+        of[:] = [
+            part._replace(figure=part.figure.draw(ends[part.figure.unit]))
+            if isinstance(part.figure, Forest)
+            else part
+            for part in of
+        ]
+    return groups
+
+
+def _with_numbers(blocks: list[Block]) -> list[Block]:
+    """Return blocks without tables of no number, and one line that counts these and says why."""
+    shown, why, left = list[Block](), Counter[str](), 0
+    for block in blocks:
+        own_parts = []
+        for part in block.parts:
+            own = tuple(table for table in part.tables if not table.missing)
+            for table in part.tables:
+                why.update(table.missing)
+                left += bool(table.missing)
+            if own or part.figure:
+                own_parts.append(part._replace(tables=own))
+        shown += [Block(block.title, own_parts)] if own_parts else []
+    if not left:
+        return shown
+    reasons = "; ".join(f"{text} ({n})" for text, n in sorted(why.items()))
+    line = f"Without a number, and left out: {left} table{'s' if left > 1 else ''}: {reasons}."
+    return [*shown, Block("", [Part(caption=line)])]
 
 
 def _values(keys: str, views: Sequence[View], tables: Tables, of: Row) -> list[Row]:
@@ -230,14 +306,14 @@ def _parts(view: View, at: Row, tables: Tables) -> Iterator[Part]:
     if frame.is_empty():
         return
     names = view.facets.split()
-    for n, (values, own) in enumerate(parts(frame, *names)):
+    for values, own in parts(frame, *names):
         here = at | dict(zip(names, values, strict=True))
         place = Place(tables, here, ", ".join(str(v) for v in here.values() if v))
         drawn = view.figure(own, place) if view.figure else ""
         found = tuple(table for one in view.listings for table in _listed(one, own, place))
         if drawn or found:
             heading, caption = (_filled(text, own) for text in (view.heading, view.caption))
-            yield Part(heading, drawn, caption, found, beside=view.beside and n > 0)
+            yield Part(heading, drawn, caption, found)
 
 
 def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table]:
@@ -253,7 +329,12 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
         rows = shown.to_dicts() if isinstance(shown, pl.DataFrame) else list(shown)
         if rows:
             made = listed(listing, rows, _filled(listing.caption, part))
-            yield made._replace(note=missed(part))
+            why = sorted({str(row.get("why") or row.get("reason") or "") for row in rows} - {""})
+            none = made.numbers and all(
+                c in MISSING for r in made.rows for c in r[-len(made.numbers) :]
+            )
+            missing = tuple(why or ["no value"]) if none else ()
+            yield made._replace(note=missed(part), missing=missing)
 
 
 def missed(frame: pl.DataFrame) -> str:

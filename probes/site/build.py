@@ -6,7 +6,7 @@ import base64
 import hashlib
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -26,18 +26,22 @@ from plumbline.probes.report.view import (
     Part,
     Section,
     Study,
-    Table,
+    link,
     listed,
     section,
 )
-from plumbline.probes.site import controls, headlines, metrics, readings, versions
+from plumbline.probes.site import controls, headlines, metrics, models, readings, versions
 from plumbline.probes.site.calibrated import calibrated
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.values import page as values
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 HERE = Path(__file__).parent
 DATA = Path("data")
 REPORT = DATA / "report"
+HEADLINES = DATA / "headlines"  # what git keeps
 STUDIES = tuple(
     module.STUDY for module in (politicians, stereotypes, values, nationality, leaning, reliability)
 )
@@ -54,6 +58,13 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 LARGEST = 96 * 1024  # bytes of a table that is put beside the page; larger ones are named alone
+LONG = 10  # rows of a table that is not folded
+FILES = Listing("table", "rows; size:1=KiB")
+FILES_NOTE = (
+    "The tables behind this page as parquet, byte for byte those of the project; the README.md in "
+    "their folder says what each column is. Tables of more than "
+    f"{LARGEST // 1024} KiB are in the project alone, under the same path."
+)
 
 
 class Link(NamedTuple):
@@ -66,13 +77,12 @@ class Link(NamedTuple):
 
 LAST = Link("datasets", "Datasets", "What everything was made of: rows, rejects and validation.")
 PAGES = (Link("index", "Overview"), *STUDIES, LAST)
-BARE: dict[str, Any] = {"name": "index", "title": TITLE, "about": ""} | dict.fromkeys(
-    ("pages", "studies", "downloads", "versions"), ()
-)
+BARE: dict[str, Any] = {"name": "index", "title": TITLE, "about": "", "root": ""}
+BARE |= {"pages": (), "studies": ()}
 
 
 def write() -> Path:
-    """Write the site and return the path of its first page.
+    """Write the site, and what runs are compared by, and return the path of its first page.
 
     Raises
     ------
@@ -82,38 +92,68 @@ def write() -> Path:
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
         raise UserError(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
-    found, run = controls.checks(tables), versions.Versions(tables)
-    partial = parquet.fresh(REPORT)
-    packages = versions.packages()
+    found, run, known = controls.checks(tables), versions.Versions(tables), worlds()
+    told = headlines.headlines(tables, known)
+    steps = {
+        study.name: [calibrated(section(step, tables), tables) for step in study.steps]
+        for study in STUDIES
+    }
+    names = [row["name"] for row in run.of(PROBES)]
+    names.sort(key=lambda name: (name in known, name))
+    shown = models.shown(names)
+    partial, packages = parquet.fresh(REPORT), versions.packages()
+    (partial / models.FOLDER).mkdir()
 
-    def page(name: str, shown: list[Section], *made: Table, **more: Any) -> None:
-        text = render(shown, name=name, pages=PAGES, versions=(*made, packages), **more)
+    def page(name: str, sections: list[Section], **more: Any) -> None:
+        text = render(sections, name=name, pages=PAGES, **more)
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
-    told = headlines.headlines(tables, worlds())
-    first = [headlines.section(told, found, STUDIES)] if told else []
-    overview = [*first, controls.overview(found, STUDIES), contents(run)]
+    overview = [
+        headlines.section(told, found, STUDIES, shown),
+        controls.section(found, STUDIES, shown),
+        contents(run, shown),
+        versions.section(packages),
+    ]
     page("index", overview, about=OVERVIEW, studies=PAGES[1:])
-    page("datasets", [versions.datasets_section(run)], title=LAST.title, about=LAST.about)
+    datasets = [versions.datasets_section(run), versions.section(packages)]
+    page("datasets", datasets, title=LAST.title, about=LAST.about)
     for study in STUDIES:
-        shown = []
+        first = []
         if study.readings:
-            shown = [controls.section(tables, study), readings.section(tables, study.readings)]
-        page(
-            study.name,
-            [*shown, *(calibrated(section(step, tables), tables) for step in study.steps)],
-            run.datasets(study.datasets),
-            run.models(study.probes),
-            title=study.title,
-            about=f"{study.about} After {study.paper}.",
-            downloads=downloads(tables, study, partial),
-        )
+            rows = headlines.section(told, found, [study], shown, "headlines")
+            first = [rows] if rows.groups else []
+            first.append(controls.section(found, [study], shown))
+            first.append(readings.section(tables, study.readings, shown))
+        within = [models.left(study, step, names) for step in steps[study.name]]
+        made = (run.datasets(study.datasets), run.models(study.probes, shown), packages)
+        last = [*downloads(tables, study, partial), versions.section(*made)]
+        about = f"{study.about} After {study.paper}."
+        page(study.name, [*first, *within, *last], title=study.title, about=about)
+    alone = {study.name: of_models(tables, study) for study in STUDIES}
+    for row in run.of(PROBES):
+        name = row["name"]
+        own = [line for line in told if line["model"] == name]
+        sections = [headlines.section(own, found, STUDIES, {}, "headlines")] if own else []
+        for study in STUDIES:
+            sections += models.moved(study, alone[study.name], steps[study.name], name)
+        about = models.about(row, known)
+        page(f"{models.FOLDER}/{name}", sections, title=name, about=about, root="../")
     metrics.write(tables, STUDIES, found, told, partial)
+    kept = parquet.fresh(HEADLINES)
+    metrics.write(tables, STUDIES, found, told, kept, metrics.TRAINED)
+    parquet.finish(HEADLINES)
     parquet.finish(REPORT)
     return REPORT / "index.html"
 
 
-def contents(run: versions.Versions) -> Section:
+def of_models(tables: Tables, study: Study) -> list[dict[str, Group]]:
+    """Return by model what stands on its page before the steps of a study."""
+    if study.readings is None:
+        return []
+    return [controls.models(tables, study), readings.models(tables, study.readings)]
+
+
+def contents(run: versions.Versions, shown: Mapping[str, str]) -> Section:
     """Return the models, the datasets and the analyses of the run."""
     analyses = [
         {"study": study.name, "analysis": analysis}
@@ -123,7 +163,7 @@ def contents(run: versions.Versions) -> Section:
     ]
     listing = Listing("study; analysis; what=what it estimates")
     parts = [
-        Part(tables=(run.models(tuple(PROBES)),)),
+        Part(tables=(run.models(PROBES, shown),)),
         Part(tables=(run.datasets(run.validated),)),
         Part(tables=(listed(listing, analyses, "Analyses"),)),
     ]
@@ -132,24 +172,25 @@ def contents(run: versions.Versions) -> Section:
     return Section("contents", "What is in this run", note, groups, "validate")
 
 
-def downloads(tables: Tables, study: Study, into: Path) -> list[dict[str, Any]]:
-    """Copy the tables of a study that are small enough into the site, and return them all.
-
-    Of each its path in the project, its place from the page ("" of larger ones), rows and bytes.
-    """
+def downloads(tables: Tables, study: Study, into: Path) -> list[Section]:
+    """Copy the tables of a study that are small enough into the site, and return what names all."""
     found = []
     for analysis in study.analyses:
         own = [path for folder in tables.folders(analysis) for path in folder.glob("*.parquet")]
         for path in sorted([*own, *controls.recovery_files(tables, analysis)]):
             inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
-            link = inside if size <= LARGEST else ""
-            of = {"table": f"data/{inside}", "link": link, "rows": versions.rows(path)}
-            found.append(of | {"size": size})
-            if link:
-                target = into / link
+            name = f"data/{inside}"
+            if size <= LARGEST:
+                target = into / inside
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
-    return found
+                name = link(inside, name)
+            else:
+                name += " (in the project)"
+            found.append({"table": name, "rows": versions.rows(path), "size": size / 1024})
+    parts = [Part(tables=(listed(FILES, found, "Tables"),))]
+    groups = [Group("", [Block("", parts)])]
+    return [Section("downloads", "Downloads", FILES_NOTE, groups, "")] if found else []
 
 
 def render(shown: list[Section], **page: Any) -> str:
@@ -158,15 +199,15 @@ def render(shown: list[Section], **page: Any) -> str:
     Parameters
     ----------
     page
-        Its name, title and about; tables of versions and downloads; all pages, and studies that
-        it leads to.
+        Its name, title and about; all pages, and studies that it leads to; the way from it to
+        the root of the site.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()
     return TEMPLATES.get_template("page.html").render(
         page=BARE | page,
         site=TITLE,
-        largest=LARGEST // 1024,
+        longest=LONG,
         sections=shown,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         script=script,

@@ -14,15 +14,17 @@ import polars as pl
 
 from plumbline.probes import ALL, EACH
 from plumbline.probes.report.figures import Mark, forest
-from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed
+from plumbline.probes.report.view import Block, Group, Listing, Part, Section, link, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Row, Study, Table
 
+NAME = "controls"
+TITLE = "Controls: can these probes see what was planted?"
 FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
     "is what was planted found?",
     "in its order?",
@@ -52,12 +54,16 @@ NOTE = (
 JUDGED = (
     "What was planted counts as found, or as in order, if the interval lies above chance; "
     "intervals and silence are as they should be unless the interval of the share excludes it. "
-    "Numbers without an interval, or of few clusters, are unclear sooner than right. What is "
-    "'no' is a known limit, and the study's page names it."
+    "Numbers without an interval, or of few clusters, are unclear sooner than right."
 )
 CONTROLS = ("planted", "nothing planted")
 KINDS = ("positive control: biases planted", "negative control: nothing planted")
 RECOVERY = Listing("measure; cluster; null=judged against", "value; interval; n", digits=3)
+FAILED = Listing(
+    "study; analysis; model; what; null=judged against; limit=known limit",
+    "value; interval; n",
+    digits=3,
+)
 NUMBERS = Listing(
     "analysis; question; verdict=as it should be; control; model=world; reading?–; way?–=variant; "
     "measure; null=judged against",
@@ -164,36 +170,77 @@ def verdict(question: str, measure: str, row: Row) -> str:
     return YES if good else NO
 
 
-def section(tables: Tables, study: Study) -> Section:
-    """Return the recovery tables of a study, those of planted worlds first."""
+def models(tables: Tables, study: Study) -> dict[str, Group]:
+    """Return the recovery tables of a study, by world."""
     found: dict[tuple[int, str], list[Table]] = {}
     for analysis, table in recoveries(tables):
         if analysis in study.analyses and len(table):
             at = (int(table["world"][0]), str(table["model"][0]))
             found.setdefault(at, []).append(listed(RECOVERY, table.to_dicts(), analysis))
-    groups = []
+    groups = {}
     for (null, name), every in sorted(found.items()):
         more = study.planted(tables, name) if study.planted and not null else []
-        parts = [*more, Part(tables=tuple(every))]
-        groups.append(Group(f"{name} ({KINDS[null]})", [Block("", parts)]))
-    title = "Controls: can the probe see what was planted?"
-    return Section("controls", title, NOTE, groups, study.analyses[0])
+        blocks = [Block("", [*more, Part(tables=tuple(every))])]
+        groups[name] = Group(f"Controls ({KINDS[null]})", blocks, NAME, name)
+    return groups
 
 
-def overview(found: Sequence[Row], studies: Sequence[Study]) -> Section:
-    """Return one table of all probes, the figure of all controls, and all numbers behind it."""
+def section(found: Sequence[Row], studies: Sequence[Study], shown: Mapping[str, str]) -> Section:
+    """Return what failed, one table of the analyses, the figure, and all numbers behind it.
+
+    Parameters
+    ----------
+    found
+        See :func:`checks`; those of other studies are left out.
+    shown
+        Names of models as they stand on the page.
+    """
+    own = {analysis for study in studies for analysis in study.analyses}
+    found = [
+        check | {"model": shown.get(check["model"], check["model"])}
+        for check in found
+        if check["analysis"] in own
+    ]
     groups = []
     if found:
         caption = (
-            "Dots are numbers of controls, with 95% intervals; dotted lines: no order, 95% of "
+            "Dots are numbers of controls, with 95% intervals; lines: no order, 95% of "
             "intervals, 5% of tests. Filled: as it should be; hollow: unclear; cross: not."
         )
         every = Part(tables=(listed(NUMBERS, found, "Controls, number by number"),))
-        parts = [Part(tables=(_glance(found, studies),)), Part("", figure(found), caption)]
-        title = f"All {len(found)} numbers of the controls"
-        groups.append(Group("", [Block("", parts), Block(title, [every])]))
-    title = "Controls: can these probes see what was planted?"
-    return Section("controls", title, f"{NOTE} {JUDGED}", groups, "pmi")
+        glance = Part(tables=(_glance(found, studies),), open=True)
+        parts = [failed(found, studies), glance, Part("", figure(found), caption)]
+        groups.append(Group("", [Block("", parts), Block("All numbers of the controls", [every])]))
+    return Section(NAME, TITLE, f"{NOTE} {JUDGED}", groups, studies[0].analyses[0])
+
+
+def failed(found: Sequence[Row], studies: Sequence[Study]) -> Part:
+    """Return how many numbers are as they should be, and by name those that are not.
+
+    Beside each its known limit: on the page of a study in words, on another a link to it.
+    """
+    by = Counter(check["verdict"] for check in found)
+    rows = []
+    for check in found:
+        if check["verdict"] == NO:
+            study = next(study for study in studies if check["analysis"] in study.analyses)
+            what = ", ".join(filter(None, (check["reading"], check["way"], check["measure"])))
+            limit = explained(check, study, here=len(studies) == 1)
+            rows.append(check | {"study": study.name, "what": what, "limit": limit})
+    caption = (
+        f"Of {len(found)} numbers {by[YES]} are as they should be, {by[UNCLEAR]} unclear, "
+        f"{by[NO]} not{': these failed.' if rows else '.'}"
+    )
+    tables = (listed(FAILED, rows, "What failed"),) if rows else ()
+    return Part(caption=caption, tables=tables, open=True)
+
+
+def explained(check: Row, study: Study, *, here: bool) -> str:
+    """Return the known limit behind a number that is not as it should be, or that there is none."""
+    for limit in study.limits:
+        if limit.analysis == check["analysis"] and re.search(limit.measure, check["measure"]):
+            return limit.about if here else link(f"{study.name}.html#{NAME}", "a known limit")
+    return "not explained"
 
 
 def _glance(found: Sequence[Row], studies: Sequence[Study]) -> Table:

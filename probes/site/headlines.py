@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.probes.report.figures import Mark, forest
-from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Section, listed
+from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Row, Section, listed
 from plumbline.probes.site.controls import YES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from plumbline.probes.report.tables import Tables
-    from plumbline.probes.report.view import Row, Study
+    from plumbline.probes.report.view import Study
 
 COLUMNS = ("what", "value", "low", "high", "n", "p", "p_bh", "detectable_bh")
 TITLE = "Results: models and studies"
@@ -29,7 +29,8 @@ NOTE = (
 )
 CAPTION = (
     "The clearest test of each model and study with its 95% interval: the distance from the null, "
-    "in units of that which would be found with power .8. Filled: adjusted p at most .05."
+    "in units of that which would be found with power .8; left out where that is not known. "
+    "Filled: adjusted p at most .05."
 )
 LISTING = Listing(
     "model; study; found; what=clearest; unit; controls",
@@ -190,15 +191,26 @@ def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
     return sorted(found, key=lambda row: (row["control"], row["study"], row["model"]))
 
 
-def section(rows: list[Row], checks: Sequence[Row], studies: Sequence[Study]) -> Section:
-    """Return the first section of the report: a table and one figure, with one axis and zero."""
+def section(
+    rows: Sequence[Row],
+    checks: Sequence[Row],
+    studies: Sequence[Study],
+    shown: Mapping[str, str],
+    name: str = "results",
+) -> Section:
+    """Return a table with a row for each model and study, and one figure with zero in it.
+
+    Parameters
+    ----------
+    shown
+        Names of models as they stand on the page.
+    """
     analyses = {study.name: set(study.analyses) for study in studies}
-    shown = []
-    for row in rows:
+    listing, lines = list[Row](), list[Row]()
+    for row in (row for row in rows if row["study"] in analyses):
         own = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
-        shown.append(row | {"controls": f"{sum(own)} of {len(own)}" if own else "not run"})
-    lines = []
-    for row in shown:
+        badge = f"{sum(own)} of {len(own)}" if own else "not run"
+        listing.append(row | {"controls": badge, "model": shown.get(row["model"], row["model"])})
         if row["least"]:
             ends = (row["value"], row["low"], row["high"])
             scaled = [None if end is None else (end - row["null"]) / row["least"] for end in ends]
@@ -206,11 +218,14 @@ def section(rows: list[Row], checks: Sequence[Row], studies: Sequence[Study]) ->
                 dict(zip(("value", "low", "high"), scaled, strict=True))
                 | {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
             )
-    unit = "distance from the null, in units of what would be found"
-    figure = forest(lines, line="line", unit=unit, marks={"": Mark()}, filled="sure")
-    parts = [Part(tables=(listed(LISTING, shown, "What was found, by model and study"),))]
-    parts += [Part("", figure, CAPTION)] if lines else []
-    return Section("results", TITLE, NOTE, [Group("", [Block("", parts)])], "pmi")
+    table = listed(LISTING, listing, "What was found, by model and study")
+    parts = [Part(tables=(table,), open=True)]
+    if lines:
+        unit = "distance from the null, in units of what would be found"
+        figure = forest(lines, line="line", unit=unit, marks={"": Mark()}, filled="sure")
+        parts.append(Part("", figure, CAPTION))
+    groups = [Group("", [Block("", parts)])] if listing else []
+    return Section(name, TITLE, NOTE, groups, studies[0].analyses[0])
 
 
 def measured(rows: Sequence[Row]) -> dict[str, Any]:

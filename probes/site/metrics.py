@@ -1,6 +1,8 @@
 """What experiments are compared by: numbers of the controls, and the main numbers of each study.
 
-``dvc metrics`` reads ``metrics.json``, ``dvc plots`` the tables under ``plots``.
+``dvc metrics`` reads ``metrics.json``, ``dvc plots`` the tables under ``plots``. What git keeps of
+them must be the same on every processor, so it is without what rests on weights that the run itself
+trains, whose last bits are the processor's own.
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.probes.site.controls import FOUND, HOLD, ORDER, SILENT, TESTED, YES
-from plumbline.probes.site.headlines import measured
+from plumbline.probes.site.headlines import HEADLINES, measured
 from plumbline.probes.site.readings import ENDS, lines, sides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Row, Study
 
 KEYS = {FOUND: "found", ORDER: "order", HOLD: "coverage"}
+TRAINED = ("shift", "compass", "fairness", "ensemble")  # of weights that the run itself trains
 SHOWN = ("", "faithful", "corrected", "continuous", "smoothed")  # readings; "" where there is one
 DIGITS = 6
 ADJUSTED = re.compile(r"adjusted|p_bh|p_bonferroni|false discover|make a difference")
@@ -36,8 +39,17 @@ def write(
     found: Sequence[Row],
     told: Sequence[Row],
     into: Path,
+    but: Collection[str] = (),
 ) -> None:
-    """Write metrics and plots into a folder: of the controls, and the models' headlines."""
+    """Write metrics and plots into a folder: of the controls, and the models' headlines.
+
+    Parameters
+    ----------
+    but
+        Analyses that are left out.
+    """
+    found = [check for check in found if check["analysis"] not in but]
+    told = [row for row in told if HEADLINES[row["study"]].analysis not in but]
     every = metrics(found) | {"models": measured(told)}
     text = json.dumps(every, indent=1, sort_keys=True) + "\n"
     (into / "metrics.json").write_text(text, encoding="utf-8")
@@ -47,10 +59,19 @@ def write(
             | {"panel": _key(check), "what": ": ".join(filter(None, map(check.get, NAME)))}
             | {"reading": check["reading"] or "all"}
             for check in found
-        ]
+        ],
+        "headlines": [
+            row
+            | {
+                "panel": row["unit"],
+                "what": f"{row['study']}: {row['model']}",
+                "reading": "clearest",
+            }
+            for row in told
+        ],
     }
     for study in studies:
-        if (of := study.readings) is None:
+        if (of := study.readings) is None or of.stage in but:
             continue
         names = of.what.split()
         plots[study.name] = [

@@ -10,10 +10,10 @@ import polars as pl
 
 from plumbline.builders.core import params, parquet
 from plumbline.probes.models.params import pointer
-from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed
+from plumbline.probes.report.view import Block, Group, Listing, Part, Row, Section, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
@@ -57,10 +57,15 @@ class Versions:
         known = [self.validated[name] for name in names if name in self.validated]
         return listed(DATASETS, known, "Datasets")
 
-    def models(self, probes: Iterable[str]) -> Table:
-        """Return what the models are that some probes are put to, with their revisions."""
+    def models(self, probes: Iterable[str], shown: Mapping[str, str]) -> Table:
+        """Return what the models are that some probes are put to, as they stand on the page."""
+        rows = [row | {"name": shown.get(row["name"], row["name"])} for row in self.of(probes)]
+        return listed(MODELS, rows, "Models")
+
+    def of(self, probes: Iterable[str]) -> list[Row]:
+        """Return models that some probes are put to: name, kind, id, revision and probes."""
         by = {probe: self.tables.models(probe) for probe in probes}
-        found = []
+        found = list[Row]()
         for name in sorted({name for own in by.values() for name in own}):
             path = pointer(name, self.data)
             known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -70,7 +75,7 @@ class Versions:
                 | {"revision": str(known.get("revision") or entry.get("revision") or "–")}
                 | {"probes": ", ".join(probe for probe, own in by.items() if name in own)}
             )
-        return listed(MODELS, found, "Models")
+        return found
 
 
 def rows(path: Path) -> int:
@@ -90,6 +95,12 @@ def packages(names: Sequence[str] = PACKAGES) -> Table:
             release = "–"
         found.append({"package": name, "version": release})
     return listed(Listing("package; version"), found, "Packages")
+
+
+def section(*tables: Table) -> Section:
+    """Return of what exact versions a page was made."""
+    groups = [Group("", [Block("", [Part(tables=tables)])])]
+    return Section("versions", "Versions", "", groups, "")
 
 
 def datasets_section(versions: Versions) -> Section:

@@ -105,7 +105,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
     )
 
 
-def _emotions(own: pl.DataFrame, place: Place) -> str:
+def _emotions(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     """Draw the change of every affect by outlet, minus that by the control."""
     rows = own.drop_nulls("difference").sort("corpus").to_dicts()
     tested = [
@@ -118,7 +118,7 @@ def _emotions(own: pl.DataFrame, place: Place) -> str:
     marks = {c: figures.Mark(s, g, g) for c, (s, g) in zip(corpora, looks, strict=False)}
     unit = "change minus the control's, percent of words; filled: significant"
     named = {"line": "affect", "series": "corpus", "marks": marks, "filled": "sure"}
-    return figures.forest(tested, unit=unit, title=place.title, **named) if tested else ""  # type: ignore[arg-type]
+    return figures.shared(tested, unit=unit, title=place.title, **named) if tested else ""
 
 
 AFFECTS = (

@@ -40,12 +40,15 @@ def _scatter(lines: pl.DataFrame, place: Place) -> str:
         plot.path([*upper, *reversed(lower)], f'fill="{figures.FAINT}"')
         plot.path([(x, slope * x) for x in ends], 'stroke="#000"')
 
+    alike = {"scale": (place.at["scale"], "calibration"), "reading": "faithful"}
+    models = kept(place.tables.read("values/points"), alike).select("disagree_nats", "agree_nats")
     label = f"LogAgree = {slope:.3f} LogDisagree, ± sigma"
     return figures.scatter(
         {"": shown},
         labels=("log-probability of disagreeing (nats)", "log-probability of agreeing (nats)"),
         title=f"{place.at['model']}, {place.at['language']}",
         under=line,
+        reach=models.rows(),
         legend=[(figures.key(stroke="#000"), label)],
     )
 
@@ -61,11 +64,11 @@ def standing(respondents: pl.DataFrame, scale: str) -> tuple[dict[str, dict[str,
     return {row["axis"]: row for row in rows}, label
 
 
-def _values(own: pl.DataFrame, place: Place) -> str:
+def _values(own: pl.DataFrame, place: Place) -> figures.Forest:
     people, about = standing(place.tables.read("values/respondents"), place.at["scale"])
     names = ("quartile_low", "median", "quartile_high")
     beside = f"; grey: quartiles and median of {about}" if about else ""
-    return figures.forest(
+    return figures.shared(
         kept(own, {"gender": tuple(MARKS)}).sort("axis", "gender").to_dicts(),
         line="axis",
         unit=f"mean rating{beside}",
@@ -96,7 +99,8 @@ def genders(tables: Tables) -> pl.DataFrame:
 
 def _main(tables: Tables) -> pl.DataFrame:
     table = kept(tables.read("values/values"), SHOWN | {"gender": tuple(MARKS)})
-    return table.sort("model", "language", "scale", "axis", "gender") if len(table) else table
+    order = ("model", "language", "scale", "axis", "gender")
+    return table.with_columns(zero=pl.lit(3.0)).sort(order) if len(table) else table
 
 
 STUDY = study(__file__, globals())
