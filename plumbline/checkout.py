@@ -20,6 +20,7 @@ from plumbline import drawing, paper
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import warn
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.paper import Selection, Source, known
 from plumbline.probes import EACH
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 ROWS, FIGURES = ("csv", "parquet"), ("svg", "pdf", "png")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
+MODEL = Column("model", "string", "name of the model")
 COLUMNS = {"table": pl.String, "column": pl.String, "type": pl.String, "about": pl.String}
 LONGEST = 80  # letters of the name of a figure
 DRAWN = {"file": pl.String, "title": pl.String, "about": pl.String, "letters_pt": pl.Float64}
@@ -114,6 +116,8 @@ def _sources(top: Path, name: str) -> Iterator[Source]:
                 if config in built.schemas
             ]
             schema = next(b.schemas[config] for _, b in folders if config in b.schemas)
+            if models and MODEL.name not in {column.name for column in schema.columns}:
+                schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
             yield Source(f"{inside}/{config}", pl.concat(frames, how="vertical"), schema)
 
 

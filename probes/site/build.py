@@ -8,9 +8,10 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.leaning import page as leaning
@@ -18,7 +19,7 @@ from plumbline.probes.models.params import worlds
 from plumbline.probes.nationality import page as nationality
 from plumbline.probes.politicians import page as politicians
 from plumbline.probes.reliability import page as reliability
-from plumbline.probes.report.tables import Tables
+from plumbline.probes.report.tables import Tables, labelled, labels
 from plumbline.probes.report.view import (
     Block,
     Group,
@@ -54,6 +55,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 LARGEST = 96 * 1024  # bytes of a table that is put beside the page; larger ones are named alone
+LARGEST_CSV = 256 * 1024  # and of one as CSV
 
 
 class Link(NamedTuple):
@@ -135,7 +137,8 @@ def contents(run: versions.Versions) -> Section:
 def downloads(tables: Tables, study: Study, into: Path) -> list[dict[str, Any]]:
     """Copy the tables of a study that are small enough into the site, and return them all.
 
-    Of each its path in the project, its place from the page ("" of larger ones), rows and bytes.
+    Of each its path in the project, its place from the page ("" of larger ones), that of it as CSV
+    with labels as strings, rows and bytes.
     """
     found = []
     for analysis in study.analyses:
@@ -144,11 +147,16 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[dict[str, Any]]:
             inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
             link = inside if size <= LARGEST else ""
             of = {"table": f"data/{inside}", "link": link, "rows": versions.rows(path)}
-            found.append(of | {"size": size})
+            found.append(of | {"size": size, "csv": ""})
             if link:
                 target = into / link
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
+                codes = labels(path.parent / front_matter.FACTS).get(path.stem, {})
+                text = labelled(pl.read_parquet(path), codes).write_csv().encode()
+                if len(text) <= LARGEST_CSV:
+                    target.with_suffix(".csv").write_bytes(text)
+                    found[-1]["csv"] = Path(link).with_suffix(".csv").as_posix()
     return found
 
 
@@ -166,7 +174,7 @@ def render(shown: list[Section], **page: Any) -> str:
     return TEMPLATES.get_template("page.html").render(
         page=BARE | page,
         site=TITLE,
-        largest=LARGEST // 1024,
+        largest=(LARGEST // 1024, LARGEST_CSV // 1024),
         sections=shown,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         script=script,
