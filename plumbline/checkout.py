@@ -75,7 +75,7 @@ def export(
             "PDF and PNG need matplotlib: run pip install 'plumbline[report]', or leave them out "
             "with --formats csv,parquet,tex,svg"
         )
-    there = sorted(p.name for p in top.glob("*") if any(p.rglob(front_matter.FACTS)))
+    there = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not there:
         raise UserError(f"{top}: nothing there; run `make repro` first, or name another --data")
     wanted = [known(name, there, kind[:-1] if kind != "tables" else "analysis") for name in names]
