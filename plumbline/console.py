@@ -29,6 +29,11 @@ GROUPS = {  # the commands of a checkout, by the name of the group
     "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
+KINDS = {  # of what a checkout has, and what their names are
+    "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
+    "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
+    "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
+}
 LISTS = ("studies", "models", "datasets", "results", "published")
 SHELLS = ("bash", "zsh", "fish")
 HEAD = "# Written by `plumbline run`: what it is put to. Edit it as you like.\n"
@@ -40,6 +45,7 @@ examples:
   plumbline compare politicians ./my-bert google-bert/bert-base-uncased --language en
   plumbline check ./my-bert
   plumbline export politicians --model my-bert --to paper --width 8
+  plumbline export tables pmi --to paper
   plumbline report
 """
 
@@ -79,7 +85,7 @@ def _parser() -> Parser:
     one.add_argument("--controls", action="store_true", help="put it to its control models too")
     both = command("compare", "by how much two models differ, over the same items", _compare)
     both.epilog = "example: plumbline compare politicians ./my-bert google-bert/bert-base-uncased"
-    _of_a_study(both, named=True)
+    _of_a_study(both, models=True)
     both.add_argument("--to", type=Path, metavar="FOLDER", help="write tables and figures there")
     both.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
     both.add_argument("--controls", action="store_true", help="compare the control models too")
@@ -92,10 +98,7 @@ def _parser() -> Parser:
     )
     listing.add_argument("what", nargs="?", choices=LISTS, default="studies")
     sending = command("export", "write tables and figures for papers, R or Stata", _export)
-    sending.epilog = "example: plumbline export politicians --model my-bert --to paper --width 8"
-    _of_a_study(sending)
-    sending.add_argument("--to", type=Path, required=True, metavar="FOLDER")
-    sending.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
+    _exports(sending)
     page = command("report", "write a page of all results of this folder", _report)
     page.add_argument("--to", type=Path, default=RESULTS / "index.html", metavar="FILE")
     about = "show on the control models what the studies find, on a page for newcomers"
@@ -114,11 +117,42 @@ def _parser() -> Parser:
     return parser
 
 
-def _of_a_study(parser: Parser, *, named: bool = False) -> None:
-    """Add what a study is put to models with; ``named``: models are arguments, not options."""
-    parser.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
+def _exports(parser: Parser) -> None:
+    """Add what can be exported: a study of one's own model, or what a checkout has."""
+    parser.epilog = "example: plumbline export politicians --model my-bert --to paper --width 8"
+    of = parser.add_subparsers(dest="study", metavar="STUDY|" + "|".join(KINDS), required=True)
+    for study in STUDIES:
+        made: Parser = of.add_parser(study, help=f"the study of {study}, of your models")
+        _of_a_study(made, study=False)
+    for kind, (about, name) in KINDS.items():
+        made = of.add_parser(kind, help=about, description=f"{about}.")
+        made.set_defaults(run=_export_checkout)
+        made.add_argument("names", nargs="*", metavar=name, help="default: all that are there")
+        made.add_argument("--data", type=Path, default="data", help="folder (default: data)")
+        made.add_argument("--formats", default="", help="such as csv,tex,svg; default: all")
+    tables: Parser = of.choices["tables"]
+    tables.epilog = "example: plumbline export tables pmi --to paper --where language=en --rows 20"
+    own = tables.add_argument_group("tables in LaTeX")
+    own.add_argument("--columns", default="", help="such as word,gender,value; default: key, value")
+    own.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE")
+    own.add_argument("--rows", type=int, default=100, help="at most (default: 100)")
+    for name, made in of.choices.items():
+        made.add_argument("--to", type=Path, required=True, metavar="FOLDER")
+        if name not in ("datasets", "outputs"):
+            about = "of figures, in cm (default: 12)"
+            made.add_argument("--width", type=float, default=12, help=about)
+        cli.options(made)
+
+
+def _of_a_study(parser: Parser, *, study: bool = True, models: bool = False) -> None:
+    """Add what a study is put to models with.
+
+    ``study``: it is an argument; ``models``: they are arguments too, not options.
+    """
+    if study:
+        parser.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
     about = "folder, id of the Hub, or a name in plumbline.yaml"
-    if named:
+    if models:
         parser.add_argument("model", nargs="+", metavar="MODEL", help=about)
         parser.set_defaults(name="")
     else:
@@ -311,6 +345,27 @@ def _export(given: argparse.Namespace) -> None:
             print(path)
 
 
+def _export_checkout(given: argparse.Namespace) -> None:
+    from plumbline.checkout import export
+    from plumbline.paper import Selection
+
+    chosen: dict[str, Any] = {}
+    if given.study == "tables":
+        where: dict[str, list[str]] = {}
+        for name, value in (_pair(text, "--where") for text in given.where):
+            where.setdefault(name, []).append(value)
+        chosen["selection"] = Selection(_listed(given.columns), where, given.rows)
+        chosen["width"] = given.width
+    formats = _listed(given.formats)
+    made = export(given.study, given.names, given.to, data=given.data, formats=formats, **chosen)
+    for path in made:
+        print(path)
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def _report(given: argparse.Namespace) -> None:
     from plumbline.page import write
 
@@ -338,7 +393,7 @@ def _demo(given: argparse.Namespace) -> None:
 def _completion(given: argparse.Namespace) -> None:
     commands = ["run", "compare", "check", "ls", "export", "report", "demo", "completion"]
     commands += GROUPS
-    words = " ".join([*commands, *STUDIES, *LISTS])
+    words = " ".join([*commands, *STUDIES, *LISTS, *KINDS])
     if given.shell == "fish":
         print(f"complete -c plumbline -f -a '{words}'")
         return

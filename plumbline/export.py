@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline import every_eval
+from plumbline import drawing, every_eval
 from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     from plumbline.result import Result
 
 FIGURES = ("svg", "pdf", "png")
-DPI = 300
 
 
 def export(result: Result, folder: str | Path, width: float) -> list[Path]:
@@ -24,8 +23,7 @@ def export(result: Result, folder: str | Path, width: float) -> list[Path]:
     UserError
         If the folder cannot be written, or the width is no width.
     """
-    if not 2 <= width <= 100:
-        raise UserError(f"width {width}: in centimetres, from 2 to 100")
+    drawing.check(width)
     into, found = Path(folder).expanduser(), []
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -50,7 +48,7 @@ def export(result: Result, folder: str | Path, width: float) -> list[Path]:
             stamp = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
             # the same bytes from the same numbers: no day, no ids at random
             with mpl.rc_context({"svg.hashsalt": result.study, "pdf.fonttype": 42}):
-                figure.savefig(path, dpi=DPI, metadata={stamp: None} if stamp else None)
+                figure.savefig(path, dpi=drawing.DPI, metadata={stamp: None} if stamp else None)
             found.append(path)
     except OSError as error:
         raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error

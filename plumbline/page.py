@@ -84,6 +84,8 @@ def _part(result: Result) -> str:
         f'<h2 id="{_key(result)}">{escape(result.study)}: {escape(result.model)}</h2>'
         f"<p>{escape(result.summary)}</p>{svg(result.plot(width=17))}"
         f"<details><summary>tables and model</summary><ul>{tables}</ul>"
+        f"<p>CSV, parquet, LaTeX and figures: <code>plumbline export {escape(result.study)} "
+        f"--model {escape(result.model)} --to FOLDER</code></p>"
         f'<p class="faint">{escape(str(known["id"]))}, {escape(str(known["revision"]))}</p>'
         "</details>"
     )

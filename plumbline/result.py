@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from plumbline import latex
 from plumbline.builders.core.errors import UserError, lacking
 
 if TYPE_CHECKING:
@@ -145,15 +146,13 @@ class Result:
     def to_latex(self, *, most: int = MOST) -> str:
         """Return the headline as a table in LaTeX, for the package booktabs."""
         rows = self.headline.drop_nulls("value").head(most).rows(named=True)
-        lines = [r"\begin{tabular}{lrrr}", r"\toprule"]
-        lines += [rf" & {_tex(self.kind.unit)} & 95\% interval & adjusted $p$ \\", r"\midrule"]
+        cells = []
         for row in rows:
             ends = f"[{number(row['low'])}, {number(row['high'])}]"
-            cells = [number(row["value"]), ends, shown_p(row["p_bh"])]
-            signed = [re.sub(r"(\d)e-0?(\d+)", r"\1$\\cdot10^{-\2}$", cell) for cell in cells]
-            signed = [re.sub(r"(?<![{\w])-", "$-$", cell) for cell in signed]
-            lines.append(" & ".join([_tex(row["what"]), *signed]) + r" \\")
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+            numbers = (number(row["value"]), ends, shown_p(row["p_bh"]))
+            cells.append([latex.text(row["what"]), *map(latex.number, numbers)])
+        heads = (latex.text(self.kind.unit), r"95\% interval", "adjusted $p$")
+        return latex.table(("",), heads, cells)
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
         """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a shared record.
@@ -207,8 +206,10 @@ def number(value: float | None) -> str:
     >>> number(0.7512), number(-12.34), number(123.4), number(None)
     ('0.751', '-12.3', '123', '–')
     """
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     if value == 0 or abs(value) < 5e-4:
         return "0"
     return f"{value:.{max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)}f}"
@@ -216,13 +217,6 @@ def number(value: float | None) -> str:
 
 def shown_p(value: float | None) -> str:
     """Return a p as tables have it: three decimals, or a power of ten."""
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
-
-
-def _tex(text: str) -> str:
-    told = text.replace("\\", r"\textbackslash ")
-    for sign in "&%$#_":
-        told = told.replace(sign, f"\\{sign}")
-    return told.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")
+    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.0e}"

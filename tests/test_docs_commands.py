@@ -76,6 +76,7 @@ ELSEWHERE = {
     "export *": "sets a variable of the user's shell",
     "git *": "the user's own clone",
     "cd *": "the user's own folders",
+    "hf *": "fetches from the Hub",
     "dvc *": "DVC's own commands: what they take is tested, not what they do",
 }
 PARSERS = {
@@ -163,7 +164,16 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
         assert all(f"\n{name} = [" in known for part in extras for name in part.split(","))
     else:
         titled = {block.about for block in blocks("python")}
-        understood = words[0] in {"export", "git", "cd", "accelerate", "wget", "vllm", "ollama"}
+        understood = words[0] in {
+            "export",
+            "git",
+            "cd",
+            "accelerate",
+            "wget",
+            "vllm",
+            "ollama",
+            "hf",
+        }
         assert understood or f'title="{words[-1]}"' in titled, f"what is {command.text!r}?"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -17,6 +17,8 @@ from plumbline.probes.core import assignments
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 class Tables:
@@ -53,10 +55,7 @@ class Tables:
         for folder in folders:
             if any(folder.glob(files)):
                 codes = self._labels(folder / front_matter.FACTS).get(table, {})
-                frame = pl.read_parquet(folder / files).with_columns(
-                    pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
-                    for column, of in codes.items()
-                )
+                frame = labelled(pl.read_parquet(folder / files), codes)
                 if "model" not in frame.columns and (outputs or name in EACH):
                     frame = frame.with_columns(model=pl.lit(folder.name))
                 frames.append(frame)
@@ -73,6 +72,14 @@ def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
         config: {column.name: column.labels for column in schema.columns if column.labels}
         for config, schema in schemas.items()
     }
+
+
+def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
+    """Return a frame with labels in place of their codes; they sort in the order of the codes."""
+    return frame.with_columns(
+        pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
+        for column, of in codes.items()
+    )
 
 
 def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:

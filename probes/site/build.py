@@ -8,9 +8,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.leaning import page as leaning
@@ -18,7 +19,7 @@ from plumbline.probes.models.params import worlds
 from plumbline.probes.nationality import page as nationality
 from plumbline.probes.politicians import page as politicians
 from plumbline.probes.reliability import page as reliability
-from plumbline.probes.report.tables import Tables
+from plumbline.probes.report.tables import Tables, labelled, labels
 from plumbline.probes.report.view import (
     Block,
     Group,
@@ -58,12 +59,15 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 LARGEST = 96 * 1024  # bytes of a table that is put beside the page; larger ones are named alone
+LARGEST_CSV = 256 * 1024  # and of one as CSV
 LONG = 10  # rows of a table that is not folded
-FILES = Listing("table", "rows; size:1=KiB")
+FILES = Listing("table; csv=CSV", "rows; size:1=KiB")
 FILES_NOTE = (
-    "The tables behind this page as parquet, byte for byte those of the project; the README.md in "
-    "their folder says what each column is. Tables of more than "
-    f"{LARGEST // 1024} KiB are in the project alone, under the same path."
+    "The tables behind this page as parquet, byte for byte those of the project, in which labels "
+    "are integers (the README.md in their folder says what each column is), and as CSV, with labels "
+    f"as strings. Tables of more than {LARGEST // 1024} KiB ({LARGEST_CSV // 1024} as CSV) are in "
+    "the project alone, under the same path. All of them, with LaTeX and the figures as SVG, PDF "
+    "and PNG of a given width, come from `plumbline export tables ANALYSIS --to FOLDER`."
 )
 
 
@@ -173,21 +177,30 @@ def contents(run: versions.Versions, shown: Mapping[str, str]) -> Section:
 
 
 def downloads(tables: Tables, study: Study, into: Path) -> list[Section]:
-    """Copy the tables of a study that are small enough into the site, and return what names all."""
+    """Copy the tables of a study that are small enough into the site, and return what names all.
+
+    Beside a table is itself as CSV, with labels as strings.
+    """
     found = []
     for analysis in study.analyses:
         own = [path for folder in tables.folders(analysis) for path in folder.glob("*.parquet")]
         for path in sorted([*own, *controls.recovery_files(tables, analysis)]):
             inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
-            name = f"data/{inside}"
+            name, text = f"data/{inside}", ""
             if size <= LARGEST:
                 target = into / inside
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
+                codes = labels(path.parent / front_matter.FACTS).get(path.stem, {})
+                written = labelled(pl.read_parquet(path), codes).write_csv().encode()
+                if len(written) <= LARGEST_CSV:
+                    target.with_suffix(".csv").write_bytes(written)
+                    text = link(Path(inside).with_suffix(".csv").as_posix(), "CSV")
                 name = link(inside, name)
             else:
                 name += " (in the project)"
-            found.append({"table": name, "rows": versions.rows(path), "size": size / 1024})
+            of = {"table": name, "csv": text or "–", "rows": versions.rows(path)}
+            found.append(of | {"size": size / 1024})
     parts = [Part(tables=(listed(FILES, found, "Tables"),))]
     groups = [Group("", [Block("", parts)])]
     return [Section("downloads", "Downloads", FILES_NOTE, groups, "")] if found else []

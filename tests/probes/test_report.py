@@ -117,6 +117,19 @@ def test_controls_show_the_numbers_of_the_recovery_tables(sections, finished, an
         assert words + numbers in shown, row["measure"]
 
 
+def test_downloads_are_parquet_as_it_is_and_csv_with_labels_as_words(text, finished):
+    links = re.findall(r'href="(tables/[^"]+)" download', text)
+    report, data = finished / "data/report", finished / "data"
+    assert {Path(link).suffix for link in links} == {".parquet", ".csv"}
+    for link in links:
+        if link.endswith(".parquet"):
+            assert (report / link).read_bytes() == (data / link).read_bytes()
+    stored = pl.read_parquet(data / "tables/subgroups/tiny/differences.parquet")
+    read = pl.read_csv(report / "tables/subgroups/tiny/differences.csv")
+    assert read["value"].to_list() == stored["value"].to_list()
+    assert set(read["sentiment"]) == {"negative", "neutral", "positive"}
+
+
 def test_results_show_the_highest_words_of_both_readings(page, finished):
     table = pl.read_parquet(finished / "data/tables/pmi/tiny/pmi.parquet")
     shown = [row for rows in page.tables for row in rows]

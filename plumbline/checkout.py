@@ -1,0 +1,221 @@
+"""Tables, datasets and outputs of a checkout as files that R, pandas, Stata and LaTeX read.
+
+Labels are strings in all of them. Nothing is computed here: rows are those of ``data``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import warnings
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+
+from plumbline import drawing, paper
+from plumbline.builders.core import front_matter
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.progress import warn
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import write_bytes, writing
+from plumbline.paper import Selection, Source, known
+from plumbline.probes import EACH
+from plumbline.probes.report.tables import Tables, labelled, labels
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+ROWS, FIGURES = ("csv", "parquet"), ("svg", "pdf", "png")
+FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
+MODEL = Column("model", "string", "name of the model")
+COLUMNS = {"table": pl.String, "column": pl.String, "type": pl.String, "about": pl.String}
+LONGEST = 80  # letters of the name of a figure
+DRAWN = {"file": pl.String, "title": pl.String, "about": pl.String, "letters_pt": pl.Float64}
+
+
+def export(
+    kind: str,
+    names: Sequence[str],
+    into: str | Path,
+    *,
+    data: str | Path = "data",
+    formats: Sequence[str] = (),
+    width: float = 12,
+    selection: Selection = Selection(),  # noqa: B008 - a tuple, which nobody changes
+) -> Iterator[Path]:
+    """Write files for other programs, and yield their paths.
+
+    Parameters
+    ----------
+    kind
+        tables (of analyses), datasets, or outputs (of probes).
+    names
+        Of analyses, datasets or probes; none: all that are there.
+    formats
+        Some of :data:`FORMATS`; none: all of the kind.
+    width
+        Of figures, in centimetres.
+    selection
+        Columns and rows of tables in LaTeX.
+
+    Raises
+    ------
+    UserError
+        If something named is not there, or the folder cannot be written; before a file is.
+    """
+    into, top = Path(into).expanduser(), Path(data) / kind
+    formats = [known(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
+    drawing.check(width)
+    if {"pdf", "png"} & {*formats} and not importlib.util.find_spec("matplotlib"):
+        raise UserError(
+            "PDF and PNG need matplotlib: run pip install 'plumbline[report]', or leave them out "
+            "with --formats csv,parquet,tex,svg"
+        )
+    there = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
+    if not there:
+        raise UserError(f"{top}: nothing there; run `make repro` first, or name another --data")
+    wanted = [known(name, there, kind[:-1] if kind != "tables" else "analysis") for name in names]
+    sources = [source for name in wanted or there for source in _sources(top, name)]
+    texts = paper.texts(sources, selection) if "tex" in formats else {}
+    kinds = [f for f in formats if f in FIGURES]
+    tables = Tables(Path(data))
+    drawn = {name: list(figures(tables, name)) for name in (wanted or there) if kinds}
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        (into / ".writable").touch()
+        (into / ".writable").unlink()
+    except OSError as error:
+        raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
+    for source in sources:
+        yield from _rows(source, into, formats)
+        if source.path in texts:
+            yield _text(into / f"{source.path}.tex", texts[source.path])
+    yield from _codebooks(sources, into)
+    for name, found in drawn.items():
+        yield from _figures(found, into / name, kinds, width)
+
+
+def _sources(top: Path, name: str) -> Iterator[Source]:
+    """Yield the tables below a folder; those of all models are one, with a column ``model``."""
+    models = top.name == "outputs" or name in EACH
+    found: dict[str, list[tuple[Path, front_matter.Built]]] = {}
+    for facts in sorted((top / name).rglob(front_matter.FACTS)):
+        folder = facts.parent
+        inside = name if models else folder.relative_to(top).as_posix()
+        if not any(part.startswith(".") for part in folder.relative_to(top).parts):
+            found.setdefault(inside, []).append((folder, front_matter.read(facts)))
+    for inside, folders in found.items():
+        for config in sorted({config for _, built in folders for config in built.schemas}):
+            frames = [
+                _frame(folder, built, config, models)
+                for folder, built in folders
+                if config in built.schemas
+            ]
+            schema = next(b.schemas[config] for _, b in folders if config in b.schemas)
+            if models and MODEL.name not in {column.name for column in schema.columns}:
+                schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
+            yield Source(f"{inside}/{config}", pl.concat(frames, how="vertical"), schema)
+
+
+def _frame(folder: Path, built: front_matter.Built, config: str, models: bool) -> pl.LazyFrame:
+    codes = labels(folder / front_matter.FACTS).get(config, {})
+    frame = labelled(pl.scan_parquet(folder / built.files.format(config=config)), codes)
+    names = [column.name for column in built.schemas[config].columns]
+    frame = frame.select(names).with_columns(pl.selectors.enum().cast(pl.String))
+    own = models and "model" not in names
+    return frame.select(pl.lit(folder.name).alias("model"), *names) if own else frame
+
+
+def _rows(source: Source, into: Path, formats: Collection[str]) -> Iterator[Path]:
+    if "csv" in formats:
+        with writing(into / f"{source.path}.csv") as part:
+            _flat(source.frame).sink_csv(part)
+        yield into / f"{source.path}.csv"
+    if "parquet" in formats:
+        with writing(into / f"{source.path}.parquet") as part:
+            source.frame.sink_parquet(part, compression="zstd")
+        yield into / f"{source.path}.parquet"
+
+
+def _flat(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a frame without lists: they are written as JSON."""
+    lists = [n for n, kind in frame.collect_schema().items() if isinstance(kind, pl.List)]
+    return frame.with_columns(
+        pl.when(pl.col(n).is_not_null()).then(
+            pl.struct(n).struct.json_encode().str.strip_prefix(f'{{"{n}":').str.strip_suffix("}")
+        )
+        for n in lists
+    )
+
+
+def _text(path: Path, text: str) -> Path:
+    write_bytes(path, text.encode())
+    return path
+
+
+def _codebooks(sources: Sequence[Source], into: Path) -> Iterator[Path]:
+    """Write what each column is, beside the tables."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for source in sources:
+        folder, _, table = source.path.rpartition("/")
+        for column in source.schema.columns:
+            kind = f"one of {', '.join(column.labels)}" if column.labels else column.kind
+            row = dict(zip(COLUMNS, (table, column.name, kind, column.description), strict=True))
+            found.setdefault(folder, []).append(row)
+    for folder, rows in found.items():
+        yield _text(into / folder / "columns.csv", pl.DataFrame(rows, COLUMNS).write_csv())
+
+
+def figures(tables: Tables, analysis: str) -> Iterator[tuple[str, str]]:
+    """Yield the figures that the report has of an analysis: where each stands, and its SVG."""
+    from plumbline.probes.report.view import section
+    from plumbline.probes.site import readings
+    from plumbline.probes.site.build import STUDIES
+
+    for study in STUDIES:
+        shown = [section(step, tables) for step in study.steps if step.stage == analysis]
+        groups = [(one.name, group) for one in shown for group in one.groups]
+        if study.readings and study.readings.stage == analysis:
+            of = readings.models(tables, study.readings)
+            groups[:0] = [(readings.NAME, own._replace(title=model)) for model, own in of.items()]
+        for name, group in groups:
+            for block in group.blocks:
+                for part in block.parts:
+                    if part.figure:
+                        titles = (name, group.title, block.title, part.heading)
+                        inside = [t for t, u in pairwise(titles) if t not in u]
+                        yield ", ".join(filter(None, [*inside, titles[-1]])), str(part.figure)
+
+
+def _figures(
+    found: Sequence[tuple[str, str]], into: Path, kinds: Sequence[str], width: float
+) -> Iterator[Path]:
+    """Write figures, and a list of them."""
+    rows: list[dict[str, Any]] = []
+    used: Counter[str] = Counter()
+    lacking: set[str] = set()
+    for title, svg in found:
+        stem = re.sub(r"\W+", "-", title.lower()).strip("-")[:LONGEST]
+        used[stem] += 1
+        stem += f"-{used[stem]}" if used[stem] > 1 else ""
+        for kind in kinds:
+            path = into / "figures" / f"{stem}.{kind}"
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", UserWarning)
+                write_bytes(path, drawing.written(svg, width, kind))
+            lacking |= {str(one.message) for one in told if "Glyph" in str(one.message)}
+            yield path
+        about = ET.fromstring(svg).get("aria-label", "")  # noqa: S314 - our own
+        letters = round(drawing.size(svg, width)[2], 1)
+        rows.append(dict(zip(DRAWN, (stem, title, about, letters), strict=True)))
+    if rows:
+        yield _text(into / "figures.csv", pl.DataFrame(rows, DRAWN).write_csv())
+    if lacking:
+        warn(
+            f"{into / 'figures'}: {len(lacking)} letters are in no font here and missing in PDF "
+            "and PNG; install one such as Noto Sans of their script, or take the SVG"
+        )

@@ -1,0 +1,372 @@
+"""``plumbline export tables`` and datasets, outputs: held to tables by hand."""
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+from xml.etree import ElementTree as ET
+
+import pandas as pd
+import polars as pl
+import pytest
+from documented import blocks
+from imports import TOP
+from polars.testing import assert_frame_equal
+
+from plumbline import drawing, latex
+from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.checkout import export
+from plumbline.console import main
+from plumbline.paper import Selection
+from plumbline.probes.report import figures
+
+GENDERS = ("male", "female", "non-binary")
+NUMBERS = ("value", "low", "high", "p", "p_bh")
+WORDS = Schema.keyed(
+    (
+        Column("word", "string", "what is said", nullable=True),
+        Column("gender", "label", "of the people", nullable=True, labels=GENDERS),
+        Column("reading", "label", "of the method", labels=("plug-in", "smoothed")),
+    ),
+    *(Column(name, "float64", f"the {name}", nullable=True) for name in NUMBERS),
+    Column("n", "int64", "people"),
+    Column("method", "string", "of the interval"),
+)
+ROWS = [  # of the model "mine"; those of "other" are two of them
+    ("brave", 1, 1, 0.7512, 0.6, 0.9, 1e-9, 2e-5, 193, "bootstrap"),
+    ("R&D_50%", 0, 1, -0.25, None, 0.1, 0.2, 0.3, 20, "bootstrap"),
+    ("[NA], #{x}\\y", None, 1, 12.34, 11.0, None, 0.01, 0.04, 20, "bootstrap"),
+    ('said "no"\n', 2, 0, None, None, None, None, None, 1, "bootstrap"),
+    ("", 2, 1, 0.0, None, None, 1.0, 1.0, 2, "bootstrap"),
+    (None, 1, 1, 1 / 3, 0.1, 0.5, 0.001, 0.002, 2, "bootstrap"),
+    ("vůle", 0, 1, 0.5, -0.5, 1.5, 0.5, 0.6, 3, "bootstrap"),
+]
+PEOPLE = Schema.keyed(
+    (Column("qid", "string", "of Wikidata"),),
+    Column("gender", "label", "as stated", labels=GENDERS),
+    Column("names", "strings", "all of them", nullable=True),
+    Column("years", "integers", "in office"),
+    Column("native", "bool", "whether"),
+)
+
+
+def stored(folder, config, schema, rows):
+    names = [column.name for column in schema.columns]
+    frame = pl.DataFrame(rows, names, orient="row", infer_schema_length=None)
+    folder.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(frame, schema.arrow(), folder / f"{config}.parquet")
+    front_matter.write(folder, {config: schema}, front_matter.Origin([], "make", "1"))
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    stored(folder / "tables/pmi/mine", "pmi", WORDS, ROWS)
+    stored(folder / "tables/pmi/other", "pmi", WORDS, ROWS[:2])
+    stored(folder / "tables/anova", "tests", WORDS, ROWS[:1])
+    stored(folder / "tables/recovery/values", "values", WORDS, ROWS[:1])
+    people = [("Q1", 1, ["Ada", 'B"c, d'], [1990, 1994], True), ("Q2", 0, None, [], False)]
+    stored(folder / "datasets/politicians", "en", PEOPLE, people)
+    return folder
+
+
+def exported(data, into, *names, kind="tables", formats=("csv", "parquet", "tex"), **options):
+    made = list(export(kind, names, into, data=data, formats=formats, **options))
+    assert all(path.is_file() for path in made)
+    return {path.relative_to(into).as_posix() for path in made}
+
+
+def test_every_table_is_csv_and_parquet_with_labels_as_strings(data, tmp_path):
+    made = exported(data, tmp_path / "paper", formats=("csv", "parquet"))
+    stems = {"pmi/pmi", "anova/tests", "recovery/values/values"}
+    files = {f"{stem}.{kind}" for stem in stems for kind in ("csv", "parquet")}
+    assert made == files | {f"{stem.rpartition('/')[0]}/columns.csv" for stem in stems}
+    table = pl.read_parquet(tmp_path / "paper/pmi/pmi.parquet")
+    assert table["model"].to_list() == ["mine"] * len(ROWS) + ["other"] * 2
+    assert table.head(len(ROWS))["gender"].to_list() == [
+        *("female", "male", None, "non-binary", "non-binary", "female", "male")
+    ]
+    assert table["reading"].to_list().count("plug-in") == 1
+    for at, name in enumerate(WORDS.key):
+        if name not in ("gender", "reading"):
+            assert table[name].head(len(ROWS)).to_list() == [row[at] for row in ROWS]
+
+
+def test_csv_is_what_the_parquet_is(data, tmp_path):
+    exported(data, tmp_path / "paper")
+    table = pl.read_parquet(tmp_path / "paper/pmi/pmi.parquet")
+    read = pl.read_csv(tmp_path / "paper/pmi/pmi.csv", infer_schema_length=None)
+    assert_frame_equal(read, table, check_exact=True)
+    frame = pd.read_csv(tmp_path / "paper/pmi/pmi.csv", keep_default_na=False, na_values=[""])
+    assert frame["gender"].dropna().isin(GENDERS).all()
+    assert frame["value"].tolist()[5] == 1 / 3
+
+
+def test_columns_are_described_with_their_labels(data, tmp_path):
+    exported(data, tmp_path / "paper", "pmi", formats=["csv"])
+    told = {row[1]: row for row in pl.read_csv(tmp_path / "paper/pmi/columns.csv").iter_rows()}
+    assert told["gender"] == ("pmi", "gender", "one of male, female, non-binary", "of the people")
+    assert list(told) == pl.read_csv(tmp_path / "paper/pmi/pmi.csv").columns
+
+
+def test_lists_of_datasets_are_json_in_csv_and_lists_in_parquet(data, tmp_path):
+    made = exported(data, tmp_path / "paper", kind="datasets", formats=())
+    stem = "politicians/en"
+    assert made == {f"{stem}.csv", f"{stem}.parquet", "politicians/columns.csv"}
+    rows = pl.read_csv(tmp_path / f"paper/{stem}.csv").to_dicts()
+    assert json.loads(rows[0]["names"]) == ["Ada", 'B"c, d']
+    assert [json.loads(row["years"]) for row in rows] == [[1990, 1994], []]
+    assert [rows[1]["names"], rows[1]["native"], rows[0]["gender"]] == [None, False, "female"]
+    read = pl.read_parquet(tmp_path / f"paper/{stem}.parquet")
+    assert read["names"].to_list() == [["Ada", 'B"c, d'], None]
+
+
+def lines(path):
+    text = path.read_text("utf-8")
+    opened = re.findall(r"\\begin\{(\w+)\}", text)
+    assert opened == re.findall(r"\\end\{(\w+)\}", text)
+    body = text.split("\\midrule\n")[1].removeprefix("\\endhead\n").split("\\bottomrule")
+    rows = [line for part in body for line in part.splitlines() if " & " in line]
+    head = text.split("\\toprule\n")[1].splitlines()[0]
+    columns = len(re.search(r"\{([lr]+)\}", text)[1])
+    assert {len(re.split(r"(?<!\\)&", line)) for line in (head, *rows)} == {columns}
+    return opened, head, rows, text
+
+
+def test_latex_has_intervals_as_written_specials_escaped_and_says_what_is_left_out(data, tmp_path):
+    chosen = Selection(where={"model": ["mine"], "reading": ["smoothed"]}, rows=5)
+    exported(data, tmp_path / "paper", "pmi", formats=["tex"], selection=chosen)
+    opened, head, rows, text = lines(tmp_path / "paper/pmi/pmi.tex")
+    assert opened == ["tabular"]
+    assert head == r"word & gender & value [low, high] & $n$ & adjusted $p$ \\"
+    assert rows == [
+        r"brave & female & 0.751 [0.600, 0.900] & 193 & 2$\cdot10^{-5}$ \\",
+        r"– & female & 0.333 [0.100, 0.500] & 2 & 0.002 \\",
+        r"{[}NA], \#\{x\}\textbackslash{}y & – & 12.3 [11.0, $\infty$] & 20 & 0.040 \\",
+        r"R\&D\_50\% & male & $-$0.250 [$-\infty$, 0.100] & 20 & 0.300 \\",
+        r"vůle & male & 0.500 [$-$0.500, 1.50] & 3 & 0.600 \\",
+    ]
+    assert "5 of 6 rows, with the smallest adjusted p. model: mine. reading: smoothed." in text
+
+
+def test_columns_of_latex_are_chosen_and_a_long_table_goes_over_pages(data, tmp_path):
+    stored(data / "tables/waves", "waves", WORDS, [ROWS[0]] * 41)
+    chosen = Selection(columns=("method", "n"))
+    exported(data, tmp_path / "paper", "waves", formats=["tex"], selection=chosen)
+    opened, head, rows, _ = lines(tmp_path / "paper/waves/waves.tex")
+    assert opened == ["longtable"]
+    assert head == r"method & $n$ \\"
+    assert rows == [r"bootstrap & 193 \\"] * 41
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex here")
+def test_latex_compiles(data, tmp_path):
+    stored(data / "tables/waves", "waves", WORDS, ROWS * 10)
+    exported(data, tmp_path / "paper", "pmi", "waves", formats=["tex"])
+    inputs = r"\input{paper/pmi/pmi.tex} \input{paper/waves/waves.tex}"
+    (tmp_path / "all.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
+        rf"{inputs}\end{{document}}"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_what_latex_takes_for_markup_is_printed():
+    assert latex.text(r"~^<>{}&%$#_\ ") == (
+        r"\textasciitilde{}\textasciicircum{}\textless{}\textgreater{}\{\}\&\%\$\#\_"
+        r"\textbackslash{} "
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tables", "pmmi"], "no analysis 'pmmi'; did you mean pmi?"),
+        (["datasets", "words"], "no dataset 'words'; there are politicians"),
+        (["tables", "--width", "1"], "width 1.0: in centimetres, from 2 to 100"),
+        (["tables", "--width", "nan"], "width nan: in centimetres, from 2 to 100"),
+        (["tables", "--formats", "cvs"], "no format 'cvs'; did you mean csv?"),
+        (["datasets", "--formats", "tex"], "no format 'tex'; there are csv, parquet"),
+        (["tables", "--columns", "wrd"], "no column 'wrd'; did you mean word?"),
+        (["tables", "--where", "word=no"], "--where word=no: no table has such rows"),
+        (["tables", "--where", "word"], "--where word: write NAME=VALUE"),
+        (["tables", "--rows", "0"], "--rows 0: one at least"),
+        (["outputs"], "outputs: nothing there; run `make repro` first"),
+        (["tables", "--formats", "svg"], "params.yaml: no such file"),
+        (["datasets", "--to", "file/paper"], "file/paper: cannot be written (Not a directory)"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(data, words, said, elsewhere, capsys):
+    (elsewhere / "file").touch()
+    given = ["export", *words, "--data", str(data), *(() if "--to" in words else ("--to", "out"))]
+    assert main(given) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+    assert [path.name for path in elsewhere.iterdir()] == ["file"]
+
+
+def test_a_study_and_what_a_checkout_has_are_one_command(data, elsewhere, capsys):
+    assert main(["export", "tables", "anova", "--to", "out", "--data", str(data),
+                 "--formats", "csv,tex"]) == 0  # fmt: skip
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [f"out/anova/{name}" for name in ("tests.csv", "tests.tex", "columns.csv")]
+    with pytest.raises(SystemExit):
+        main(["export", "table", "--to", "out"])
+    assert "no 'table'; did you mean tables?" in capsys.readouterr().err
+
+
+ROW = {"line": "a & <b>", "value": 0.5, "low": 0.1, "high": 0.7, "of": "x", "full": True}
+DRAWN = {
+    "forest": figures.forest(
+        [ROW, ROW | {"line": "b", "value": -0.2, "low": None, "of": "y"}],
+        line="line",
+        unit="nats of $x$",
+        title="PMI",
+        series="of",
+        marks={"x": figures.Mark(), "y": figures.Mark("diamond", "#fff", "#777")},
+        filled="full",
+    ),
+    "scatter": figures.scatter(
+        {"": [figures.Points("p", [(0, 1), (2, 3)], figures.Mark("cross"), [(0, 1), None])]},
+        labels=("across", "up"),
+        title="points",
+    ),
+    "slopes": figures.slopes({"": ([("one", ""), ("two", "")], [("two", "")])}, "before, after"),
+}
+
+
+@pytest.mark.parametrize(("name", "width"), [("forest", 5), ("scatter", 8.5), ("slopes", 12)])
+def test_a_figure_is_as_wide_as_asked_in_every_format(name, width):
+    svg = DRAWN[name]
+    page = ET.fromstring(svg)
+    ratio = float(page.get("height")) / float(page.get("width"))
+    root = ET.fromstring(drawing.written(svg, width, "svg"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.get("width") == f"{width:g}cm"
+    assert float(root.get("height").removesuffix("cm")) == pytest.approx(width * ratio, abs=1e-3)
+    pdf = drawing.written(svg, width, "pdf")
+    box = [float(n) for n in re.search(rb"/MediaBox \[([^]]*)\]", pdf)[1].split()]
+    assert box[2] / 72 * 2.54 == pytest.approx(width, abs=0.01)
+    assert box[3] / 72 * 2.54 == pytest.approx(width * ratio, abs=0.01)
+    png = drawing.written(svg, width, "png")
+    across, down = struct.unpack(">II", png[16:24])
+    at = png.index(b"pHYs") + 4
+    metre = struct.unpack(">I", png[at : at + 4])[0]
+    assert across / metre * 100 == pytest.approx(width, abs=0.01)
+    assert down / across == pytest.approx(ratio, abs=0.01)
+    assert drawing.written(svg, width, "pdf") == pdf
+
+
+def test_a_figure_has_all_its_texts_and_marks_where_the_page_has_them():
+    drawn = drawing.figure(DRAWN["forest"], 10)
+    (axes,) = drawn.axes
+    root = ET.fromstring(DRAWN["forest"])
+    texts = [e.text for e in root.iter("text")]
+    assert [t.get_text().replace(r"\$", "$") for t in axes.texts] == texts
+    assert {"a & <b>", "PMI"} <= {*texts}
+    shapes = [e for e in root.iter() if e.tag in ("path", "rect", "ellipse")]
+    assert len(axes.patches) == len(shapes)
+    placed = {t.get_text(): t.get_position() for t in axes.texts}
+    assert placed["PMI"] == (4, 14)  # pixels of the page, from its top left
+    assert axes.get_ylim() == (float(root.get("height")), 0)
+
+
+def test_a_mark_is_round_and_around_its_place():
+    page = '<svg width="100" height="50" font-size="11">{}</svg>'
+    circle = '<g transform="translate(10 20)"><path d="M6 9a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"/></g>'
+    (patch,) = drawing.figure(page.format(circle), 10).axes[0].patches
+    box = patch.get_path().get_extents()
+    assert [box.x0, box.x1, box.y0, box.y1] == pytest.approx([16, 24, 25, 33], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "inside", ["<image/>", '<path d="M0 0C1 1 2 2 3 3"/>', '<g transform="skewX(3)"/>']
+)
+def test_what_cannot_be_drawn_is_an_error_and_not_left_out(inside):
+    with pytest.raises(ValueError, match="not drawn here"):
+        drawing.drawn(f'<svg width="9" height="9" font-size="9">{inside}</svg>', 5, "pdf")
+
+
+@pytest.mark.slow
+def test_the_figures_of_an_analysis_are_those_of_the_report(tmp_path, monkeypatch):
+    page = TOP / "data/report/stereotypes.html"
+    if not page.is_file():
+        pytest.skip("nothing was run here yet: make repro")
+    monkeypatch.chdir(TOP)
+    made = list(export("tables", ["rsa"], tmp_path, formats=["svg", "pdf"], width=9))
+    svgs = [path for path in made if path.suffix == ".svg"]
+    assert {path.with_suffix(".pdf") for path in svgs} <= {*made}
+    section = re.search(r'<section id="rsa".*?</section>', page.read_text("utf-8"), re.DOTALL)[0]
+    shown = [ET.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", section, re.DOTALL)]
+    texts = [[e.text for e in svg.iter("text")] for svg in shown]
+    assert texts
+    name = "{http://www.w3.org/2000/svg}text"
+    written = [[e.text for e in ET.parse(path).iter(name)] for path in svgs]
+    assert written[-len(texts) :] == texts
+    told = pl.read_csv(tmp_path / "rsa/figures.csv")
+    assert [f"{stem}.svg" for stem in told["file"]] == [path.name for path in svgs]
+    assert told["letters_pt"].min() > 0
+
+
+R_PAGE = [TOP / "docs/howto/r.md"]
+NEEDED = re.compile(r"(\w+)::|library\((\w+)\)")
+ASKED = [
+    'cat("levels", levels(words$gender), fill = TRUE)',
+    'cat(paste("missing", sum(is.na(words$gender)), "of gender,", sum(is.na(words$value)),',
+    '"of value"), fill = TRUE)',
+    'cat("types", class(words$value), class(words$n), class(words$p_bh), fill = TRUE)',
+    'stopifnot(sum(words$word == "NA", na.rm = TRUE) == 1)',
+    'cat("found", found$value[order(found$p_bh)], fill = TRUE)',
+]
+
+
+@pytest.fixture
+def paper(data, elsewhere):
+    """What the page on R reads; one word of it is "NA"."""
+    more = ("NA", 0, 1, -0.4, -0.6, -0.2, 1e-4, 0.003, 193, "bootstrap")
+    stored(data / "tables/pmi/mine", "pmi", WORDS, [more, *ROWS])
+    exported(data, elsewhere / "paper", "pmi")
+    return elsewhere
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
+def test_the_page_on_r_runs(paper):
+    """Base R is run; so is what needs a package that is here. What needs the Hub is parsed."""
+    ask = ["Rscript", "-e", "cat(rownames(installed.packages()))"]
+    here = set(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split())
+    script = []
+    for n, block in enumerate(blocks("r", pages=R_PAGE)):
+        (paper / f"{n}.R").write_text(block.text, encoding="utf-8")
+        needed = {a or b for a, b in NEEDED.findall(block.text)}
+        runs = needed <= here and "your-name" not in block.text
+        line = 'source("{}.R", print.eval = TRUE)' if runs else 'invisible(parse("{}.R"))'
+        script += [line.format(n), *(ASKED if n == 0 else [])]
+    (paper / "page.R").write_text("\n".join(script), encoding="utf-8")
+    done = subprocess.run(
+        ["Rscript", "page.R"], cwd=paper, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert "levels male female non-binary" in told
+    assert "missing 1 of gender, 1 of value" in told  # and not the word "NA"
+    assert "types numeric integer numeric" in told
+    assert "found 0.7512 0.7512 0.3333333 -0.4 12.34" in told
+    assert any("one of male, female, non-binary" in line for line in told)
+    drawn = ["forest.pdf", *(["forest-ggplot.pdf"] if "ggplot2" in here else [])]
+    assert all((paper / name).read_bytes().startswith(b"%PDF") for name in drawn)
+
+
+def test_the_lines_for_pandas_and_polars_read_strings(paper):
+    cells = re.findall(r"\| `(p[dl]\.[^`]+)` \|", R_PAGE[0].read_text("utf-8"))
+    assert len(cells) == 4
+    for cell in cells:
+        table = pl.DataFrame(eval(cell, {"pd": pd, "pl": pl}))
+        assert set(table["gender"].drop_nulls()) == {*GENDERS}, cell
+        assert "NA" in table["word"].to_list(), cell
