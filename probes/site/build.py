@@ -64,7 +64,7 @@ LONG = 10  # rows of a table that is not folded
 FILES = Listing("table; csv=CSV", "rows; size:1=KiB")
 FILES_NOTE = (
     "The tables behind this page as parquet, byte for byte those of the project, in which labels "
-    "are integers (the README.md in their folder says what each column is), and as CSV, with labels "
+    "are integers (the README.md in their folder says what each column is), and as CSV with labels "
     f"as strings. Tables of more than {LARGEST // 1024} KiB ({LARGEST_CSV // 1024} as CSV) are in "
     "the project alone, under the same path. All of them, with LaTeX and the figures as SVG, PDF "
     "and PNG of a given width, come from `plumbline export tables ANALYSIS --to FOLDER`."

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from plumbline.probes.report.view import Row
 
 LISTING = Listing(
-    "test; shape=simulated run",
+    "test; shape=simulated run; decoys=decoys found; bounds",
     "replicates=tables; size; families=families with a false finding; coverage; "
-    "smallest=found with .8; adjusted; decoys=decoys found; bounds",
+    "smallest=found with .8; adjusted",
 )
 TITLE = "Size, power and coverage of these tests, by simulation"
 

@@ -136,11 +136,13 @@ def finished(built, once):
     from plumbline.probes.core.run_probe import probe
     from plumbline.probes.models.files import pin
     from plumbline.probes.site import write
-    from plumbline.validation.run import validate
 
     def make(folder):
         shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)
-        validate("supersenses")  # one report as it is, for the page of datasets
+        path = Path(VALIDATION / "supersenses.json")
+        found = {"expectation_type": "expect_rows", "kwargs": {"column": "word"}, "success": False}
+        report = json.loads(path.read_text()) | {"tables": {"en": {"expectations": [found]}}}
+        path.write_text(json.dumps(report))
         pin("tiny")
         for model in ("tiny", "world-planted", "world-null"):
             probe("associations", model)

@@ -56,7 +56,7 @@ class Page(HTMLParser):
         self.words += data
         if self.open and self.open[-1] in ("h2", "h3"):
             self.headings.append(data)
-        if self.open and self.open[-1] in ("th", "td"):
+        if {"th", "td"} & {*self.open[-2:]}:
             self.tables[-1][-1][-1] += data
 
 

@@ -10,20 +10,20 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
-from page_read import Page, shown
+from page_read import Page, put, shown
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import anova, subgroups
 from plumbline.probes.politicians import page as politicians
 from plumbline.probes.report import figures
-from plumbline.probes.site import write
+from plumbline.probes.site.build import PAGES, write
 
 TOP = Path(__file__).parents[2]
 STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", "subgroups"]
 STEPS += ["pooled_pmi", "robustness", "lexicon_evaluation"]
-FIRST, LAST = ["controls", "readings"], ["downloads", "versions"]
+FIRST, LAST = ["headlines", "controls", "readings"], ["downloads", "versions"]
 SECTIONS = {  # of every page, in their order
-    "index": ["results", "controls", "contents", "studies", "versions"],
+    "index": ["results", "controls", "contents", "versions", "studies"],
     "politicians": [*FIRST, *STEPS, *LAST],
     "stereotypes": [*FIRST, "recall", "emotions", "rsa", "shift", *LAST],
     "values": [*FIRST, "values", *LAST],
@@ -32,6 +32,10 @@ SECTIONS = {  # of every page, in their order
     "reliability": ["reliability", *LAST],
     "datasets": ["datasets", "versions"],
 }
+SECTIONS |= {  # of models
+    f"models/{name}": ["headlines", "politicians"]
+    for name in ("tiny", "world-null", "world-planted")
+}
 STUDIED = {"politicians"}  # what this small run has tables of
 
 
@@ -39,7 +43,8 @@ STUDIED = {"politicians"}  # what this small run has tables of
 def site(finished):
     """Return the text of every page."""
     folder = finished / "data/report"
-    return {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
+    pages = {path.relative_to(folder).with_suffix(""): path for path in folder.rglob("*.html")}
+    return {name.as_posix(): path.read_text(encoding="utf-8") for name, path in pages.items()}
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +54,13 @@ def pages(site):
 
 @pytest.fixture(scope="module")
 def text(site):
-    return site["politicians"]
+    """Return the page of a model, where the tables and figures of single models are."""
+    return site["models/tiny"]
 
 
 @pytest.fixture(scope="module")
 def page(pages):
-    return pages["politicians"]
+    return pages["models/tiny"]
 
 
 def parted(text):
@@ -63,9 +69,16 @@ def parted(text):
     return {name: Page(body) for name, body in found}
 
 
+def stepped(text):
+    """Return what each step of the study has of a model, by its name."""
+    found = re.findall(r'<h3 id="politicians-(\w+)">(.*?)(?=<h3 id|</section>)', text, re.DOTALL)
+    return {name: Page(body[body.index("</h3>") + 5 :]) for name, body in found}
+
+
 @pytest.fixture(scope="module")
-def sections(text):
-    return parted(text)
+def sections(site, text):
+    """Return the steps of the study, those of single models as their page has them."""
+    return parted(site["politicians"]) | stepped(text)
 
 
 def shown_as(value, digits=2):
@@ -87,7 +100,8 @@ def test_every_element_is_closed(pages):
 
 def test_a_page_has_controls_first_then_readings_then_the_steps_of_the_study(pages):
     for name, sections in SECTIONS.items():
-        lacking = set() if name in STUDIED | {"index", "datasets"} else {"downloads"}
+        empty = name not in STUDIED and not name.startswith("models/")
+        lacking = {"downloads", "headlines"} if empty else set()
         wanted = [section for section in sections if section not in lacking]
         read = pages[name]
         assert [i for i in read.ids if i in wanted] == wanted
@@ -95,22 +109,25 @@ def test_a_page_has_controls_first_then_readings_then_the_steps_of_the_study(pag
         assert inside[: len(wanted) + 1] == ["main", *wanted]
 
 
-def test_controls_stand_in_order_before_the_first_result(page):
-    at = page.headings.index
-    positive = at("world-planted (positive control: biases planted)")
-    assert positive < at("world-null (negative control: nothing planted)")
-    assert at("world-null (negative control: nothing planted)") < at("Words and genders")
+def test_a_model_adds_a_row_and_links_to_the_page_of_a_study_and_no_table(pages, site):
+    links = re.findall(r'<p class="note">Model by model: (.*?)</p>', site["politicians"])
+    assert len(links) == 6  # steps of single models
+    first = '<a href="models/{0}.html#politicians-results">{0}</a>'
+    assert links[0] == ", ".join(map(first.format, ("tiny", "world-null", "world-planted")))
+    for section in ("headlines", "readings"):
+        (table,) = parted(site["politicians"])[section].tables
+        assert [row[0] for row in table[1:]] == ["tiny", "world-null", "world-planted"]
 
 
 @pytest.mark.parametrize("analysis", ["pmi", "latent", "supersenses", "sentiment"])
 @pytest.mark.parametrize("world", ["world-planted", "world-null"])
-def test_controls_show_the_numbers_of_the_recovery_tables(sections, finished, analysis, world):
+def test_controls_show_the_numbers_of_the_recovery_tables(site, finished, analysis, world):
     if (analysis, world) == ("supersenses", "world-null"):
         pytest.skip("so small a world has no words with classes")
     path = finished / f"data/tables/recovery/politicians/{analysis}.parquet"
     rows = pl.read_parquet(path).filter(pl.col("model") == world).to_dicts()
     assert rows
-    shown = sections["controls"].rows
+    shown = stepped(site[f"models/{world}"])["controls"].rows
     for row in rows:
         words = [row["measure"], row["cluster"], row["null"]]
         numbers = [shown_as(row["value"], 3), limits(row, 3), str(row["n"])]
@@ -192,20 +209,36 @@ def test_supersenses_show_every_class_of_a_pair_of_genders_with_its_people(
     assert f"non-binary ({one['words_first']} words, {one['people_first']} people) and" in text
 
 
-def test_anova_shows_coefficients_with_intervals_and_why_there_are_none(sections, finished):
+def test_tables_without_a_number_are_one_line_that_says_why(sections, finished):
     table = pl.read_parquet(finished / "data/tables/anova/coefficients.parquet")
-    shown = sections["anova"].rows
-    cells = {cell for row in shown for cell in row[3:]}
-    known = table.drop_nulls("low")
-    for r in known.to_dicts():
-        cell = f"{shown_as(r['value'])} ({limits(r)})"
-        assert cell in cells or f"{cell}*" in cells
-    kinds = {row[1] for row in shown if row[0].startswith("intercept")}
-    assert kinds == set(anova.COEFFICIENTS["interval"].labels)
-    lacking = table.filter(pl.col("value").is_null())
-    assert len(lacking)
-    reasons = {r["reason"] for r in lacking.to_dicts()}
-    assert reasons <= {row[2] for row in shown if set(row[3:]) == {"–"}}
+    assert table["low"].is_null().all()  # of so few models
+    reasons = table.drop_nulls("reason")["reason"].unique().to_list()
+    assert reasons
+    shown = sections["anova"]
+    assert shown.tables == []
+    assert shown.words.count("Without a number, and left out: ") == table["models"].n_unique()
+    assert [reason for reason in reasons if f"{reason} (" not in shown.words] == []
+
+
+def test_coefficients_have_intervals_of_both_kinds_and_why_there_is_none(tmp_path):
+    place = {"models": 0, "design": 0, "language": "en", "pos": 0, "deviation": 0, "reading": 0}
+    place |= {"response": 0, "factor": 0, "level": "", "reference": "", "rows": 9, "freedom": 4}
+    place |= {"n": 9, "cluster": "model", "method": "least squares", "null": "0", "tested": 1}
+    known = {"value": 2.0, "low": 1.0, "high": 3.0, "p": 0.01, "p_bh": 0.04, "reason": ""}
+    none = dict.fromkeys(("value", "low", "high", "p", "p_bh")) | {"reason": "one level"}
+    rows = [
+        place | {"sentiment": s, "interval": kind} | (none if s == 2 else known)
+        for s in range(3)
+        for kind in range(2)
+    ]
+    names = list(anova.COEFFICIENTS.arrow().names)
+    frame = pl.DataFrame([dict.fromkeys(names) | row for row in rows])
+    put(tmp_path / "tables/anova", {"coefficients": anova.COEFFICIENTS}, {"coefficients": frame})
+    (section,), _ = shown(tmp_path, politicians.STUDY, "anova")
+    (table,) = section.groups[0].blocks[0].parts[0].tables
+    cells = "2.00 (1.00 to 3.00)*"
+    kinds = anova.COEFFICIENTS["interval"].labels
+    assert table.rows == [["intercept", kind, "one level", cells, cells, "–"] for kind in kinds]
 
 
 def test_lexica_stand_beside_the_majority_class_and_what_the_combination_is_better_by(
@@ -285,8 +318,9 @@ def test_robustness_lists_numbers_that_move_first_by_the_size_of_their_change(
     moved = table.filter(pl.col("change").abs() > 0)
     still = table.filter(pl.col("change") == 0)
     assert len(moved)
-    assert f"<summary>tiny: {len(moved)} numbers that move</summary>" in text  # closed
-    assert f"<summary>tiny: {len(still)} numbers that stay as they are</summary>" in text
+    for rows, what in ((moved, "move"), (still, "stay as they are")):
+        title = f"tiny: {len(rows)} numbers that {what} ({len(rows)} rows)"
+        assert f"<details><summary>{title}</summary>" in text  # closed
     first = next(
         t
         for t in sections["robustness"].tables
@@ -363,17 +397,18 @@ def test_datasets_show_their_counts_and_fingerprints(pages, site, finished):
         assert report["fingerprint"][0][:16] in text
         rows = pl.read_parquet(finished / f"data/datasets/{name}/hi.parquet")
         assert ["hi", f"{len(rows):,}"] in shown
+    assert "1 warning(s): en: expect_rows word." in text
 
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_page_asks_nothing_of_anybody(pages, site, finished, name):
     text, page = site[name], pages[name]
-    apart = [target for target in page.requests if not target.startswith("#")]
+    apart = [target.partition("#")[0] for target in page.requests if not target.startswith("#")]
     assert apart.count("data:,") == 1  # the icon, so that no browser looks for one
     # all else is beside it, under whatever path the site stands
-    folder = finished / "data/report"
+    folder = (finished / "data/report" / name).parent
     beside = [target for target in apart if target != "data:,"]
-    assert len(beside) >= len(SECTIONS)
+    assert len(beside) >= len(PAGES)  # the navigation
     assert [t for t in beside if t.startswith("/") or not (folder / t).is_file()] == []
     assert not {"iframe", "img", "object", "embed", "form"} & set(page.tags)
     assert page.tags.count("link") == page.tags.count("script") == 1
@@ -392,8 +427,10 @@ def test_the_script_is_the_only_one_that_may_run(site):
 def test_the_site_is_pages_tables_and_what_experiments_are_compared_by(site, finished):
     assert set(site) == set(SECTIONS)
     folder = finished / "data/report"
-    others = {"metrics.json", "plots", "tables"}
-    assert {path.name for path in folder.iterdir()} == {f"{name}.html" for name in site} | others
+    others = {"metrics.json", "models", "plots", "tables"}
+    pages = {path.relative_to(folder).as_posix() for path in folder.rglob("*.html")}
+    assert {path.name for path in folder.iterdir() if path.suffix != ".html"} == others
+    assert pages == {f"{name}.html" for name in site}
 
 
 def test_references_lead_somewhere_and_to_one_thing(pages, site):
@@ -402,7 +439,12 @@ def test_references_lead_somewhere_and_to_one_thing(pages, site):
         inside = {target[1:] for target in page.requests if target.startswith("#")}
         assert inside | set(re.findall(r"url\(#([^)]+)\)", text)) <= set(page.ids)
         assert len(page.ids) == len(set(page.ids))
-    assert site["politicians"].count("<svg") > 4
+    assert site["models/tiny"].count("<svg") > 4
+    for name, page in pages.items():  # and into other pages
+        for target, _, at in (one.partition("#") for one in page.requests if "#" in one[1:]):
+            assert (
+                at in pages[os.path.normpath(Path(name).parent / target).removesuffix(".html")].ids
+            )
 
 
 def test_nothing_on_a_page_names_machine_or_clock(site, finished):

@@ -8,7 +8,7 @@ from browser import Browser, chromium
 
 TOP = Path(__file__).parents[2]
 PAGES = ("index", "politicians", "stereotypes", "values", "nationality", "leaning", "reliability")
-PAGES += ("datasets",)
+PAGES += ("datasets", "models/world-planted")
 WIDTHS = (360, 1440)
 pytestmark = pytest.mark.slow
 
@@ -114,6 +114,11 @@ CONTRAST = """(() => { %s
 })()"""
 
 
+OPEN = "document.querySelectorAll('details').forEach((e) => { e.open = true; })"
+CUT = """[...document.querySelectorAll(".wide")].filter((e) => e.scrollWidth > e.clientWidth + 1)
+  .map((e) => e.textContent.trim().slice(0, 60))"""
+
+
 def address(site, name):
     return (site / f"{name}.html").as_uri()
 
@@ -130,11 +135,19 @@ def test_a_page_fits_makes_sense_and_asks_nothing_of_anybody(browser, site, name
     assert [url for url in browser.requests[1:] if url != "data:,"] == []
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_tables_are_folded_or_short_and_no_column_is_cut_off_on_a_desk(browser, site, name):
+    browser.open(address(site, name), 1440)
+    assert browser.run("document.documentElement.scrollHeight") < 9000
+    browser.run(OPEN)
+    assert browser.run(CUT) == []
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_text_stands_out_from_what_is_behind_it(browser, site, name, dark):
     browser.open(address(site, name), 1440, dark=dark)
-    browser.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    browser.run(OPEN)
     back = browser.run("getComputedStyle(document.body).backgroundColor")
     assert (back == "rgb(255, 255, 255)") != dark
     count, low = browser.run(CONTRAST % OFTEN)
@@ -149,6 +162,7 @@ CELLS = "[...%s.tBodies[0].rows].map((row) => row.cells[%d].textContent)"
 @pytest.mark.parametrize("key", ["Enter", " "])
 def test_tables_are_sorted_by_keyboard(browser, site, key):
     browser.open(address(site, "index"), 1440)
+    browser.run(OPEN)
     before = browser.run(CELLS % (TABLE, 5))
     counts = [int(cell.replace(",", "")) for cell in before]
     assert counts != sorted(counts)

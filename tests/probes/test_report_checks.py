@@ -8,6 +8,7 @@ from page_read import Page, shown
 
 from plumbline import probes
 from plumbline.probes import ACROSS, ALL, EACH
+from plumbline.probes.report.view import Limit
 from plumbline.probes.site import controls as checks
 from plumbline.probes.site import metrics as compare
 from plumbline.probes.site.build import STUDIES
@@ -80,11 +81,33 @@ def every():
 
 
 def test_one_table_says_of_every_probe_how_many_numbers_are_as_they_should():
-    table = checks.overview(every(), STUDIES).groups[0].blocks[0].parts[0].tables[0]
+    table = checks.section(every(), STUDIES, {}).groups[0].blocks[0].parts[1].tables[0]
     assert table.words == ("analysis", "study", *checks.QUESTIONS)
     assert table.rows == [
         ["pmi", "politicians", "1 of 2; 1 unclear", "no measure", "0 of 1; 1 no", "yes (1 of 1)"]
     ]
+
+
+def test_what_failed_is_named_with_its_limit_or_as_not_explained():
+    limit = Limit("pmi", "intervals with the planted", "Few words & many lists.")
+    limited = [s._replace(limits=[limit]) if s.name == "politicians" else s for s in STUDIES]
+    of = [s for s in limited if s.name == "politicians"]
+    linked = '<a href="politicians.html#controls">a known limit</a>'
+    for studies, said in ((STUDIES, "not explained"), (limited, linked), (of, limit.about)):
+        failed = checks.failed(every(), studies)
+        assert failed.caption == (
+            "Of 4 numbers 2 are as they should be, 1 unclear, 1 not: these failed."
+        )
+        ((study, analysis, model, what, _, limits, *numbers),) = failed.tables[0].rows
+        assert (study, analysis, model, what, limits) == ("politicians", "pmi", "w", HOLD, said)
+        assert numbers == ["0.500", "0.400 to 0.600", "9"]
+    none = checks.failed(every()[:2], STUDIES)
+    assert (none.tables, none.caption.endswith("0 not.")) == ((), True)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_a_limit_is_of_an_analysis_that_the_study_has(study):
+    assert {limit.analysis for limit in study.limits} <= set(study.analyses)
 
 
 def test_metrics_are_means_of_the_controls_numbers():

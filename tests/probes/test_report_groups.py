@@ -10,6 +10,7 @@ from society import society
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.report import figures
 from plumbline.probes.report.tables import Tables
+from plumbline.probes.report.view import Section
 from plumbline.probes.site import controls
 from plumbline.probes.site.build import render
 from plumbline.probes.stereotypes import emotions as profiles
@@ -104,11 +105,12 @@ def test_likeness_of_models_is_shown_in_all_readings(page, data):
 def test_controls_show_what_was_planted_beside_groups(tmp_path):
     for name in ("recall", "rsa"):
         controlled(tmp_path, stereotypes.STUDY, name)
-    text = Page(render([controls.section(Tables(tmp_path), stereotypes.STUDY)]))
+    group = controls.models(Tables(tmp_path), stereotypes.STUDY)["w"]
+    text = Page(render([Section("controls", "Controls", "", [group], "")]))
     rows = [row for row in text.rows if row[0] != "measure"]
     wanted = ["group", "0.5: coin", "0.750", "0.500 to 0.900", "9"]
     assert rows == [[f"{name}: share of signs", *wanted] for name in ("recall", "rsa")]
-    assert "w (positive control: biases planted)" in text.headings
+    assert "Controls (positive control: biases planted)" in text.headings
 
 
 def test_figures_are_svg_and_the_same_again(data):

@@ -87,7 +87,7 @@ def test_the_section_has_a_row_a_line_and_the_share_of_controls_that_are_as_they
     rows = headlines(Only(pmi__pmi=table()), ())
     checks = [{"analysis": a, "verdict": v} for a, v in (("pmi", "yes"), ("latent", "no"))]
     checks.append({"analysis": "values", "verdict": "no"})
-    made = section(rows, checks, [Studied()])
+    made = section(rows, checks, [Studied()], {})
     (block,) = made.groups[0].blocks
     (listing,) = block.parts[0].tables
     (row,) = listing.rows

@@ -87,5 +87,5 @@ def test_the_page_has_them_between_results_and_lexica(finished):
     text = (finished / "data/report/politicians.html").read_text(encoding="utf-8")
     at = [text.index(f'id="{name}"') for name in ("results", "sentiments", "lexicon_evaluation")]
     assert at == sorted(at)
-    assert "<summary>ADJ, pmi, argmax</summary>" in text
-    assert "<summary>VERB, pmi, argmax</summary>" in text
+    assert "<summary>ADJ, pmi, argmax (" in text
+    assert "<summary>VERB, pmi, argmax (" in text
