@@ -136,8 +136,8 @@ def write() -> Path:
     alone = {study.name: of_models(tables, study) for study in STUDIES}
     for row in run.of(PROBES):
         name = row["name"]
-        own = [line for line in told if line["model"] == name]
-        sections = [headlines.section(own, found, STUDIES, {}, "headlines")] if own else []
+        rows = headlines.section(told, found, STUDIES, {}, "headlines", name)
+        sections = [rows] if rows.groups else []
         for study in STUDIES:
             sections += models.moved(study, alone[study.name], steps[study.name], name)
         about = models.about(row, known)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from plumbline.probes.report.figures import Mark, forest
+from plumbline.probes.report.figures import Mark, shared
 from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Row, Section, listed
 from plumbline.probes.site.controls import YES
 
@@ -197,35 +197,48 @@ def section(
     studies: Sequence[Study],
     shown: Mapping[str, str],
     name: str = "results",
+    model: str = "",
 ) -> Section:
     """Return a table with a row for each model and study, and one figure with zero in it.
 
     Parameters
     ----------
+    rows
+        Of all models and studies, whose numbers the axis has room for.
     shown
         Names of models as they stand on the page.
+    model
+        That the section is of alone, if it is.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
-    listing, lines = list[Row](), list[Row]()
-    for row in (row for row in rows if row["study"] in analyses):
-        own = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
-        badge = f"{sum(own)} of {len(own)}" if own else "not run"
+    own = [r for r in rows if r["study"] in analyses and model in ("", r["model"])]
+    listing = []
+    for row in own:
+        of = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
+        badge = f"{sum(of)} of {len(of)}" if of else "not run"
         listing.append(row | {"controls": badge, "model": shown.get(row["model"], row["model"])})
-        if row["least"]:
-            ends = (row["value"], row["low"], row["high"])
-            scaled = [None if end is None else (end - row["null"]) / row["least"] for end in ends]
-            lines.append(
-                dict(zip(("value", "low", "high"), scaled, strict=True))
-                | {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
-            )
     table = listed(LISTING, listing, "What was found, by model and study")
     parts = [Part(tables=(table,), open=True)]
-    if lines:
-        unit = "distance from the null, in units of what would be found"
-        figure = forest(lines, line="line", unit=unit, marks={"": Mark()}, filled="sure")
-        parts.append(Part("", figure, CAPTION))
+    unit = "distance from the null, in units of what would be found"
+    every = shared(scaled(rows), line="line", unit=unit, marks={"": Mark()}, filled="sure")
+    if lines := scaled(own):
+        parts.append(Part("", every._replace(rows=lines).draw(every.ends), CAPTION))
     groups = [Group("", [Block("", parts)])] if listing else []
     return Section(name, TITLE, NOTE, groups, studies[0].analyses[0])
+
+
+def scaled(rows: Sequence[Row]) -> list[Row]:
+    """Return the distances of headlines from the null, in units of what would be found."""
+    lines = []
+    for row in rows:
+        if row["least"]:
+            ends = (row["value"], row["low"], row["high"])
+            apart = [None if end is None else (end - row["null"]) / row["least"] for end in ends]
+            lines.append(
+                dict(zip(("value", "low", "high"), apart, strict=True))
+                | {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
+            )
+    return lines
 
 
 def measured(rows: Sequence[Row]) -> dict[str, Any]:

@@ -479,6 +479,26 @@ def test_two_runs_write_the_same_bytes(copied, finished):
     }
 
 
+def test_forests_of_a_section_have_one_axis_over_all_models_and_zero_in_it(site):
+    axes = []
+    for world in ("world-planted", "world-null"):
+        section = re.search(r'id="politicians-readings">(.*?)</svg>', site[f"models/{world}"], re.DOTALL)
+        axes.append(re.findall(r'<text x="([\d.]+)"[^>]*>(-?[\d.]+)</text>', section[1]))
+    assert axes[0] == axes[1]
+    assert "0" in [text for _, text in axes[0]]
+
+
+def test_what_git_keeps_is_what_the_site_has_of_untrained_models(finished):
+    kept, whole = finished / "data/headlines", finished / "data/report"
+    files = sorted(path.relative_to(kept) for path in kept.rglob("*.*"))
+    assert [path.stem for path in files if path.suffix == ".csv"][:3] == [
+        *("controls", "headlines", "nationality")
+    ]
+    for path in files:
+        assert (kept / path).read_bytes() == (whole / path).read_bytes()
+    assert not (kept / "plots/leaning.csv").exists()
+
+
 def test_without_tables_the_command_is_told(place):
     with pytest.raises(UserError, match="no tables; run `make repro`"):
         write()

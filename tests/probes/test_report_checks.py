@@ -8,6 +8,7 @@ from page_read import Page, shown
 
 from plumbline import probes
 from plumbline.probes import ACROSS, ALL, EACH
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import Limit
 from plumbline.probes.site import controls as checks
 from plumbline.probes.site import metrics as compare
@@ -115,6 +116,13 @@ def test_metrics_are_means_of_the_controls_numbers():
     means = {"found": 0.8, "coverage": 0.5, "false_discoveries": 0.02}
     assert told == {"controls": {"pmi": {"all": means}}, "as_it_should": {"of": 4, "yes": 2}}
     assert json.loads(json.dumps(told)) == told
+
+
+def test_metrics_leave_analyses_out(tmp_path):
+    compare.write(Tables(tmp_path), (), every(), (), tmp_path, ("pmi",))
+    told = json.loads((tmp_path / "metrics.json").read_text())
+    assert told == {"as_it_should": {"of": 0, "yes": 0}, "controls": {}, "models": {}}
+    assert len((tmp_path / "plots/controls.csv").read_text().splitlines()) == 1
 
 
 def test_the_figure_of_controls_is_the_same_again_and_says_what_it_shows():
