@@ -69,8 +69,12 @@ class Fetch:
         if mirror.of(politeness):  # where it lies is this machine's own affair
             self.request["mirror"] = True
         self._begun = into / begun
-        begins = not any(path.exists() for path in (self._begun, into / MANIFEST))
-        same_request(self._begun, self.request if begins else {"mirror": None} | self.request)
+        kept = self._begun.exists()
+        if kept or (into / MANIFEST).exists():  # and not from a mirror what was not
+            same_request(self._begun, {"mirror": None} | self.request)
+            if not kept:
+                self._begun.unlink()
+        same_request(self._begun, self.request)
 
     def read(
         self,
