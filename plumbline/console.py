@@ -183,6 +183,8 @@ def _run(given: argparse.Namespace) -> None:
     results = _results(given)
     for result in results:
         print(result.summary)
+        for note in result.notes:
+            print(f"  note: {note}")
         print(f"  tables: {result.folder / 'data/tables'}")
         for control in (result.controls if given.controls else {}).values():
             print(f"  control: {control.summary}")

@@ -46,6 +46,8 @@ class Result:
         Where outputs and tables stand, with their cards.
     provenance
         Model and revision, datasets and versions of libraries.
+    notes
+        What is to be known before it is read, such as languages that the model may not know.
     """
 
     study: str
@@ -57,6 +59,7 @@ class Result:
     folder: Path
     provenance: dict[str, Any]
     _controls: Callable[[], dict[str, Result]] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> pl.DataFrame:

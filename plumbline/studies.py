@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
+COVERED = "coverage"  # what stands beside the languages that politicians were asked in
+SEVERAL, FEW = 2, 0.1  # languages; share of words below which a vocabulary lacks one
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
@@ -148,6 +150,8 @@ def ask(
     with _readable(study, found):
         others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
         tables, facts = _run(place, own.probe, told.analysis, found.name, others)
+    chosen = language or found.entry is None or "languages" in found.entry
+    notes = () if chosen else asked_in(folder / "data/outputs" / own.probe / found.name)
 
     def controls() -> dict[str, Result]:
         same = {"language": language, "datasets": datasets, "settings": settings}
@@ -155,7 +159,7 @@ def ask(
         return {c: ask(study, c, into=at[c], **same) for c in own.controls}  # type: ignore[arg-type]
 
     rows, main = told.rows(tables), told.tables[0]
-    return Result(study, found.name, told.kind, rows, tables, main, folder, facts, controls)
+    return Result(study, found.name, told.kind, rows, tables, main, folder, facts, controls, notes)
 
 
 def politicians(model: Any, **options: Any) -> Result:
@@ -258,6 +262,30 @@ def _run(
     libraries = {library: version(library) for library in LIBRARIES}
     known = {"id": facts.get("id"), "revision": facts.get("revision")}
     return tables, {"model": known, "inputs": inputs, "libraries": libraries}
+
+
+def asked_in(outputs: Path) -> tuple[str, ...]:
+    """Return what to say of a model of which nobody said what languages it knows, if several.
+
+    Parameters
+    ----------
+    outputs
+        Its responses, a folder for each language, of politicians with the coverage beside them.
+    """
+    names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERED}
+    if outputs.parent.name not in ("associations", "agreement") or len(names) < SEVERAL:
+        return ()
+    told = f"asked in {', '.join(sorted(names))}, since no language was named; name one (language=)"
+    if not (outputs / COVERED).is_dir():
+        return (f"{told} if the model knows fewer",)
+    known = (
+        pl.read_parquet(outputs / COVERED / "*.parquet")
+        .group_by("language")
+        .agg(share=pl.col("covered").sum() / pl.col("words").sum())
+    )
+    few = known.filter(pl.col("share") < FEW).sort("language").rows()
+    said = ", ".join(f"{share:.0%} of the words in {language}" for language, share in few)
+    return (f"{told}: the vocabulary has {said}",) if few else ()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from validated import validated
 import plumbline
 from plumbline.builders.core.errors import UserError
 from plumbline.result import number, shown_p
+from plumbline.studies import asked_in
 from plumbline.workspace import VALIDATED
 
 from .conftest import WORLDS, copied
@@ -238,3 +239,22 @@ def test_numbers_have_three_digits_that_count():
         *("0.751", "-12.3", "123", "4.00", "0", "–")
     ]
     assert [shown_p(x) for x in (0.04996, 1.2e-9, None)] == ["0.050", "1e-09", "–"]
+
+
+def test_languages_that_a_vocabulary_lacks_are_told_where_none_was_named(tmp_path):
+    outputs = tmp_path / "associations/mine"
+    for name in ("en", "hi", "coverage"):
+        (outputs / name).mkdir(parents=True)
+    known = {"language": ["en", "en", "hi"], "words": [100, 100, 50], "covered": [90, 80, 2]}
+    pl.DataFrame(known).write_parquet(outputs / "coverage/0.parquet")
+    (note,) = asked_in(outputs)
+    assert note.startswith("asked in en, hi, since no language was named; name one")
+    assert note.endswith("the vocabulary has 4% of the words in hi")
+    pl.DataFrame(known | {"covered": [90, 80, 20]}).write_parquet(outputs / "coverage/0.parquet")
+    assert asked_in(outputs) == ()
+    statements = tmp_path / "agreement/mine"
+    for name in ("cs", "en"):
+        (statements / name).mkdir(parents=True)
+    assert asked_in(statements)[0].endswith("if the model knows fewer")
+    (statements / "en").rmdir()
+    assert asked_in(statements) == ()
