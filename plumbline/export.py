@@ -35,8 +35,9 @@ def export(result: Result, folder: str | Path, width: float) -> list[Path]:
             "headline.tex": result.to_latex(),
             "summary.txt": result.summary + "\n",
             "provenance.json": _json(result.provenance),
-            every_eval.FILE: _json(every_eval.record(result)),
         }
+        if "model" in result.provenance:  # such a record is of one model: of no comparison
+            texts[every_eval.FILE] = _json(every_eval.record(result))
         for name, text in texts.items():
             (into / name).write_text(text, encoding="utf-8")
             found.append(into / name)

@@ -69,6 +69,7 @@ def test_a_model_and_its_copy_do_not_differ(tmp_path):
 def test_files_and_figures_are_written(apart, tmp_path):
     files = {path.name for path in apart.export(tmp_path / "paper")}
     assert {"comparison.csv", "headline.tex", "headline.svg"} <= files
+    assert "every_eval_ever.json" not in files  # which is of one model
 
 
 @pytest.mark.parametrize(
