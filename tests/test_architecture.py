@@ -260,7 +260,7 @@ def pins(*names: str) -> set[str]:
     return found
 
 
-UNLOCKED = ("lm-eval",)  # of users alone: no job of ours installs it
+UNLOCKED = ("lm-eval", "segmentation")  # of users alone: no job of ours installs them
 CORE = ("nationality", "report", "fetch", "pipeline")  # extras that a checkout has in its main lock
 
 

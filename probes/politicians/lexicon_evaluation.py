@@ -7,7 +7,6 @@ words that the lexicon has, cut in two places that are chosen on other texts. No
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words.segmentation import known_words
 from plumbline.probes.stats.classification import (
     Agreement,
     Chance,
@@ -27,10 +27,10 @@ from plumbline.probes.stats.classification import (
     dealt_p,
     difference,
 )
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, finite
+from plumbline.probes.stats.estimate import ALONE, ESTIMATE, Estimate, Resampling, finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Labels = NDArray[np.int64]
     Floats = NDArray[np.float64]
     Lexicon = dict[str, float]
-    Texts = tuple[list[str], Labels]
+    Texts = tuple[Sequence[Sequence[str]], Labels]
 
 EACH = False
 DATASETS = ("lexica", "labelled_texts")
@@ -50,7 +50,6 @@ KINDS = ("combination", "plain mean", "view", "majority class")
 MEASURES = ("accuracy", "macro-F1")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
 PLACES = 40  # cuts tried on either side
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
 PLACE = (
     Column("language", "string", "config of `lexica` and `labelled_texts`"),
@@ -152,30 +151,27 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     return found
 
 
-def mean_scores(texts: Sequence[str], lexicon: Mapping[str, float]) -> Floats:
+def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) -> Floats:
     """Return the mean score of each text's words, (texts,); NaN where the lexicon has none.
-
-    Words are runs of letters in lower case, with apostrophes and hyphens inside.
 
     Examples
     --------
-    >>> mean_scores(["Good, but bad food!", "Nothing."], {"good": 1.0, "bad": -0.5})
+    >>> mean_scores([["good", "but", "bad", "food"], ["nothing"]], {"good": 1.0, "bad": -0.5})
     array([0.25,  nan])
     """
-    words = ([w for w in WORD.findall(text.lower()) if w in lexicon] for text in texts)
-    means = [sum(lexicon[w] for w in own) / len(own) if own else np.nan for own in words]
-    return np.array(means, dtype=np.float64)
+    scores = ([lexicon[word] for word in text if word in lexicon] for text in texts)
+    return np.array([sum(own) / len(own) if own else np.nan for own in scores], dtype=np.float64)
 
 
-def classify(scores: Floats, low: float, high: float) -> Labels:
-    """Return negative under ``low``, positive over ``high``, else neutral; NaN is neutral."""
-    return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, NEUTRAL))
+def classify(scores: Floats, low: float, high: float, rest: int = NEUTRAL) -> Labels:
+    """Return negative under ``low``, positive over ``high``; others and NaN are ``rest``."""
+    return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, rest))
 
 
-def cuts(scores: Floats, labels: Labels) -> tuple[float, float]:
+def cuts(scores: Floats, labels: Labels, rest: int = NEUTRAL) -> tuple[float, float]:
     """Return the two cuts, at quantiles of the scores, whose classes have the best macro-F1.
 
-    Of equally good ones the lowest is taken.
+    Of equally good ones the lowest is taken. What is neither under nor over is ``rest``.
     """
     known = scores[~np.isnan(scores)]
     if not len(known):
@@ -184,7 +180,8 @@ def cuts(scores: Floats, labels: Labels) -> tuple[float, float]:
     best = (-1.0, 0.0, 0.0)
     for i, low in enumerate(places):
         for high in places[i:]:
-            table = np.bincount(labels * 3 + classify(scores, low, high), minlength=9).reshape(3, 3)
+            table = np.bincount(labels * 3 + classify(scores, low, high, rest), minlength=9)
+            table = table.reshape(3, 3)
             total = table.sum(0) + table.sum(1)
             f1 = float((2 * table.diagonal() / np.where(total > 0, total, 1)).mean())
             if f1 > best[0] + 1e-12:
@@ -198,8 +195,8 @@ def majority(labels: Labels) -> int:
 
 
 def evaluate(
-    tuning: tuple[Sequence[str], Labels],
-    testing: tuple[Sequence[str], Labels],
+    tuning: Texts,
+    testing: Texts,
     lexica: Mapping[Any, Mapping[str, float]],
     params: Params,
 ) -> list[Evaluation]:
@@ -208,7 +205,9 @@ def evaluate(
     Parameters
     ----------
     tuning, testing
-        Texts and their labels 0 negative, 1 neutral, 2 positive.
+        The words of each text, and labels 0 negative, 1 neutral, 2 positive. Where no tuning text
+        is neutral, texts between the cuts, and those without any word of a lexicon, get the most
+        frequent label of the tuning texts; else they are neutral.
     lexica
         Score of each word, -1 to 1, by key of the lexicon; the first one is compared with all
         others on the same texts.
@@ -227,13 +226,15 @@ def evaluate(
     settings = params.model_dump(include=INTERVALS)
     paired = settings | {"n_permutations": params.n_permutations}
     texts, true = testing
-    same = np.full(len(true), majority(tuning[1]))
+    most = majority(tuning[1])
+    rest = NEUTRAL if (tuning[1] == NEUTRAL).any() else most
+    same = np.full(len(true), most)
     found: list[Evaluation] = []
     first = None
     for name, lexicon in lexica.items():
-        low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1])
+        low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1], rest)
         scores = mean_scores(texts, lexicon)
-        guess = classify(scores, low, high)
+        guess = classify(scores, low, high, rest)
         one = Evaluation(
             name,
             len(lexicon),
@@ -251,20 +252,22 @@ def evaluate(
     return found
 
 
-def _texts(corpus: str, part: pl.DataFrame, split: str) -> Texts:
-    """Return the texts of a split and their labels, numbered as in TweetEval."""
+def _texts(corpus: str, part: pl.DataFrame, split: str, known: Collection[str]) -> Texts:
+    """Return the known words of the texts of a split, and labels, numbered as in TweetEval."""
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
         raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
     labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
-    return rows["text"].to_list(), labels[rows["label"].to_numpy()]
+    language = corpus.partition("/")[0]
+    return known_words(rows["text"], known, language), labels[rows["label"].to_numpy()]
 
 
 def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[tuple[str, str], Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of one corpus, each with the name of its table."""
-    tuning, testing = (_texts(corpus, part, split) for split in SPLITS)
+    every = compared["combination", "combination"]  # all words that any of them has
+    tuning, testing = (_texts(corpus, part, split, every) for split in SPLITS)
     known = {
         key: lexicon
         for key, lexicon in compared.items()
@@ -287,6 +290,10 @@ def _rows(
             own |= {"kind": KINDS.index(key[0]), "lexicon": key[1], "measure": measure}
             yield estimate.row(cluster="text", **own)
 
+    def alone(less: Difference) -> dict[str, list[int | None]]:
+        """Return by what McNemar's test of the accuracies is known, for each measure."""
+        return {name: [count, None] for name, count in zip(ALONE, less.alone, strict=True)}
+
     exact, random = "(McNemar's exact test)", "(randomisation)"
     found: list[dict[str, Any]] = []
     for one in evaluate(tuning, testing, known, params):
@@ -301,12 +308,13 @@ def _rows(
             # giving labels of several kinds has the better macro-F1 even where they mean nothing
             null=[f"the majority class does as well {exact}", f"chance {random}"],
             p=[one.less_majority.p, one.dealt],
-            tested_error=[one.less_majority[0].standard_error, None],
+            **alone(one.less_majority),
         )
         if less := one.first_less_this:
             estimates = (estimate.at(level) for estimate in less[:2])
             null = [f"0: both do equally well {how}" for how in (exact, random)]
-            for row in rows(one.lexicon, estimates, null=null, p=[less.p, less.p_macro_f1]):
+            p = [less.p, less.p_macro_f1]
+            for row in rows(one.lexicon, estimates, null=null, p=p, **alone(less)):
                 yield "differences", row
     nothing = Estimate(nan, nan, nan, len(testing[0]), "none")
     for key, lexicon in compared.items():

@@ -29,6 +29,7 @@ class Difference(NamedTuple):
     macro_f1: Estimate
     p: float  # of accuracy: both err equally often where only one of them errs
     p_macro_f1: float  # which is which does not matter
+    alone: tuple[int, int]  # texts that the one alone has right, and the other alone
 
 
 class Chance(NamedTuple):
@@ -149,8 +150,9 @@ def difference(
     first, second = _resampled([one, other], true, n_bootstrap, seed)
     apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]
     right, others = one == true, other == true
-    p = sign_p(int((right & ~others).sum()), int((~right & others).sum()))
-    return Difference(apart[0], apart[1], p, _randomised(true, one, other, n_permutations, seed))
+    alone = int((right & ~others).sum()), int((~right & others).sum())
+    p_macro_f1 = _randomised(true, one, other, n_permutations, seed)
+    return Difference(apart[0], apart[1], sign_p(*alone), p_macro_f1, alone)
 
 
 def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> float:

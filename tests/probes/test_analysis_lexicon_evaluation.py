@@ -26,6 +26,7 @@ from plumbline.probes.politicians.lexicon_evaluation import (
     mean_scores,
     scores,
 )
+from plumbline.probes.politicians.words.segmentation import known_words
 from plumbline.probes.stats.estimate import benjamini_hochberg
 
 TOP = Path(__file__).parents[2]
@@ -298,13 +299,24 @@ SOME = lexicon_evaluation.Params(version="1.0.0", n_bootstrap=200, n_permutation
 
 def test_only_words_of_the_lexicon_count_in_any_case_and_punctuation():
     texts = ["GOOD food, fine table!", "A well-made bad one", "nothing here", ""]
-    found = mean_scores(texts, LEXICON)
+    found = mean_scores(known_words(texts, LEXICON, "en"), LEXICON)
     assert found[:2].tolist() == [0.5, 0.0]
     assert np.isnan(found[2:]).all()
 
 
 def test_texts_without_a_known_word_are_neutral():
     assert classify(np.array([np.nan, -0.5, 0.5, 0.0]), -0.1, 0.1).tolist() == [1, 0, 2, 1]
+
+
+def test_of_a_corpus_without_neutral_texts_no_text_is_called_neutral():
+    known, others = [["good"], ["good"], ["bad"]], [["table"], ["table"], ["good"], ["bad"]]
+    labels = np.array([2, 2, 0])
+    (found,) = evaluate((known, labels), (others, np.array([2, 2, 2, 0])), {"all": LEXICON}, SOME)
+    # both texts without praise or blame get the more frequent label
+    assert found.agreement.accuracy.value == 1
+    mixed = ([*known, ["table"]], np.array([2, 2, 0, 1]))
+    (found,) = evaluate(mixed, (others, np.array([1, 1, 2, 0])), {"all": LEXICON}, SOME)
+    assert found.agreement.accuracy.value == 1
 
 
 def test_cuts_part_what_can_be_parted():
@@ -317,7 +329,7 @@ def texts(seed: int, number: int):
     draw = np.random.default_rng(seed)
     labels = draw.integers(0, 3, number)
     words = [["bad", "awful"], ["table", "chair"], ["good", "lovely"]]
-    chosen = [" ".join(draw.choice([*words[label], "the", "of"], 6)) for label in labels]
+    chosen = [draw.choice([*words[label], "the", "of"], 6).tolist() for label in labels]
     return chosen, labels
 
 

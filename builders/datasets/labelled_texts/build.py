@@ -5,10 +5,11 @@ Stańczak et al. (2023), Table 12, compare lexica on such texts.
 
 from __future__ import annotations
 
+import io
 from collections import defaultdict
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import reading
@@ -16,7 +17,10 @@ from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import hash64
+from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms, declared
+from plumbline.builders.readers.table import decoded, records
 from plumbline.builders.readers.tweeteval import normal, tweeteval
 
 if TYPE_CHECKING:
@@ -46,34 +50,106 @@ SCHEMA = Schema(COLUMNS, key=("source", "text"), unit=("text", "texts"))
 
 
 class Part(Section):
-    """One split of a corpus: a text a line, and its label in the same line of another file."""
+    """One split of a corpus."""
 
-    texts: str = Field(description="address of the texts")
-    labels: str = Field(description="address of their labels, numbers")
+    texts: str = Field(
+        description="address of the texts, FILE.zip#MEMBER in an archive: a text a line, or a table"
+    )
+    labels: str = Field(
+        "", description="TweetEval's layout: address of the number of each line's label"
+    )
 
 
 class Corpus(Terms):
-    """Labelled texts of one source, in TweetEval's layout, and on what terms they may be used."""
+    """Labelled texts of one source, and on what terms they may be used."""
 
     name: Name = Field(description="name of the corpus")
-    tuning: Part = Field(description="texts that settings are chosen on")
+    format: Literal["tweeteval", "csv", "tsv", "parquet"] = Field(
+        "tweeteval", description="how its files are written"
+    )
+    tuning: Part | None = Field(
+        None, description="texts that settings are chosen on; without, a share of the others"
+    )
     testing: Part = Field(description="texts that are classified")
-    mapping: str = Field(description="address of the file with each number and its name")
+    tuning_share: float = Field(
+        0.2, gt=0, lt=1, description="how much is drawn for tuning where there is no such part"
+    )
+    mapping: str = Field(
+        "", description="TweetEval's layout: address of the file with each number and its name"
+    )
+    columns: dict[Literal["text", "label"], str] = Field(
+        {"text": "text", "label": "label"}, description="tables: names of the two columns"
+    )
+    encoding: str = Field("utf-8", description="of csv and tsv")
     labels: dict[str, Sentiment] = Field(
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
         description="sentiment of each of these names; texts with another one are rejected",
     )
     redistribute: bool = Field(True, description="whether the terms let its rows be published")
 
+    @model_validator(mode="after")
+    def _whole(self) -> Corpus:
+        parts = [part for part in (self.tuning, self.testing) if part]
+        if self.format == "tweeteval" and not all([self.mapping, *(p.labels for p in parts)]):
+            raise ValueError(f"{self.name}: TweetEval's layout needs labels and a mapping")
+        if set(self.columns) != {"text", "label"}:
+            raise ValueError(f"{self.name}: columns must name those of text and label")
+        return self
+
+    def splits(self) -> tuple[str, ...]:
+        """Return the splits that have files of their own."""
+        return SPLITS if self.tuning else SPLITS[1:]
+
     def files(self, language: str, split: str) -> dict[str, str]:
-        """Return the address of texts, labels and mapping by the file that keeps each."""
+        """Return the address of what a split is read from by the file that keeps each."""
         part: Part = getattr(self, split)
         folder = f"{language}/{self.name}"
+        if self.format != "tweeteval":
+            place, _, member = part.texts.partition("#")
+            return {f"{folder}/{split}.{'zip' if member else self.format}": place}
         return {
             f"{folder}/{split}_text.txt": part.texts,
             f"{folder}/{split}_labels.txt": part.labels,
             f"{folder}/mapping.txt": self.mapping,
         }
+
+    def read(self, split: str, *bodies: bytes) -> Iterator[tuple[str, str, int]]:
+        """Yield texts, made normal, the names of their labels, and their lines or rows.
+
+        Parameters
+        ----------
+        bodies
+            Of the files of the split, in their order.
+        """
+        if self.format == "tweeteval":
+            yield from labelled(*bodies)
+            return
+        part: Part = getattr(self, split)
+        (body,) = bodies
+        if member := part.texts.partition("#")[2]:
+            body = unpacked(body, member, ending=True)
+        rows = self._parquet(body) if self.format == "parquet" else self._table(body)
+        for line, row in rows:
+            yield normal(row["text"]), row["label"].strip(), line
+
+    def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+        try:
+            text = decoded(body.decode(self.encoding).encode(), whole=True)
+        except (UnicodeDecodeError, LookupError) as error:
+            raise ValueError(f"not {self.encoding}") from error
+        delimiter = "\t" if self.format == "tsv" else ","
+        return records(text, self.columns, delimiter, strict=False)
+
+    def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+        import polars as pl
+
+        try:
+            frame = pl.read_parquet(io.BytesIO(body), columns=list(self.columns.values()))
+        except pl.exceptions.PolarsError as error:
+            raise ValueError(f"no parquet file with columns {self.columns}") from error
+        names = {column: name for name, column in self.columns.items()}
+        strings = frame.rename(names).cast(pl.String).fill_null("")
+        yield from enumerate(strings.iter_rows(named=True), start=1)
 
 
 class Params(SnapshotParams):
@@ -93,8 +169,10 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
         for corpus in sorted(found, key=lambda corpus: corpus.name):
             kept: dict[str, dict[str, str]] = {}
-            for split in SPLITS:
+            for split in corpus.splits():
                 kept[split] = yield from _texts(snapshot, corpus, language, split)
+            if not corpus.tuning:
+                kept = _drawn(corpus, kept["testing"])
             for text in sorted(kept["tuning"].keys() & kept["testing"].keys()):
                 del kept["tuning"][text]
                 yield Reject(language, f"{corpus.name}/tuning", "among the testing texts too")
@@ -111,7 +189,8 @@ def _texts(
     """Return the sentiment of each text of a split; yield what is left out."""
     key = f"{corpus.name}/{split}"
     with reading(f"{snapshot.folder}: {language}/{key}", "fetch it again"):
-        lines = list(labelled(*map(snapshot.read, corpus.files(language, split))))
+        bodies = map(snapshot.read, corpus.files(language, split))
+        lines = list(corpus.read(split, *bodies))
     found: defaultdict[str, list[str]] = defaultdict(list)
     for text, label, line in lines:
         if label not in corpus.labels:
@@ -127,6 +206,15 @@ def _texts(
         elif len(labels) > 1:
             yield Reject(language, key, "the same text again", number=len(labels) - 1)
     return {text: labels[0] for text, labels in found.items()}
+
+
+def _drawn(corpus: Corpus, texts: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Part texts into both splits by what is in them, so that no other text moves one."""
+    found: dict[str, dict[str, str]] = {split: {} for split in SPLITS}
+    for text, label in texts.items():
+        tuning = hash64(f"{corpus.name}/{text}") < corpus.tuning_share * 2**64
+        found[SPLITS[not tuning]][text] = label
+    return found
 
 
 def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str, str, int]]:

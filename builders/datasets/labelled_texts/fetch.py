@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.datasets.labelled_texts.build import SPLITS, Corpus, labelled
+from plumbline.builders.datasets.labelled_texts.build import Corpus
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _apart(self) -> Params:
-        declared_once(self.corpora, lambda c: [a for s in SPLITS for a in c.files("", s).values()])
+        declared_once(
+            self.corpora, lambda c: [a for s in c.splits() for a in c.files("", s).values()]
+        )
         return self
 
 
@@ -33,8 +36,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     fetch = Fetch("labelled_texts", params, politeness, into)
     every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     for language, corpus in Bar(every, desc="labelled texts", unit="corpus"):
-        for split in SPLITS:
-            fetch.read(corpus.files(language, split), labelled)
+        for split in corpus.splits():
+            fetch.read(corpus.files(language, split), partial(corpus.read, split))
     named = [(corpus.name, corpus) for _, corpus in every]
     counts = {"corpora": len(every), "languages": len(params.corpora)}
     fetch.close("each corpus's own, under request", licences(named), citations(named), counts)

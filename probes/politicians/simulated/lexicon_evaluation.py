@@ -19,6 +19,7 @@ from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.lexicon_evaluation import CODES, KINDS, MEASURES
+from plumbline.probes.stats.classification import chance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,6 +176,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             scores = means[LEXICA.index(lexicon)]
             guess = np.where(scores > row["over"], 1, np.where(scores < row["under"], -1, 0))
             measured = {"accuracy": (guess == labels).mean(), "macro-F1": _f1(guess, labels)}
+            nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
             for m, measure in enumerate(MEASURES):
                 first.setdefault(measure, measured[measure])
                 known.append(
@@ -187,6 +189,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
                         "worse": float(worse.get(lexicon, 0)),
                         "true": measured[measure],
                         "less": first[measure] - measured[measure],
+                        "nothing": nothing[m],
                     }
                 )
     keys = ["source", "kind", "lexicon", "measure"]
@@ -200,8 +203,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             ("differences", pl.col("worse"), pl.col("less")),
         ):
             rows = tables[table].filter(measure=m).join(pl.DataFrame(known), on=keys)
-            if table == "agreement":  # of which the sign tells nothing by itself
-                rows = rows.with_columns(pl.col("value", "low", "high", "true") - pl.col("chance"))
+            if table == "agreement":  # as far from what labels that mean nothing would reach
+                rows = rows.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
             found[f"{table}: {measure}"] = outcome(
                 rows, effect=effect, target=target, family=["language"]
             )
