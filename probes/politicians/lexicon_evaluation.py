@@ -27,7 +27,7 @@ from plumbline.probes.stats.classification import (
     dealt_p,
     difference,
 )
-from plumbline.probes.stats.estimate import ALONE, ESTIMATE, Estimate, Resampling, finite
+from plumbline.probes.stats.estimate import ALONE, CRITICAL, ESTIMATE, Estimate, Resampling, finite
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -95,6 +95,7 @@ class Evaluation(NamedTuple):
     first_less_this: Difference | None  # None for the first lexicon
     less_majority: Difference
     dealt: float  # p of macro-F1 against the same labels dealt out at random
+    critical: float  # least distance of it with p at most .05
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -245,7 +246,7 @@ def evaluate(
             chance(true, guess),
             None if first is None else difference(true, first, guess, **paired),
             difference(true, guess, same, **paired),
-            dealt_p(true, guess, params.n_permutations, params.seed),
+            *dealt_p(true, guess, params.n_permutations, params.seed),
         )
         first = guess if first is None else first
         found.append(one)
@@ -290,9 +291,10 @@ def _rows(
             own |= {"kind": KINDS.index(key[0]), "lexicon": key[1], "measure": measure}
             yield estimate.row(cluster="text", **own)
 
-    def alone(less: Difference) -> dict[str, list[int | None]]:
-        """Return by what McNemar's test of the accuracies is known, for each measure."""
-        return {name: [count, None] for name, count in zip(ALONE, less.alone, strict=True)}
+    def needed(less: Difference, critical: float) -> dict[str, Any]:
+        """Return what tells what the tests of both measures find, see `with_detectable`."""
+        counts = zip(ALONE, less.alone, strict=True)
+        return {name: [count, None] for name, count in counts} | {CRITICAL: [None, critical]}
 
     exact, random = "(McNemar's exact test)", "(randomisation)"
     found: list[dict[str, Any]] = []
@@ -308,13 +310,13 @@ def _rows(
             # giving labels of several kinds has the better macro-F1 even where they mean nothing
             null=[f"the majority class does as well {exact}", f"chance {random}"],
             p=[one.less_majority.p, one.dealt],
-            **alone(one.less_majority),
+            **needed(one.less_majority, one.critical),
         )
         if less := one.first_less_this:
             estimates = (estimate.at(level) for estimate in less[:2])
             null = [f"0: both do equally well {how}" for how in (exact, random)]
-            p = [less.p, less.p_macro_f1]
-            for row in rows(one.lexicon, estimates, null=null, p=p, **alone(less)):
+            more = needed(less, less.critical) | {"p": [less.p, less.p_macro_f1]}
+            for row in rows(one.lexicon, estimates, null=null, **more):
                 yield "differences", row
     nothing = Estimate(nan, nan, nan, len(testing[0]), "none")
     for key, lexicon in compared.items():

@@ -30,6 +30,7 @@ class Difference(NamedTuple):
     p: float  # of accuracy: both err equally often where only one of them errs
     p_macro_f1: float  # which is which does not matter
     alone: tuple[int, int]  # texts that the one alone has right, and the other alone
+    critical: float  # least distance of macro-F1 with p at most .05
 
 
 class Chance(NamedTuple):
@@ -42,6 +43,7 @@ class Chance(NamedTuple):
 METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
 VOTES = ("hard", "mean probability")
 HALF = 0.5
+LEVEL = 0.05  # of distances that are found
 NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
 
 
@@ -98,18 +100,21 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
 
-def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1) -> float:
+def dealt_p(
+    true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1
+) -> tuple[float, float]:
     """Return the two-sided p of a macro-F1, the predictions being dealt out to the texts anew.
 
     The null is that predictions have nothing to do with the texts, however often each label is
     given: macro-F1 is as far from :func:`chance` in so many of the deals, the one seen included.
+    Also the least distance from chance that has p at most .05; infinite where none has.
 
     Examples
     --------
     Two of each of two classes, all right: of the six deals one is as good, one as bad.
 
     >>> labels = np.array([0, 0, 1, 1])
-    >>> round(dealt_p(labels, labels, 9999), 1)
+    >>> round(dealt_p(labels, labels, 9999)[0], 1)
     0.3
     """
     rng = np.random.default_rng(seed)
@@ -126,8 +131,7 @@ def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: i
             wanted -= tables[:, row, column]
         left -= tables[:, row]
     every = np.concatenate([seen[None], tables.reshape(n_permutations, -1)]).astype(np.float64)
-    apart = np.abs(_measures(every)[1] - chance(true, predicted).macro_f1)
-    return float((apart >= apart[0] - 1e-12).mean())
+    return _tail(np.abs(_measures(every)[1] - chance(true, predicted).macro_f1))
 
 
 def difference(
@@ -151,19 +155,26 @@ def difference(
     apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]
     right, others = one == true, other == true
     alone = int((right & ~others).sum()), int((~right & others).sum())
-    p_macro_f1 = _randomised(true, one, other, n_permutations, seed)
-    return Difference(apart[0], apart[1], sign_p(*alone), p_macro_f1, alone)
+    far = _randomised(true, one, other, n_permutations, seed)
+    p_macro_f1, critical = _tail(far)
+    return Difference(apart[0], apart[1], sign_p(*alone), p_macro_f1, alone, critical)
 
 
-def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> float:
-    """Return the p-value of the difference in macro-F1; texts of one kind are swapped at once."""
+def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> Floats:
+    """Return how far apart macro-F1 are, as seen and swapped; texts of one kind are at once."""
     (own, others), counts, _ = _kinds([one, other], true)
     draws = np.random.default_rng(seed).binomial(counts, 0.5, (permutations, len(counts)))
     moved = np.concatenate([np.zeros((1, len(counts))), draws])  # as they are first
     stays = counts - moved
     first, second = (stays @ a + moved @ b for a, b in ((own, others), (others, own)))
-    apart = np.abs(_measures(first)[1] - _measures(second)[1])
-    return float((apart >= apart[0] - 1e-12).mean())
+    return np.abs(_measures(first)[1] - _measures(second)[1])
+
+
+def _tail(far: Floats) -> tuple[float, float]:
+    """Return p of the first distance, and the least that has at most .05; inf: none has."""
+    few = int(LEVEL * len(far) + 1e-9) - 1  # of the drawn ones may be as far
+    least = np.partition(far[1:], -few)[-few] if few > 0 else np.inf
+    return float((far >= far[0] - 1e-12).mean()), float(least)
 
 
 def _resampled(

@@ -54,8 +54,10 @@ def _few(n: int, level: float) -> NDArray[np.float64]:
     """Return how many of 0 to n pairs may differ the other way where p is at most the level."""
     pairs = np.arange(n + 1)
     with np.errstate(invalid="ignore"):
-        few = np.floor(np.nan_to_num(bdtrik(level / 2, pairs, 0.5), nan=-1.0))
-    few = np.minimum(few + 1, pairs)  # the inverse may be one too low, or too high
+        most = np.floor(np.nan_to_num(bdtrik(level / 2, pairs, 0.5), nan=-1.0))
+    few: NDArray[np.float64] = np.minimum(
+        most + 1, pairs
+    )  # the inverse may be one too low, or too high
     while (much := (few >= 0) & (bdtr(np.maximum(few, 0), pairs, 0.5) > level / 2)).any():
         few[much] -= 1
     return few

@@ -68,6 +68,21 @@ def test_mcnemar_is_the_exact_sign_test_of_the_texts_that_differ():
     assert difference(true, other, one).accuracy.value == pytest.approx(-8 / 30)
 
 
+def test_the_least_macro_f1_that_is_found_is_the_one_with_p_at_most_five_in_a_hundred():
+    print("seed 5")
+    rng = np.random.default_rng(5)
+    true = rng.integers(0, 3, 90)
+    for share in (0.35, 0.45, 0.55, 0.65):
+        guess = np.where(rng.random(90) < share, true, rng.integers(0, 3, 90))
+        p, least = dealt_p(true, guess, 999)
+        apart = abs(agreement(true, guess).macro_f1.value - chance(true, guess).macro_f1)
+        assert (p <= 0.05) == (apart >= least - 1e-12)
+        other = rng.permutation(guess)
+        found = difference(true, guess, other, n_permutations=999)
+        assert (found.p_macro_f1 <= 0.05) == (abs(found.macro_f1.value) >= found.critical - 1e-12)
+    assert dealt_p(true, guess, 19)[1] == np.inf  # of 19 drawn none may be as far: p is .05 or more
+
+
 def test_equal_classifiers_do_not_differ():
     found = difference(TRUE, GUESS, GUESS)
     assert (found.p, found.p_macro_f1, *found.accuracy[:3]) == (1, 1, 0, 0, 0)
@@ -235,4 +250,4 @@ def test_a_macro_f1_is_as_far_from_chance_as_labels_dealt_out_by_hand():
     middle = chance(true, guess).macro_f1
     expected = (np.abs(dealt - middle) >= abs(f1(guess) - middle) - 1e-12).mean()
     assert 0.001 < expected < 0.5
-    assert dealt_p(true, guess, 20_000, 3) == pytest.approx(expected, abs=0.03)
+    assert dealt_p(true, guess, 20_000, 3)[0] == pytest.approx(expected, abs=0.03)
