@@ -55,9 +55,7 @@ def _few(n: int, level: float) -> NDArray[np.float64]:
     pairs = np.arange(n + 1)
     with np.errstate(invalid="ignore"):
         most = np.floor(np.nan_to_num(bdtrik(level / 2, pairs, 0.5), nan=-1.0))
-    few: NDArray[np.float64] = np.minimum(
-        most + 1, pairs
-    )  # the inverse may be one too low, or too high
+    few: NDArray[np.float64] = np.minimum(most + 1, pairs)  # the inverse may be one off
     while (much := (few >= 0) & (bdtr(np.maximum(few, 0), pairs, 0.5) > level / 2)).any():
         few[much] -= 1
     return few
