@@ -6,6 +6,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.lexica.build import AXES
+from plumbline.builders.datasets.lexica.published import PUBLISHED
 from plumbline.validation import suite
 
 
@@ -38,11 +39,11 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         mass_is_three_and_views=mass - 3 == views,
         beta_is_over_prior=least >= 1 - 1e-9,
         shares_sum_to_one=(share - 1).abs() < 1e-9,
-        views_counted=pl.all_horizontal(lists == views),
-        score_is_the_mean=(scores.mean() - pl.col("score")).abs() < 1e-5,
+        views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
+        score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
         # views that are all of one mind and clear leave no doubt about the side
-        praise_is_positive=(scores.min() < 0.5) | (side > 0),
-        blame_is_negative=(scores.max() > -0.5) | (side < 0),
+        praise_is_positive=(scores.min().fill_null(0) < 0.5) | (side > 0),
+        blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
         seeds_agree=pl.col("seed_sd").fill_null(0) <= params.seed_sd_max,
     )
     shares = {"seeds_agree": 0.99}

@@ -18,6 +18,15 @@ from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.formats import Entry, View, entries
+from plumbline.builders.datasets.lexica.published import (
+    FILE,
+    GRID,
+    OF,
+    PUBLISHED,
+    Published,
+    agreement,
+    rows,
+)
 from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
@@ -33,7 +42,6 @@ EMISSIONS: dict[str, Any] = {
     **dict.fromkeys(("classes", "counts"), "multinomial"),
     **dict.fromkeys(("continuous", "pairs"), "normal"),
 }
-GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
 DECIMALS = 4
 HEAD = (
     "language | :words | :positive | :negative | :neutral | :several views | :both sides | :seed SD"
@@ -42,6 +50,11 @@ HEAD = (
 TEXT = (
     "The largest of the three shares; words in several views, and those that views rate on\n"
     "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
+)
+AGAINST = "of ours | :shared words | :Spearman | :95% interval | :same side"
+RANKS = (
+    "q(positive) - q(negative) of both; the interval is that of Fisher's z with the variance of\n"
+    "Bonett and Wright (2000), over words."
 )
 
 COLUMNS = (
@@ -56,7 +69,8 @@ COLUMNS = (
     Column(
         "score",
         "float64",
-        "plain mean of `view_scores`, -1 negative to 1 positive: the baseline",
+        "plain mean of `view_scores`, -1 negative to 1 positive: the baseline; in `published` "
+        "q_positive - q_negative",
         minimum=-1,
         maximum=1,
     ),
@@ -76,7 +90,7 @@ COLUMNS = (
         minimum=0,
         maximum=1,
     ),
-    Column("view_names", "strings", "the lexica that have it"),
+    Column("view_names", "strings", "the lexica that have it; in `published` not told"),
     Column("view_values", "strings", "what each says, in their order, after its own scale"),
     Column("view_scores", "floats", "the same from -1 to 1"),
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
@@ -93,6 +107,9 @@ class Params(SnapshotParams):
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
         description="for each language, words whose prior is raised on an axis and that name it; "
         "positive and negative are needed"
+    )
+    published: bool = Field(
+        False, description="also a config `published`: the English lexicon of Hoyle et al. (2019)"
     )
     seeds: list[int] = Field(min_length=1, description="beta is the mean over them")
     leave_out: bool = Field(True, description="also fit the first seed without each view")
@@ -151,6 +168,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         words = sorted(set().union(*(lexicon.values for lexicon in rated)))
         fits = _fit(rated, words, params, language)
         yield from _rows(language, lexica, words, fits)
+    if params.published:
+        otherwise = "declares no published lexicon; fetch lexica anew, or set published to false"
+        (theirs,) = declared(snapshot, Published, PUBLISHED, otherwise=otherwise)
+        with reading(f"{snapshot.folder / FILE}", "fetch it again"):
+            yield from rows(snapshot.read(FILE), theirs)
 
 
 def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counter[str]]:
@@ -280,8 +302,10 @@ def describe(folder: Path) -> str:
     import polars as pl
 
     several, single = [], []
+    every: dict[str, pl.DataFrame] = {}
     lowest, highest = (getattr(pl.col("view_scores").list, of)() for of in ("min", "max"))
     for config, frame in frames(folder):
+        every[config] = frame
         both = frame.filter(pl.col("views") > 1)
         torn = both.filter((lowest < 0) & (highest > 0))
         largest = frame.select(pl.concat_list(f"q_{axis}" for axis in AXES).list.arg_max())
@@ -290,7 +314,11 @@ def describe(folder: Path) -> str:
         spread = ["" if mean is None else f"{mean:.3f}" for mean in means]
         may = int(frame["redistributable"].sum())
         several.append((config, len(frame), *counts, len(both), len(torn), *spread, may))
-        names = frame.explode("view_names")["view_names"].value_counts().sort("view_names")
+        names = frame["view_names"].explode().drop_nulls().value_counts().sort("view_names")
         single += [(config, *row) for row in names.iter_rows()]
     words = table(HEAD, several, "Words by language", TEXT)
-    return page(words, table("language | view | :words", single, "Words by view"))
+    tables = [words, table("language | view | :words", single, "Words by view")]
+    if {OF, PUBLISHED} <= set(every):
+        found = agreement(every[OF], every[PUBLISHED])
+        tables.append(table(AGAINST, found, "English against the published lexicon", RANKS))
+    return page(*tables)

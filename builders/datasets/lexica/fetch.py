@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,22 +11,28 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.lexica.formats import View, read
+from plumbline.builders.datasets.lexica.published import FILE, PUBLISHED, Published
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
+from plumbline.builders.fetch.http import ADDRESS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from plumbline.builders.fetch.http import Politeness
+    from plumbline.builders.readers.declared import Terms
 
 
 class Params(Section):
     """Which lexica, per language."""
 
     views: dict[str, list[View]] = Field(min_length=1, description="per language")
+    published: Published | None = Field(None, description="a combined English lexicon, as it is")
 
     @model_validator(mode="after")
     def _apart(self) -> Params:
         declared_once(self.views, lambda view: view.files.values())
+        if self.published and not re.match(ADDRESS, self.published.lexicon):
+            raise ValueError(f"published: {self.published.lexicon!r} is no http address")
         for language, views in self.views.items():
             for view in views:
                 if len(set(view.paths(language).values())) < len(view.paths(language)):
@@ -40,6 +47,9 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     wanted = [(v, address, path) for code, v in every for address, path in v.paths(code).items()]
     for view, address, path in Bar(wanted, desc="lexica", unit="file"):
         fetch.read({path: address}, partial(read, view, address))
-    named = [(view.name, view) for _, view in every]
+    named: list[tuple[str, Terms]] = [(view.name, view) for _, view in every]
+    if params.published:
+        fetch.read({FILE: params.published.lexicon}, params.published.read)
+        named.append((PUBLISHED, params.published))
     counts = {"files": len(wanted), "views": len(every), "languages": len(params.views)}
     fetch.close("each view's own, under request", licences(named), citations(named), counts)

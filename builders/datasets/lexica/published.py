@@ -1,0 +1,132 @@
+"""A combined lexicon as its authors published it, and how near ours comes to it.
+
+Hoyle et al. (2019) give out what their model says of 53,683 English words, the parameters of a
+Dirichlet distribution each; Stańczak et al. (2023) use it for English as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.datasets.lexica.formats import normal
+from plumbline.builders.readers.declared import Terms
+from plumbline.builders.readers.table import decoded, records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
+PUBLISHED = "published"  # name of the config
+OF = "en"  # its language
+FILE = f"{PUBLISHED}/lexicon.csv"
+GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
+NEAR = 0.01  # of a whole number of views; the file has single precision
+Z = 1.959964
+
+
+class Published(Terms):
+    """A file of words with the parameters of their Dirichlet distributions."""
+
+    lexicon: str = Field(description="address of a CSV file with a head")
+    word: str = Field("", description="its column of words")
+    betas: dict[Literal["positive", "negative", "neutral"], str] = Field(
+        description="its column of each of the three"
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Published:
+        if set(self.betas) != set(AXES):
+            raise ValueError("betas: needs columns for positive, negative and neutral")
+        return self
+
+    def read(self, body: bytes) -> Iterator[tuple[str, list[float]]]:
+        """Yield words, made normal, and beta of positive, negative and neutral."""
+        columns = {"word": self.word} | self.betas
+        for line, row in records(decoded(body, whole=True), columns):
+            try:
+                beta = [float(row[axis]) for axis in AXES]
+            except ValueError as error:
+                raise ValueError(f"line {line}: not three numbers") from error
+            yield normal(row["word"]), beta
+
+
+def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
+    """Yield one row per word, sorted.
+
+    Of words that differ in upper and lower case alone the one stays that most lexica have. The
+    mass beyond the three of the prior is one for each lexicon that has the word; which lexica these
+    are is not published.
+    """
+    kept: dict[str, list[float]] = {}
+    for word, beta in published.read(body):
+        views = sum(beta) - 3
+        whole = min(beta) >= 1 - NEAR and views > NEAR and abs(views - round(views)) < NEAR
+        if not word or not whole:
+            yield Reject(PUBLISHED, word, "no word, or no mass of whole lexica")
+            continue
+        if word in kept:
+            yield Reject(PUBLISHED, word, "the same word in another case")
+        if word not in kept or sum(beta) > sum(kept[word]) + NEAR:
+            kept[word] = beta
+    for word, beta in sorted(kept.items()):
+        views = round(sum(beta)) - 3
+        two = [max(1.0, math.floor(b / GRID) * GRID) for b in beta[:2]]
+        shares = dict(zip(AXES, [*two, views + 3 - sum(two)], strict=True))
+        q = {axis: b / (views + 3) for axis, b in shares.items()}
+        values: dict[str, Any] = {
+            "word": word,
+            "pos": [],
+            **{f"beta_{axis}": b for axis, b in shares.items()},
+            **{f"q_{axis}": x for axis, x in q.items()},
+            "views": views,
+            "score": round(q["positive"] - q["negative"], 6),
+            "seed_sd": None,
+            "leave_out_change": None,
+            "view_names": [],
+            "view_values": [],
+            "view_scores": [],
+            "redistributable": published.redistribute,
+        }
+        yield Row(PUBLISHED, values)
+
+
+def agreement(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[tuple[str, int, str, str, str]]:
+    """Compare ours with the published lexicon over the words that both have.
+
+    Compared is q(positive) - q(negative) of both: Spearman's correlation, whose interval is that of
+    Fisher's z with the variance of Bonett and Wright (2000), Psychometrika 65(1), (1 + rho^2 / 2) /
+    (n - 3); and the share of words on the same side. The unit is a word.
+
+    Returns
+    -------
+    list
+        What of ours, words, rho, its 95% interval and the share; of the combination, of those
+        words that several of our views have, and of the plain mean of the views.
+    """
+    import polars as pl
+
+    side = pl.col("q_positive") - pl.col("q_negative")
+    published = theirs.select("word", theirs=side)
+    found = []
+    for what, of, kept in (
+        ("combination", side, pl.lit(value=True)),
+        ("combination, words of several views", side, pl.col("views") > 1),
+        ("plain mean of the views", pl.col("score"), pl.lit(value=True)),
+    ):
+        both = ours.filter(kept).select("word", ours=of).join(published, on="word")
+        rho: Any = both.select(pl.corr("ours", "theirs", method="spearman")).item()
+        if len(both) < 4 or rho is None or not math.isfinite(rho):
+            found.append((what, len(both), "", "", ""))
+            continue
+        reach = Z * math.sqrt((1 + rho**2 / 2) / (len(both) - 3))
+        z = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, rho)))
+        ends = f"{math.tanh(z - reach):.3f} to {math.tanh(z + reach):.3f}"
+        same = both.select((pl.col("ours").sign() == pl.col("theirs").sign()).mean()).item()
+        found.append((what, len(both), f"{rho:.3f}", ends, f"{same:.3f}"))
+    return found
