@@ -15,7 +15,9 @@ class Params(suite.Params):
     """Floors, and the fewest texts of each label."""
 
     label_min: int = Field(
-        ge=0, description="fewest texts of each label, in each split of each corpus"
+        ge=0,
+        description="fewest positive and negative texts, and neutral ones where a corpus has such, "
+        "in each split of each corpus",
     )
 
 
@@ -35,7 +37,10 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         frame.group_by("source", "split", "label").len().rows_by_key(["source", "split", "label"])
     )
     rows = []
+    has = {(source, LABELS[label]) for source, _, label in counts}
     for source, split, label in product(sorted(set(frame["source"])), SPLITS, LABELS):
+        if label == "neutral" and (source, label) not in has:
+            continue
         ((n,),) = counts.get((source, SPLITS.index(split), LABELS.index(label)), [(0,)])
         rows.append((config, source, split, label, n, n >= params.label_min))
     return [found], rows
