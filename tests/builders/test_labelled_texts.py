@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 import building
 import polars as pl
 import pytest
+from pydantic import ValidationError
 from samples import DAY, SAMPLES
 
 from plumbline.builders.core.errors import UserError
@@ -142,6 +145,88 @@ def test_a_language_without_corpus_and_a_broken_file_are_named(tmp_path):
         built_from(tmp_path / "a", [("Good", 2)], [("Bad", 0)], languages=["sw"])
     with pytest.raises(UserError, match=r"en/mine/testing: .*'9' is not in"):
         built_from(tmp_path / "b", [("Good", 2)], [("Bad", 9)])
+
+
+TABLE = {
+    "name": "mine",
+    "format": "csv",
+    "testing": {"texts": "x"},
+    "columns": {"text": "review", "label": "stars"},
+    "labels": {"1": "negative", "5": "positive"},
+    "licence": "CC0-1.0",
+    "citation": "test",
+}
+
+
+def table_from(folder: Path, files: dict[str, bytes], **changes):
+    (folder / "en/mine").mkdir(parents=True)
+    for name, body in files.items():
+        (folder / "en/mine" / name).write_bytes(body)
+    made = Snapshot(folder, {"request": {"corpora": {"en": [TABLE | changes]}}})
+    params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=["en"])
+    rows, rejects = building.parted(labelled_texts.build(made, params))
+    return [told(row.values) for row in rows], rejects
+
+
+def test_a_table_in_an_archive_in_utf_16_as_arabic_reviews_have_it(tmp_path):
+    lines = ["no\tstars\treview", "1\t5\tفندق “رائع”", "2\t1\tسيئ", "3\t3\tعادي"]
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("data/reviews.txt", "\n".join([*lines, ""]).encode("utf-16"))
+    part = {"texts": "http://x/a.zip#reviews.txt"}
+    rows, rejects = table_from(
+        tmp_path,
+        {"testing.zip": archive.getvalue(), "tuning.zip": archive.getvalue()},
+        format="tsv",
+        encoding="utf-16",
+        testing=part,
+        tuning=part,
+    )
+    assert rows == [("testing", "سيئ", "negative"), ("testing", "فندق “رائع”", "positive")]
+    assert ("mine/testing", "label of no declared sentiment") in {
+        (r.key, r.reason) for r in rejects
+    }
+
+
+def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
+    body = io.BytesIO()
+    pl.DataFrame({"review": ["Good", None, "Bad"], "stars": [5, 5, 1], "x": 0}).write_parquet(body)
+    csv = b'stars,review\n5,"Fine, really"\n1,Awful\n'
+    rows, rejects = table_from(
+        tmp_path / "a", {"testing.parquet": body.getvalue(), "tuning.parquet": body.getvalue()},
+        format="parquet", tuning={"texts": "y"},
+    )  # fmt: skip
+    assert rows == [("testing", "Bad", "negative"), ("testing", "Good", "positive")]
+    assert ("mine/testing", "no text", 1) in {(r.key, r.reason, r.number) for r in rejects}
+    with pytest.raises(UserError, match="no parquet file with columns"):
+        table_from(tmp_path / "b", {"testing.parquet": csv}, format="parquet")
+    rows, _ = table_from(
+        tmp_path / "c", {"testing.csv": csv, "tuning.csv": csv}, tuning={"texts": "y"}
+    )
+    assert rows == [("testing", "Awful", "negative"), ("testing", "Fine, really", "positive")]
+
+
+def test_where_a_corpus_is_one_file_a_share_is_drawn_for_tuning(tmp_path):
+    numbers = range(1000)
+    lines = ["stars,review", *(f"{1 + 4 * (n % 2)},text {n}" for n in numbers), ""]
+    rows, _ = table_from(
+        tmp_path / "a", {"testing.csv": "\n".join(lines).encode()}, tuning_share=0.3
+    )
+    tuning = {text for split, text, _ in rows if split == "tuning"}
+    assert len(rows) == 1000
+    assert 250 < len(tuning) < 350
+    # a text stays where it is whatever others there are
+    fewer = "\n".join([*lines[:500], ""]).encode()
+    rows, _ = table_from(tmp_path / "b", {"testing.csv": fewer}, tuning_share=0.3)
+    again = {text for split, text, _ in rows if split == "tuning"}
+    assert again == tuning & {text for _, text, _ in rows}
+
+
+def test_a_declaration_without_what_its_format_needs_is_refused():
+    with pytest.raises(ValidationError, match="needs labels and a mapping"):
+        labelled_texts.Corpus.model_validate(TABLE | {"format": "tweeteval"})
+    with pytest.raises(ValidationError, match="columns must name those of text and label"):
+        labelled_texts.Corpus.model_validate(TABLE | {"columns": {"text": "review"}})
 
 
 def test_the_sample_has_twenty_texts_of_each_label_in_each_split(sample):

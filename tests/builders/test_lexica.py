@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import building
 import numpy as np
+import polars as pl
 import pytest
+from scipy.stats import spearmanr
 
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.builders.datasets.lexica.published import agreement
 
 SIGNS = {"positive": 1, "negative": -1}
 TERMS = {"licence": "CC0-1.0", "citation": "test"}
@@ -161,3 +165,108 @@ def test_counts_and_pairs_have_a_place_between_minus_one_and_one():
     pairs = counts.model_copy(update={"scale": "pairs"})
     assert lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).score("x") == -0.125
     assert np.array_equal(lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).numbers("x"), [0.25, 0.375])
+
+
+# of the shape of the file that Hoyle et al. (2019) give out
+LEXICON = {
+    "lexicon": "x",
+    "betas": {"negative": "alpha_1", "positive": "alpha_2", "neutral": "alpha_3"},
+    "redistribute": True,
+} | TERMS
+THEIRS = """\
+,alpha_1,alpha_2,alpha_3,from_vae
+good,1.2500001192092896,3.5,1.25,True
+Bad,2.75,1.125,1.125,True
+bad,3.5,1.25,1.25,True
+green,1.25,1.375,1.375,True
+torn,1.25,1.375,1.5,True
+grim,1.75,1.125,1.125,True
+kind,1.125,3.75,1.125,True
+"""
+
+
+def published_from(tmp_path, text=THEIRS):
+    files = {f"en/{n}": f"{text}\n" for n, text in TEXTS.items()}
+    files["published/lexicon.csv"] = text
+    request = {"views": {"en": [POLES, DEGREES, CLASSES]}, "published": LEXICON}
+    params = lexica.Params(
+        version="0.1.0",
+        snapshot="x",
+        languages=["en"],
+        published=True,
+        anchors={"en": {"positive": ["good", "kind"], "negative": ["bad", "cruel"]}},
+        seeds=[1],
+        leave_out=False,
+        steps=100,
+        learning_rate=5e-3,
+    )
+    snapshot = building.snapshot(tmp_path / "snapshot", "lexica", files, request)
+    return list(lexica.build(snapshot, params))
+
+
+def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(tmp_path):
+    items = published_from(tmp_path)
+    theirs = {i.values["word"]: i.values for i in items if isinstance(i, Row) if i.config != "en"}
+    assert {i.config for i in items if isinstance(i, Row)} == {"en", "published"}
+    assert list(theirs) == ["bad", "good", "green", "grim", "kind"]
+    good = theirs["good"]
+    assert [good[f"beta_{axis}"] for axis in lexica.AXES] == [3.5, 1.25, 1.25]
+    assert (good["views"], good["view_names"], good["redistributable"]) == (3, [], True)
+    assert good["score"] == pytest.approx(2.25 / 6)
+    # of both spellings the one that more lexica have
+    assert (theirs["bad"]["views"], theirs["bad"]["beta_negative"]) == (3, 3.5)
+    refused = [i for i in items if isinstance(i, Reject) if i.config == "published"]
+    assert [(r.key, r.reason) for r in refused] == [
+        ("bad", "the same word in another case"),
+        ("torn", "no word, or no mass of whole lexica"),
+    ]
+
+
+def test_ours_is_held_against_the_published_by_rank(tmp_path):
+    # five words are in both; theirs are in the order bad, grim, green, good, kind
+    items = published_from(tmp_path)
+    folder = tmp_path / "lexica"
+    parquet.write([i for i in items if isinstance(i, Row)], lexica.SCHEMA, folder)
+    parquet.finish(folder)
+    ours, theirs = (pl.read_parquet(folder / f"{c}.parquet") for c in ("en", "published"))
+    (what, words, rho, interval, same), several, mean = agreement(ours, theirs)
+    assert (what, words, several[1], mean[1]) == ("combination", 5, 5, 5)
+    side = {row["word"]: row["q_positive"] - row["q_negative"] for row in ours.to_dicts()}
+    order = ["bad", "grim", "green", "good", "kind"]
+    expected = spearmanr(
+        [side[word] for word in order], [-2.25 / 6, -0.625 / 4, 0.0, 1.625 / 5, 2.25 / 6]
+    )
+    assert float(rho) == pytest.approx(expected.statistic, abs=1e-3)
+    assert float(same) >= 0.8
+    low, high = map(float, interval.split(" to "))
+    assert low < float(rho) < high <= 1
+    assert "English against the published lexicon" in lexica.describe(folder)
+    # upside down it is as far away as it was near
+    turned = theirs.with_columns(q_positive="q_negative", q_negative="q_positive")
+    assert float(agreement(ours, turned)[0][2]) == pytest.approx(-float(rho))
+
+
+def test_the_interval_is_that_of_bonett_and_wright():
+    # tanh(atanh(rho) +- 1.96 sqrt((1 + rho^2 / 2) / 3)) of six words
+    ours = pl.DataFrame({"word": list("abcdef"), "views": 1, "q_positive": [1, 2, 3, 4, 5, 6]})
+    ours = ours.with_columns(q_negative=0, score=0.0)
+    theirs = ours.with_columns(q_positive=pl.Series([2, 1, 5, 6, 3, 4]))
+    assert spearmanr([1, 2, 3, 4, 5, 6], [2, 1, 5, 6, 3, 4]).statistic == pytest.approx(
+        0.485714, abs=1e-5
+    )
+    rho = 0.485714
+    reach = 1.959964 * np.sqrt((1 + rho**2 / 2) / 3)
+    ends = [np.tanh(np.arctanh(rho) + s * reach) for s in (-1, 1)]
+    found = agreement(ours, theirs)
+    assert found[0][2:4] == ("0.486", f"{ends[0]:.3f} to {ends[1]:.3f}")
+    assert found[1][1:] == (0, "", "", "")  # no word of several views: nothing to tell
+
+
+def test_a_published_lexicon_that_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(UserError, match=r"published/lexicon.csv: line 2: not three numbers"):
+        published_from(tmp_path, THEIRS.replace("3.5,1.25,True", "much,1.25,True", 1))
+    with pytest.raises(UserError, match="no column alpha_2"):
+        published_from(tmp_path / "b", THEIRS.replace("alpha_2", "beta"))
+    params = {"languages": ["en"], "published": True}
+    with pytest.raises(UserError, match="declares no published lexicon"):
+        built_from(tmp_path / "c", **params)

@@ -36,6 +36,10 @@ def text(body: str, label: str, split: str, **changes) -> Row:
 LABELLED = [text(f"{label} {split}", label, split) for split in SPLITS for label in LABELS]
 
 
+def without(label: str) -> list[Row]:
+    return [row for row in LABELLED if row.values["label"] != LABELS.index(label)]
+
+
 @pytest.mark.parametrize(
     ("rows", "fails"),
     [
@@ -47,7 +51,12 @@ LABELLED = [text(f"{label} {split}", label, split) for split in SPLITS for label
             [*LABELLED, text("a", "neutral", "testing", redistributable=False)],
             {"one_term_a_corpus"},
         ),
-        (LABELLED[:-1], {"over_floor"}),
+        (LABELLED[:-1], {"over_floor"}),  # neutral texts in one split alone
+        ([row for row in LABELLED if row.values["label"] != LABELS.index("neutral")], set()),
+        (
+            [row for row in LABELLED if row.values["label"] != LABELS.index("positive")],
+            {"over_floor"},
+        ),
         ([*LABELLED, text("a", "neutral", "testing", source="other")], {"over_floor"}),
     ],
 )

@@ -124,9 +124,11 @@ def agreement(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[tuple[str, int, 
         if len(both) < 4 or rho is None or not math.isfinite(rho):
             found.append((what, len(both), "", "", ""))
             continue
-        reach = Z * math.sqrt((1 + rho**2 / 2) / (len(both) - 3))
-        z = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, rho)))
-        ends = f"{math.tanh(z - reach):.3f} to {math.tanh(z + reach):.3f}"
+        ends = ""  # of a rho of 1 or -1 there are none
+        if abs(rho) < 1 - 1e-12:
+            reach = Z * math.sqrt((1 + rho**2 / 2) / (len(both) - 3))
+            low, high = (math.tanh(math.atanh(rho) + sign * reach) for sign in (-1, 1))
+            ends = f"{low:.3f} to {high:.3f}"
         same = both.select((pl.col("ours").sign() == pl.col("theirs").sign()).mean()).item()
         found.append((what, len(both), f"{rho:.3f}", ends, f"{same:.3f}"))
     return found
