@@ -27,7 +27,18 @@ from plumbline.probes.stats.classification import (
     dealt_p,
     difference,
 )
-from plumbline.probes.stats.estimate import ALONE, CRITICAL, ESTIMATE, Estimate, Resampling, finite
+from plumbline.probes.stats.estimate import (
+    CRITICAL,
+    ESTIMATE,
+    LEVEL,
+    NEEDED,
+    Estimate,
+    Resampling,
+    adjusted,
+    finite,
+    with_detectable,
+)
+from plumbline.probes.stats.intervals import sign_detectable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -75,6 +86,7 @@ AGREEMENT = Schema.keyed(
 )
 DIFFERENCES = Schema.keyed(PLACE, *ESTIMATE, columns.TESTED)
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
+ALONE = ("one_alone", "other_alone")  # texts that one of two compared alone has right
 INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params of intervals
 
 
@@ -116,10 +128,37 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for (source,), part in texts.group_by("source", maintain_order=True):
             for name, row in _rows(f"{language}/{source}", part, compared, params):
                 found[name].append(row | {"language": language, "source": source})
-    return {
-        name: columns.table_of(SCHEMAS[name], [pl.DataFrame(rows, infer_schema_length=None)], ())
-        for name, rows in found.items()
-    }
+    return {name: _table(SCHEMAS[name], rows) for name, rows in found.items()}
+
+
+def _table(schema: Schema, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return rows as a table; all tests are a family."""
+    if not rows:
+        return columns.table_of(schema, ())
+    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
+    tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
+    told = _exactly(with_detectable(table)).drop(NEEDED)
+    return columns.table_of(schema, [told.with_columns(tested=tested)])
+
+
+def _exactly(table: pl.DataFrame) -> pl.DataFrame:
+    """Put what McNemar's tests find, by their exact power, in the place of approximations.
+
+    The columns :data:`ALONE` have in how many of ``n`` texts one of the two alone is right.
+    """
+    own = pl.all_horizontal(pl.col(*ALONE).is_not_null())
+    levels = {"detectable": pl.lit(LEVEL), "detectable_bh": pl.col(NEEDED)}
+    exact = []
+    for name, level in levels.items():
+        # without a test or a level there is nothing to find
+        needs = pl.when(own & pl.col("p").is_not_null()).then(level).alias("level")
+        least = [
+            None if of is None else finite(sign_detectable(one, other, n, of))
+            for one, other, n, of in table.select(*ALONE, "n", needs).rows()
+        ]
+        found = pl.Series(least, dtype=pl.Float64)
+        exact.append(pl.when(own).then(found).otherwise(pl.col(name)).alias(name))
+    return table.with_columns(exact)
 
 
 def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:

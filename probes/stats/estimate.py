@@ -14,7 +14,6 @@ from scipy.special import ndtri, stdtrit
 
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
-from plumbline.probes.stats.power import sign_detectable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +63,6 @@ LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called det
 NEEDED = "needed_p"  # column of :func:`adjusted`
 CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
 TESTED_ERROR = "tested_error"  # column of tests of another difference than the interval's
-ALONE = ("one_alone", "other_alone")  # columns of McNemar's exact tests: pairs that differ each way
 FREEDOM = "freedom"  # column of the degrees of freedom of t tests; 0 or null: z
 ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
 
@@ -209,9 +207,7 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     distance from the null that a permutation test needs takes the place of z(.975) s, and of
     others in proportion; it is infinite where nothing can be found. A column :data:`TESTED_ERROR`
     has s where the interval is not of what is tested, such as a share that is tested against
-    another. With :data:`FREEDOM` intervals are of t, and its quantiles take the place of z's. With
-    :data:`ALONE` p is of McNemar's exact test of so many of ``n`` pairs, see
-    :func:`plumbline.probes.stats.power.sign_detectable`.
+    another. With :data:`FREEDOM` intervals are of t, and its quantiles take the place of z's.
 
     Examples
     --------
@@ -235,31 +231,10 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
         reach = pl.col(CRITICAL).cast(pl.Float64).fill_null(reach)
     some = pl.col("p").is_not_null() & (error > 0) & reach.is_finite()
     adjusted_too = some & pl.col("p_bh").is_not_null()
-    table = table.with_columns(
+    return table.with_columns(
         detectable=pl.when(some).then(reach + beyond).round(DECIMALS),
         detectable_bh=pl.when(adjusted_too).then(reach * times + beyond).round(DECIMALS),
     )
-    return _of_signs(table, level) if set(ALONE) <= set(table.columns) else table
-
-
-def _of_signs(table: pl.DataFrame, level: NDArray[np.float64]) -> pl.DataFrame:
-    """Put what McNemar's tests would find in its place."""
-    own = pl.all_horizontal(pl.col(*ALONE).is_not_null())
-    counts = table.select(pl.col(*ALONE, "n").fill_null(0)).rows()
-    columns = []
-    for name, p, levels in (
-        ("detectable", "p", np.full(len(table), LEVEL)),
-        ("detectable_bh", "p_bh", level),
-    ):
-        there = table.select(own & pl.col(p).is_not_null()).to_series()
-        tested = there.to_numpy() & ~np.isnan(levels)
-        least = [
-            finite(sign_detectable(one, other, n, one_level)) if test else None
-            for (one, other, n), one_level, test in zip(counts, levels, tested, strict=True)
-        ]
-        exact = pl.Series(least, dtype=pl.Float64)
-        columns.append(pl.when(own).then(exact).otherwise(pl.col(name)).alias(name))
-    return table.with_columns(columns)
 
 
 def _quantiles(table: pl.DataFrame, above: float | NDArray[np.float64]) -> pl.Series:

@@ -28,6 +28,7 @@ from plumbline.probes.politicians.lexicon_evaluation import (
 )
 from plumbline.probes.politicians.words.segmentation import known_words
 from plumbline.probes.stats.estimate import benjamini_hochberg
+from plumbline.probes.stats.intervals import sign_detectable
 
 TOP = Path(__file__).parents[2]
 PARAMS = lexicon_evaluation.Params(
@@ -146,6 +147,8 @@ def test_ten_texts_worked_by_hand(place):
     # 4 texts are right with it alone, none with `neutral` for all: 2 / 2^4
     assert accuracy["p"] == pytest.approx(0.125)
     assert (accuracy["cluster"], accuracy["tested"]) == ("text", 8)
+    assert accuracy["detectable"] == pytest.approx(sign_detectable(4, 0, 10), abs=1e-6)
+    assert accuracy["detectable_bh"] > accuracy["detectable"]
     whole = row(found, "combination", "combination", "macro-F1")
     assert whole["value"] == pytest.approx((6 / 8 + 4 / 6 + 4 / 6) / 3, abs=1e-6)
 

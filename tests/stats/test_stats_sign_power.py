@@ -7,13 +7,11 @@ from itertools import product
 from math import comb, inf
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy.stats import binomtest, multinomial
 
 from plumbline.probes.stats.classification import sign_p
-from plumbline.probes.stats.estimate import ALONE, adjusted, with_detectable
-from plumbline.probes.stats.power import sign_detectable, sign_power
+from plumbline.probes.stats.intervals import sign_detectable, sign_power
 
 
 @pytest.mark.parametrize(
@@ -61,17 +59,3 @@ def test_what_is_told_as_detectable_is_found_four_times_of_five():
                     near.append(sign_p(one, other) <= 0.05)
         assert len(near) > 300
         assert 0.75 <= np.mean(near) <= 0.85
-
-
-def test_a_table_tells_it_in_the_rows_that_have_counts():
-    row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, "p_bh": None, "n": 60}
-    counts = [dict(zip(ALONE, both, strict=True)) for both in ((10, 5), (None, None))]
-    both = with_detectable(pl.DataFrame([row | own for own in counts]))
-    assert both["detectable"].to_list() == pytest.approx(
-        [sign_detectable(10, 5, 60), 2.801585 * 0.1], abs=1e-5
-    )
-    table = adjusted(pl.DataFrame([row | counts[0], row | counts[0] | {"p": 0.2}]))
-    told = with_detectable(table)["detectable_bh"].to_list()
-    assert told == pytest.approx([sign_detectable(10, 5, 60, 0.025)] * 2, abs=1e-5)
-    untested = with_detectable(pl.DataFrame([row | counts[0] | {"p": None}]))
-    assert untested["detectable"].to_list() == [None]
