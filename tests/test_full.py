@@ -199,8 +199,15 @@ def test_names_in_it_lead_somewhere():
     assert set(nationality.values()) == set(asked["perplexity"])
     for name in ("statements", "survey", "downstream"):
         assert set(validation[name]["rows_min"]) == set(datasets[name]["configs"]), name
-    for name in ("politicians", "words", "lexica"):
-        assert set(validation[name]["rows_min"]) == set(datasets[name]["languages"]), name
+    assert datasets["lexica"]["published"] is True
+    for name, more in (("politicians", set()), ("words", set()), ("lexica", {"published"})):
+        assert set(validation[name]["rows_min"]) == {*datasets[name]["languages"], *more}, name
+    # the paper's corpora are of languages that have lexica, and are declared
+    evaluated = set(datasets["labelled_texts"]["languages"])
+    assert evaluated <= set(datasets["lexica"]["languages"])
+    assert evaluated == set(validation["labelled_texts"]["rows_min"])
+    assert evaluated <= set(sources["labelled_texts"]["corpora"])
+    assert datasets["lexica"].get("divergence", 1) == 1  # the paper's bound
     groups = TREE["analysis"]["pooled_pmi"]["groups"]
     assert {*groups["monolingual"], *groups["multilingual"]} == set(asked["associations"])
     for name in asked["associations"]:  # factors of anova
