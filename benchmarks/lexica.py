@@ -81,14 +81,16 @@ def main(languages: list[str]) -> int:
     return 0
 
 
-def tweets(part: str) -> tuple[list[str], Any]:
+def tweets(part: str, known: set[str]) -> tuple[list[list[str]], Any]:
     import numpy as np
+
+    from plumbline.probes.politicians.words.segmentation import known_words
 
     folder = SHARED / "tweets" / "sentiment"
     texts = (folder / f"{part}_text.txt").read_text(encoding="utf-8").splitlines()
     labels = np.loadtxt(folder / f"{part}_labels.txt", dtype=np.int64)
     assert len(texts) == len(labels)
-    return texts, labels
+    return known_words(texts, known, "en"), labels
 
 
 def evaluation(rows: list[dict[str, Any]]) -> None:
@@ -108,7 +110,8 @@ def evaluation(rows: list[dict[str, Any]]) -> None:
         for name in names
     }
     params = Params(version="1.0.0", n_permutations=2000)
-    for one in evaluate(tweets("val"), tweets("test"), compared, params):
+    known = set(compared["combination"])
+    for one in evaluate(tweets("val", known), tweets("test", known), compared, params):
         a, f = one.agreement
         line = f"  {one.lexicon}: {one.words:,} words, covers {one.covered:.3f}, "
         line += f"accuracy {a.value:.3f} [{a.low:.3f}, {a.high:.3f}], "
