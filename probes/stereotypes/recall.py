@@ -88,7 +88,7 @@ WORDS = Schema.keyed(
     (
         *WHERE[:2],
         Column("group", "string", "social group"),
-        Column("word", "string", "the word, casefolded"),
+        Column("word", "string", "the word; casefolded in corrected readings"),
     ),
     *(number(name, "mean score over the lists that have it, nats") for name in typicality.READINGS),
 )

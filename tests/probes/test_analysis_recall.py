@@ -1,5 +1,6 @@
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +16,7 @@ from plumbline.probes.stereotypes.typicality import READINGS
 
 SEED = 221
 SHARED = Path(__file__).parents[3] / "shared/data"
-LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
+PUBLISHED = SHARED / "published/stereotypes"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 PARAMS = Params(
     version="0.1.0",
@@ -285,13 +286,20 @@ def test_what_cannot_be_computed_is_told(tmp_path):
         recall.run(there.inputs, PARAMS)
 
 
+def released(model):
+    """Return the lists that the authors released, by query: [[string, score], ...]."""
+    path = PUBLISHED / f"{model}-corrected.json.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
 @pytest.fixture(scope="module")
-def published(tmp_path_factory):
-    """Return the tables of the published lists and attributes."""
-    if not (LISTS.is_file() and KNOWN.is_file()):
-        pytest.skip(f"{LISTS} or {KNOWN} is not there")
-    folder = tmp_path_factory.mktemp("published")
-    said = pl.read_csv(KNOWN, separator="\t").select(
+def said():
+    """Return the published attributes, as rows of the dataset `stereotypes`."""
+    if not KNOWN.is_file():
+        pytest.skip(f"{KNOWN} is not there")
+    rows = pl.read_csv(KNOWN, separator="\t").select(
         category=pl.col("target_category").str.strip_chars(),
         group=pl.col("target_group").str.strip_chars(),
         query=pl.col("input").str.strip_chars(),
@@ -300,55 +308,96 @@ def published(tmp_path_factory):
     template = pl.struct("query", "group").map_elements(
         lambda row: row["query"].replace(row["group"], "{group}"), return_dtype=pl.String
     )
-    said = said.with_columns(
+    return rows.with_columns(
         template=template,
         language=pl.lit("en"),
         single_word=pl.lit(value=True),
         flags=pl.lit([], pl.List(pl.String)),
     )
-    lists = json.loads(gzip.decompress(LISTS.read_bytes()))
-    rows = [
-        (query, word, rank, score)
-        for query, ranked in lists.items()
-        for rank, (word, score) in enumerate(ranked, start=1)
-    ]
-    zero = pl.lit(0.0)
-    answers = (
-        pl.DataFrame(rows, orient="row", schema=["query", "word", "rank", "logprob_nats"])
-        .join(said.select("category", "group", "template", "query").unique(), on="query")
-        .with_columns(token=pl.col("word"), starts_word=pl.lit(value=True), prior_nats=zero)
-        .with_columns(prior_one_nats=zero, prior_released_nats=zero)
-        .with_columns(logprob_top_nats=pl.col("logprob_nats"))
-    )
-    inputs = Inputs(("bert",), {"stereotypes": folder / "stereotypes"}, folder)
-    home = inputs.outputs("completions", "bert") / "en"
-    for made in (home, folder / "stereotypes"):
-        made.mkdir(parents=True)
-    answers.write_parquet(home / "00000.parquet")
-    said.write_parquet(folder / "stereotypes/choenni2021.parquet")
-    depth = {"top_k": 200, "tested": [50, 100], "n_permutations": 99}
-    return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
+
+
+@pytest.fixture(scope="module")
+def published(said, tmp_path_factory):
+    """Return the table of the lists and attributes that were released, by model."""
+
+    @cache
+    def table(model):
+        folder = tmp_path_factory.mktemp("published")
+        rows = [
+            (query, word, rank, score)
+            for query, ranked in released(model).items()
+            for rank, (word, score) in enumerate(ranked, start=1)
+        ]
+        zero = pl.lit(0.0)
+        answers = (
+            pl.DataFrame(rows, orient="row", schema=["query", "word", "rank", "logprob_nats"])
+            .join(said.select("category", "group", "template", "query").unique(), on="query")
+            .with_columns(token=pl.col("word"), starts_word=pl.lit(value=True), prior_nats=zero)
+            .with_columns(prior_one_nats=zero, prior_released_nats=zero)
+            .with_columns(logprob_top_nats=pl.col("logprob_nats"))
+        )
+        inputs = Inputs((model,), {"stereotypes": folder / "stereotypes"}, folder)
+        home = inputs.outputs("completions", model) / "en"
+        for made in (home, folder / "stereotypes"):
+            made.mkdir(parents=True)
+        answers.write_parquet(home / "00000.parquet")
+        said.write_parquet(folder / "stereotypes/choenni2021.parquet")
+        depth = {"top_k": 200, "tested": [50, 100], "n_permutations": 99}
+        return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
+
+    return table
 
 
 @pytest.mark.shared
 def test_the_table_of_the_published_lists_has_the_published_recall(published):
+    table = published("bert-base-uncased")
     wanted = {"country": (50, 0.534, 352), "race": (50, 0.257, 377), "age": (100, 0.470, 151)}
     wanted |= {"profession": (100, 0.454, 650), "gender": (100, 0.571, 163)}
     wanted |= {"political": (100, 0.295, 44)}
     for category, (k, value, attributes) in wanted.items():
-        row = cell(published, "faithful", "single word", category, k)
+        row = cell(table, "faithful", "single word", category, k)
         assert (round(row["value"], 3), row["n_attributes"], row["n_attributes_not_prompted"]) == (
             value,
             attributes,
             0,
         )
-    whole = cell(published, "faithful", "single word", "all", 100)
+    whole = cell(table, "faithful", "single word", "all", 100)
     assert whole["n"] == 263
     assert whole["n_attributes"] == 1886
 
 
 @pytest.mark.shared
+@pytest.mark.parametrize("model", ["roberta-base", "xlm-roberta-base"])
+def test_faithful_recall_of_a_cased_model_counts_strings(published, said, model):
+    # as the release counts: an attribute is found where its very letters are among the first k
+    lists = released(model)
+    for k in (50, 200):
+        found = [
+            attribute in [word for word, _ in lists[query][:k]]
+            for query, attribute in said.select("query", "attribute").iter_rows()
+        ]
+        each = said.with_columns(found=pl.Series(found)).group_by("category")
+        for category, share in each.agg(pl.col("found").mean()).iter_rows():
+            row = cell(published(model), "faithful", "single word", category, k)
+            assert row["value"] == pytest.approx(share, abs=1e-6)
+    if model == "roberta-base":  # the paper's figure 1
+        for category, k, value in (("race", 50, 0.225), ("profession", 200, 0.755)):
+            row = cell(published(model), "faithful", "single word", category, k)
+            assert round(row["value"], 3) == value
+
+
+@pytest.mark.shared
+def test_casefolded_more_attributes_are_found(published):
+    table = published("roberta-base")
+    faithful, corrected = (
+        cell(table, reading, "single word", "race", 50)["value"]
+        for reading in ("faithful", "corrected")
+    )
+    assert (round(faithful, 3), round(corrected, 3)) == (0.225, 0.228)
+
+
+@pytest.mark.shared
 def test_published_recall_is_more_than_order_by_chance_would_give(published):
-    row = cell(published, "faithful", "single word", "all", 50)
+    row = cell(published("bert-base-uncased"), "faithful", "single word", "all", 50)
     assert row["p_random_order"] == 1 / 100
     assert row["random_order"] < row["value"]

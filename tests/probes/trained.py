@@ -112,7 +112,7 @@ def lists(groups, scores, top=TOP):
         for template, own in zip(TEMPLATES, of_group, strict=True):
             order = np.argsort(-own)[:top]
             words = [NAMES[w] for w in order]
-            columns = {"token": words, "word": [w.upper() for w in words]}
+            columns = {"token": words, "word": words}
             columns |= {"starts_word": [True] * top, "rank": np.arange(1, top + 1, dtype=np.int32)}
             columns |= {"logprob_nats": own[order], "logprob_top_nats": own[order]}
             for prior in ("prior_nats", "prior_one_nats", "prior_released_nats"):
