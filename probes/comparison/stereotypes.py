@@ -41,7 +41,7 @@ def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[D
     there = [set(typicality.languages(folder)) for folder in folders]
     for language in sorted(there[0] & there[1]):
         answered = (typicality.answers(folder / language) for folder in folders)
-        lists = [Lists.of(answers, READING) for answers in answered]
+        lists = [Lists.of(own.filter(~pl.col("rewritten")), READING) for own in answered]
         of_config = attributes(known, language, flagged=how.flagged)
         for config, every in of_config.items():
             sides = [_groups(own, every[KIND], min(how.tested)) for own in lists]

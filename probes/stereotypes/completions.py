@@ -20,7 +20,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
 from plumbline.probes.prompts.groups import DATASETS as INPUTS
-from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, queries, suggestions
+from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, prompted, suggestions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,6 +45,12 @@ COLUMNS = (
     Column("group", "string", "the group, as it stands in the prompt"),
     Column("template", "string", "the template, in lower case"),
     Column("query", "string", "the template with the group, in lower case; joins `stereotypes`"),
+    Column(
+        "rewritten",
+        "bool",
+        "whether the template has a key term of an attribute (good at): it is put about the groups "
+        "of such attributes alone, and is no part of what groups are compared by",
+    ),
     Column("prompt", "string", "the prompt exactly as the model got it"),
     Column("token", "string", "the token, as the vocabulary has it"),
     Column("word", "string", "the token as text, without spaces around; joins an attribute"),
@@ -147,7 +153,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         )
     found = []
     for language in languages:
-        groups = {(q.category, q.group) for q in queries(params, folders, language)}
+        groups = {(q.category, q.group) for q in prompted(params, folders, language)}
         found += split(language, len(groups), SHARD)
     return [*found, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
@@ -155,7 +161,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language, those of the priors left out."""
     return {
-        language: len(queries(params, folders, language))
+        language: len(prompted(params, folders, language))
         for language in model.among(params.languages)
     }
 
@@ -174,7 +180,7 @@ def answer(
         yield _vocabulary(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
         return
     groups: dict[tuple[str, str], list[Query]] = {}
-    for query in queries(params, folders, shard.config):
+    for query in prompted(params, folders, shard.config):
         groups.setdefault((query.category, query.group), []).append(query)
     own = [query for of in shard.among(list(groups.values())) for query in of]
     frames, causal = params.frames[shard.config], model.kind == "causal"
@@ -249,6 +255,7 @@ def run(
             "group": [q.group for q in some],
             "template": [q.template.lower() for q in some],
             "query": [q.text.lower() for q in some],
+            "rewritten": [q.rewritten for q in some],
             "prompt": block.prompts,
             "unknown_pieces": block.unknown,
         }

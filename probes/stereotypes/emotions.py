@@ -275,7 +275,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             words = lexicon(inputs.datasets["emotions"], language)
             if words is None:
                 continue
-            table = typicality.answers(outputs / language)
+            table = typicality.answers(outputs / language).filter(~pl.col("rewritten"))
             for reading in (name for name in typicality.readings(table) if name in params.top_k):
                 ranked = typicality.placed(table, reading)
                 found = members(typicality.unions(ranked, params.top_k[reading], reading), words)

@@ -62,7 +62,8 @@ class Null(NamedTuple):
 class Found(NamedTuple):
     """Attributes in queries that were put to the model, and where they stand."""
 
-    attributes: pl.DataFrame  # with place (0: not listed), listed (tokens), length, row (of groups)
+    # with place (0: not listed), listed (tokens), length, row (of groups), rewritten
+    attributes: pl.DataFrame
     groups: pl.DataFrame  # category (of the dataset), group, and pool (category of its prompts)
 
     def column(self, name: str) -> Integers:
@@ -76,7 +77,7 @@ class Lists(NamedTuple):
     whole: bool  # without pieces of longer words
     table: pl.DataFrame  # as typicality.placed returns it, each query once
     best: pl.DataFrame  # category, group, template, key: the best place, and how many tokens
-    lengths: pl.DataFrame  # category, group, template, query: tokens in the list
+    lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
@@ -85,12 +86,13 @@ class Lists(NamedTuple):
         table = placed(once, reading)
         names = ("category", "group", "template", "query")
         best = table.group_by(*names, "key").agg(place=pl.col("place").min(), listed=pl.len())
-        lengths = table.group_by(*names).agg(length=pl.len())
+        lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
         return cls(reading in WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> Found:
         """Look attributes up in the lists of their queries; those of no prompt are left out."""
-        lists = self.lengths.select("template", "query", "length", pool="category", own="group")
+        of = ["template", "query", "rewritten", "length"]
+        lists = self.lengths.select(*of, pool="category", own="group")
         best = self.best.select("query", "place", "listed", target="key")
         found = (
             attributes.join(lists, on="query")
@@ -109,7 +111,8 @@ class Lists(NamedTuple):
         """Look the attributes of a category up in the lists of all groups, template by template.
 
         Groups swap lists with those of the category of their prompts, the pool. A group that has
-        prompts of other templates has no hits there. Each category and pool has permutations of its
+        prompts of other templates has no hits there; attributes in rewritten queries, which few
+        groups have, are left out. Each category and pool has permutations of its
         own, so that their sums are those of exchanges that do not depend on each other.
 
         Returns
@@ -119,7 +122,8 @@ class Lists(NamedTuple):
         """
         expected = np.zeros((len(found.groups), top_k))
         drawn = np.zeros((draws, len(ranks)))
-        sought = found.attributes.filter(pl.col("category") == category)
+        own_queries = (pl.col("category") == category) & ~pl.col("rewritten")
+        sought = found.attributes.filter(own_queries)
         for (pool,), part in sought.group_by("pool", maintain_order=True):
             best = self.best.filter(pl.col("category") == pool)
             names = self.lengths.filter(pl.col("category") == pool)["group"].unique().sort()

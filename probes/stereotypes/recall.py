@@ -59,7 +59,11 @@ RECALL = Schema.keyed(
         "share that the model does not write as one token, so that no list can have it",
     ),
     *ESTIMATE,
-    Column("other_groups", "float64", "mean recall with their lists, the null of p"),
+    Column(
+        "other_groups",
+        "float64",
+        "mean recall with their lists, the null of p; both without rewritten queries",
+    ),
     Column("random_order", "float64", "mean recall with every list in random order"),
     Column(
         "p_random_order",
@@ -197,6 +201,9 @@ def _of_reading(
     row, place = found.column("row"), found.column("place")
     hits = match_attributes.hits(place, row, size, top_k)
     sizes = np.bincount(row, minlength=size)
+    others_too = ~found.attributes["rewritten"].to_numpy()  # in queries that all groups have
+    shared_hits = match_attributes.hits(place[others_too], row[others_too], size, top_k)
+    shared_sizes = np.bincount(row[others_too], minlength=size)
     random, elsewhere = np.zeros((size, top_k)), np.zeros((size, top_k))
     chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
     np.add.at(random, row, chance)
@@ -218,16 +225,19 @@ def _of_reading(
         )
         unknown = inside.select((pl.col("pieces") != 1).mean()).item()
         seen, total = hits[own].sum(axis=0), int(sizes[own].sum())
+        shared = shared_hits[own].sum(axis=0), int(shared_sizes[own].sum())
+        in_order = orders[own].sum(axis=0)
         nulls = {
-            "other_groups": (elsewhere[own].sum(axis=0), exchanged, "p"),
-            "random_order": (random[own].sum(axis=0), orders[own].sum(axis=0), "p_random_order"),
+            "other_groups": (*shared, elsewhere[own].sum(axis=0), exchanged, "p"),
+            "random_order": (seen, total, random[own].sum(axis=0), in_order, "p_random_order"),
         }
         columns = {"k": np.arange(1, top_k + 1), "hits": seen}
-        for name, (expected, outcomes, test) in nulls.items():
-            found_p = Null(expected[at], outcomes).p(seen[at])
+        for name, (of_test, sought, expected, outcomes, test) in nulls.items():
+            found_p = Null(expected[at], outcomes).p(of_test[at])
             p = {k: x for k, x in zip(params.tested, found_p, strict=True) if k < once}
             each = [p.get(k) for k in columns["k"].tolist()]
-            columns |= {name: expected / total, test: pl.Series(each, dtype=pl.Float64)}
+            mean = expected / sought if sought else np.zeros(top_k)
+            columns |= {name: mean, test: pl.Series(each, dtype=pl.Float64)}
         recall, low, high = clustered(hits[own], sizes[own], params.confidence)
         facts = {
             "category": category,
@@ -244,7 +254,7 @@ def _of_reading(
             k=pl.lit(k),
             hits=pl.Series(hits[:, k - 1]),
             n_attributes=pl.Series(sizes),
-            other_groups=pl.Series(elsewhere[:, k - 1] / sizes),
+            other_groups=pl.Series(elsewhere[:, k - 1] / np.maximum(shared_sizes, 1)),
         )
         for k in params.tested
     ]

@@ -64,7 +64,7 @@ class Setting(NamedTuple):
         base
             The same model before the training, which ``retained`` is compared with; None: itself.
         """
-        ranked = typicality.placed(answers, self.ranking)
+        ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
         known = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
         times = pl.col("strings")
         top = ranked.filter(pl.col("place") <= self.top).group_by(WORD).agg(pl.col("place").min())

@@ -107,7 +107,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def answers(folder: Path) -> pl.DataFrame:
-    """Return the lists of one language, see :func:`compared`.
+    """Return the lists of one language, those of rewritten queries too, see :func:`compared`.
 
     Raises
     ------
@@ -130,7 +130,9 @@ def compared(table: pl.DataFrame) -> pl.DataFrame:
     token, word = pl.col("token"), pl.col("word")
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
     decoded = behind.when(token.str.starts_with(PIECE)).then(token).otherwise(word)
-    return table.with_columns(key=folded("word"), string=decoded).sort(*LIST, "rank")
+    rewritten = pl.col("rewritten") if "rewritten" in table.columns else pl.lit(value=False)
+    table = table.with_columns(key=folded("word"), string=decoded, rewritten=rewritten)
+    return table.sort(*LIST, "rank")
 
 
 def folded(column: str) -> pl.Expr:

@@ -187,6 +187,36 @@ def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
     assert (row["n_attributes"], row["n_attributes_not_prompted"], row["language"]) == (6, 2, "en")
 
 
+def test_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchange(tmp_path):
+    there = society(tmp_path / "one", SEED, 3.0)
+    before = recall.run(there.inputs, PARAMS)["recall"]
+    known = there.inputs.datasets["stereotypes"] / "en.parquet"
+    some = there.attributes.filter(pl.col("category") == "age", "single_word").head(1)
+    query = some["query"].str.replace(" so$", " so good at")
+    further = some.with_columns(query=query, attribute=pl.lit("behind"))
+    pl.concat([there.attributes, further]).write_parquet(known)
+    home = there.inputs.outputs("completions", "m") / "en"
+    path = next(home.glob("*.parquet"))
+    rows = pl.read_parquet(path)
+    own = rows.filter(pl.col("query") == rows["query"][0], pl.col("rank") <= 2)
+    own = own.with_columns(
+        query=pl.lit(query[0]),
+        template=pl.lit("why are {group} so good at"),
+        category=pl.lit("age"),
+        group=pl.lit(some["group"][0]),
+        token=pl.Series(["behind", "other"]),
+        word=pl.Series(["behind", "other"]),
+    )
+    for file in home.glob("*.parquet"):
+        table = pl.read_parquet(file).with_columns(rewritten=pl.lit(value=False))
+        parts = [table, own.with_columns(rewritten=pl.lit(value=True))] if file == path else [table]
+        pl.concat(parts).write_parquet(file)
+    after = recall.run(there.inputs, PARAMS)["recall"]
+    one, two = (cell(x, "probability", "single word", "age", 5) for x in (before, after))
+    assert (two["hits"], two["n_attributes"]) == (one["hits"] + 1, one["n_attributes"] + 1)
+    assert [two[x] for x in ("p", "other_groups")] == [one[x] for x in ("p", "other_groups")]
+
+
 def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
     tested = null["recall"].filter(
         pl.col("p").is_not_null(), pl.col("category") != "all", pl.col("attributes") == 0
