@@ -18,7 +18,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, least_p,
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
-from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, located, number
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN, GroupTests, located, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +46,7 @@ WHERE = (
     ),
 )
 AT = tuple(column.name for column in WHERE)
+NEAR = 1e-9  # attributes of a group that has none in queries of all groups
 K = Column("k", "int64", "words taken of each list", minimum=1)
 HITS = Column("hits", "int64", "attributes among them", minimum=0)
 RECALL = Schema.keyed(
@@ -217,31 +218,32 @@ def _of_reading(
     longest = int(lists.lengths["length"].max())  # type: ignore[arg-type]
     once = longest if again else top_k + 1
     parts = []
-    for category, exchanged in drawn.items():
-        own = (of == category) | (category == EVERY)
+    for category in [*drawn, MEAN]:
+        own = (of == category) | (category in (EVERY, MEAN))
+        strata = np.unique(of[own], return_inverse=True)[1] if category == MEAN else None
         inside, every = (
-            table.filter((pl.col("category") == category) | (category == EVERY))
+            table.filter((pl.col("category") == category) | (category in (EVERY, MEAN)))
             for table in (found.attributes, attributes)
         )
         unknown = inside.select((pl.col("pieces") != 1).mean()).item()
-        seen, total = hits[own].sum(axis=0), int(sizes[own].sum())
-        shared = shared_hits[own].sum(axis=0), int(shared_sizes[own].sum())
-        in_order = orders[own].sum(axis=0)
+        columns = {"k": np.arange(1, top_k + 1), "hits": hits[own].sum(axis=0)}
+        exchanged = drawn.get(category), orders[own].sum(axis=0)
         nulls = {
-            "other_groups": (*shared, elsewhere[own].sum(axis=0), exchanged, "p"),
-            "random_order": (seen, total, random[own].sum(axis=0), in_order, "p_random_order"),
+            "p": ("other_groups", shared_hits, shared_sizes, elsewhere, exchanged[0]),
+            "p_random_order": ("random_order", hits, sizes, random, exchanged[1]),
         }
-        columns = {"k": np.arange(1, top_k + 1), "hits": seen}
-        for name, (of_test, sought, expected, outcomes, test) in nulls.items():
-            found_p = Null(expected[at], outcomes).p(of_test[at])
-            p = {k: x for k, x in zip(params.tested, found_p, strict=True) if k < once}
-            each = [p.get(k) for k in columns["k"].tolist()]
-            mean = expected / sought if sought else np.zeros(top_k)
+        for test, (name, seen, sought, expected, outcomes) in nulls.items():
+            p: dict[int, float | None] = {}
+            if category != MEAN:  # it has no test: `all` has
+                null = Null(expected[own].sum(axis=0)[at], outcomes)
+                p = dict(zip(params.tested, null.p(seen[own].sum(axis=0)[at]), strict=True))
+            each = [p.get(k) if k < once else None for k in columns["k"].tolist()]
+            mean = clustered(expected[own], np.maximum(sought[own], NEAR), strata=strata)[0]
             columns |= {name: mean, test: pl.Series(each, dtype=pl.Float64)}
-        recall, low, high = clustered(hits[own], sizes[own], params.confidence)
+        recall, low, high = clustered(hits[own], sizes[own], params.confidence, strata)
         facts = {
             "category": category,
-            "n_attributes": total,
+            "n_attributes": int(sizes[own].sum()),
             "n_attributes_not_prompted": len(every) - len(inside),
             "share_ranked": float((place[own[row]] > 0).mean()),
             "out_of_vocabulary": None if inside["pieces"].has_nulls() else finite(unknown),

@@ -36,6 +36,7 @@ WHOLE = ("corrected", "corrected_one")  # readings of words alone, without piece
 BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # what tokens begin with: of GPT-2's kind, and of WordPiece
 LIST = ("category", "group", "query")  # what names a list
 EVERY = "all"  # categories together
+MEAN = "mean of categories"  # each counting as much
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
 
 
@@ -52,7 +53,7 @@ READING, RANKING = (
     for name in ("reading", "ranking")
 )
 TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
-CATEGORY = Column("category", "string", f"category of social groups, or {EVERY}")
+CATEGORY = Column("category", "string", f"category of social groups, {EVERY}, or {MEAN}")
 LIMITS = (
     number("low_difference", "lower end of its interval"),
     number("high_difference", "upper end of it"),

@@ -12,7 +12,7 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.stereotypes import recall, recovery
 from plumbline.probes.stereotypes.match_attributes import KINDS
 from plumbline.probes.stereotypes.recall import Params
-from plumbline.probes.stereotypes.typicality import READINGS
+from plumbline.probes.stereotypes.typicality import MEAN, READINGS
 
 SEED = 221
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -98,7 +98,9 @@ def test_one_row_for_every_k_and_recall_rises_with_it(found):
 
 def test_all_categories_are_their_sum(found):
     sums = (
-        found["recall"].filter(pl.col("category") != "all").group_by("reading", "attributes", "k")
+        found["recall"]
+        .filter(~pl.col("category").is_in(["all", MEAN]))
+        .group_by("reading", "attributes", "k")
     )
     sums = sums.agg(pl.col("hits", "n_attributes", "n").sum())
     whole = found["recall"].filter(pl.col("category") == "all")
@@ -394,6 +396,23 @@ def test_the_table_of_the_published_lists_has_the_published_recall(published):
     whole = cell(table, "faithful", "single word", "all", 100)
     assert whole["n"] == 263
     assert whole["n_attributes"] == 1886
+
+
+@pytest.mark.shared
+def test_the_mean_of_categories_is_that_of_figure_4(published):
+    # the untrained model's bar at 50; `all`, which counts attributes, is another number
+    table = published("bert-base-uncased")
+    mean, pooled = (cell(table, "faithful", "single word", c, 50) for c in (MEAN, "all"))
+    assert (round(mean["value"], 3), round(pooled["value"], 3)) == (0.310, 0.329)
+    assert (mean["p"], mean["p_random_order"]) == (None, None)
+    each = table.filter(
+        pl.col("reading") == READINGS.index("faithful"),
+        pl.col("attributes") == 0,
+        pl.col("k") == 50,
+        ~pl.col("category").is_in([MEAN, "all"]),
+    )
+    for name in ("value", "other_groups", "random_order"):
+        assert mean[name] == pytest.approx(each[name].mean(), abs=1e-6)
 
 
 @pytest.mark.shared
