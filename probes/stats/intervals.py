@@ -76,11 +76,11 @@ def clustered(
         inside = [strata == stratum for stratum in np.unique(strata)]
     share, spread = np.zeros((2, *hits.shape[1:]))
     for part in inside:
-        some, number = of[part].sum(), int(part.sum())
+        some, size = of[part].sum(), int(part.sum())
         mean = hits[part].sum(axis=0) / some
         apart = hits[part] - np.multiply.outer(of[part], mean)
         share += mean / len(inside)
-        variance = (apart**2).sum(axis=0) / some**2 * number / max(1, number - 1)
+        variance = (apart**2).sum(axis=0) / some**2 * size / max(1, size - 1)
         spread += variance / len(inside) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         number = np.clip(share * (1 - share) / spread, 1.0, total)

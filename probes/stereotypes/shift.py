@@ -18,7 +18,8 @@ from plumbline.probes.stats.estimate import adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects
-from plumbline.probes.stereotypes.shift_rows import SCHEMAS, Corpus, Params
+from plumbline.probes.stereotypes.outlets import BEFORE, OUTLETS, compare
+from plumbline.probes.stereotypes.shift_rows import Corpus, Params
 from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, Training
 from plumbline.probes.stereotypes.typicality import EVERY, located
 
@@ -40,6 +41,7 @@ NUMBERS = (
     *("difference", "low_difference", "high_difference", "spread_difference"),
 )
 P = ("p", "p_groups", "p_seeds")
+SCHEMAS = rows.SCHEMAS | {"outlets": OUTLETS}
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -89,6 +91,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     parts = {"shifts": _shifts, "runs": _runs, "groups": _groups}
     parts |= {"attributes": _attributes, "seeds": _seeds, "halves": _halves}
+    parts |= {"outlets": _outlets}
     for model in inputs.models:
         for place, found in _shifted(inputs, model, params):
             for name, part in parts.items():
@@ -200,6 +203,22 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
                 p = test.p() if test else np.nan
                 row = rows.compared(of[i], other, own, p, params)
                 yield located(row, at | {"category": category})
+
+
+def _outlets(found: Shifted) -> pl.DataFrame:
+    """Return how alike the model is after trainings on two outlets, see :mod:`outlets`."""
+    parts = []
+    for share in sorted({t.share for t in found.after}):
+        own = [t for t in found.after if t.share == share]
+        runs = {
+            corpus: {t.seed: found.after[t].values[EMOTION] for t in own if t.corpus == corpus}
+            for corpus in sorted({t.corpus for t in own})
+        }
+        runs[BEFORE] = dict.fromkeys({t.seed for t in own}, found.base.values[EMOTION])
+        of = dict(found.categories[:-1])
+        table = compare(runs, of, found.params.confidence)
+        parts.append(table.with_columns(share=pl.lit(share)))
+    return pl.concat(parts)
 
 
 def _seeds(found: Shifted) -> pl.DataFrame:

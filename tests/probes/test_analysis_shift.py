@@ -29,6 +29,7 @@ from plumbline.probes.stereotypes.shift_rows import CORRECTED, FAITHFUL, MEASURE
 from plumbline.probes.stereotypes.shift_rows import judged as judged_rows
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.training_effects import OUTCOMES
+from plumbline.probes.stereotypes.typicality import MEAN
 
 SEED = 301
 K = 12
@@ -161,6 +162,40 @@ def test_recall_is_of_the_attributes_of_all_groups_by_hand(world, found):
         assert seen["base"] == pytest.approx(base, abs=1e-6)
         assert seen["value"] == pytest.approx(np.mean(changes), abs=1e-6)
         assert seen["n"] == len(world.groups)
+
+
+def test_outlets_are_compared_with_each_other_and_with_the_model_before(world, found):
+    table = found["outlets"]
+    names = ["before training", "control", "herald", "post", "wire"]
+    assert table.select("first", "second").unique().height == len(names) * (len(names) - 1) // 2
+    assert table["first"].unique().sort().to_list() == names[:-1]
+
+    def profiles(seed, outlet):
+        of = words_of(world, outlet, seed) if outlet else words_of(world)
+        own = [g for c, g in world.groups if c == "liked"]
+        shares = [[share_of(of, g, a) for a in AFFECTS if a != "fear"] for g in own]
+        return np.array(shares)
+
+    for first, second in (("", "post"), ("herald", "wire")):
+        wanted = [rsa(profiles(s, first), profiles(s, second), diagonal=True) for s in (1, 2)]
+        seen = table.row(
+            by_predicate=(pl.col("first") == (first or "before training"))
+            & (pl.col("second") == second)
+            & (pl.col("measure") == MEASURES.index(FAITHFUL))
+            & (pl.col("category") == "liked")
+            & (pl.col("share") == 1.0),
+            named=True,
+        )
+        assert seen["value"] == pytest.approx(np.mean(wanted), abs=1e-6)
+        assert seen["spread"] == pytest.approx(np.std(wanted, ddof=1), abs=1e-6)
+        assert (seen["pairs"], seen["p"]) == (2, None)
+    key = ["first", "second", "measure", "share"]
+    each = table.filter(pl.col("category") != MEAN).group_by(key)
+    both = table.filter(pl.col("category") == MEAN).join(
+        each.agg(mean=pl.col("value").mean(), sd=pl.col("value").std()), on=key
+    )
+    assert np.allclose(both["value"], both["mean"], atol=2e-6)
+    assert np.allclose(both["spread_categories"], both["sd"], atol=2e-6)
 
 
 def test_retained_is_the_share_of_the_followed_words_that_stay(world, found):
