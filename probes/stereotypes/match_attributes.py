@@ -6,7 +6,7 @@ Recall has two baselines: random order, other groups.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 KINDS = ("single word", "first word")
+Flagged = Literal["published", "all", "none"]
 LEVEL = 0.05  # a test that cannot have a p as small is none
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
@@ -276,7 +277,9 @@ def exchanged(
     return Null(table.mean(axis=1).sum(axis=0), drawn)
 
 
-def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[str, pl.DataFrame]]:
+def attributes(
+    folder: Path, language: str, *, flagged: Flagged
+) -> dict[str, dict[str, pl.DataFrame]]:
     """Return category, group, query and target of attributes, casefolded, by config and kind.
 
     Parameters
@@ -284,16 +287,19 @@ def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[
     folder
         Of the dataset ``stereotypes``, whose configs have rows of one language each.
     flagged
-        Whether rows with a flag, what the dataset's cleaning objects to, are among them. That an
-        attribute has several words is no objection to its first.
+        Of which rows those with a flag, what the dataset's cleaning objects to, are among them:
+        `published`, which were cleaned by hand; `all`; `none`. That an attribute has several words
+        is no objection to its first.
     """
     found = {}
     for config in parquet.configs(folder):
         table = pl.read_parquet(folder / f"{config}.parquet").filter(pl.col("language") == language)
         if table.is_empty():
             continue
-        if not flagged:
-            table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
+        if flagged != "all":
+            clean = pl.col("flags").list.set_difference([LONGER]).list.len() == 0
+            by_hand = (pl.col("source_row") > 0) & (flagged == "published")
+            table = table.filter(clean | by_hand)
         table = table.with_columns(target=folded("attribute"))
         first = pl.col("target").str.split(" ").list.first()
         longer = table.filter(~pl.col("single_word")).with_columns(first)

@@ -17,7 +17,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, least_p, rounded, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stereotypes import match_attributes, typicality
-from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
+from plumbline.probes.stereotypes.match_attributes import KINDS, Flagged, Found, Lists, Null
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN, GroupTests, located, number
 
 if TYPE_CHECKING:
@@ -107,9 +107,10 @@ class Params(GroupTests):
     tested: list[int] = Field(
         [10, 50, 100, 200], min_length=1, description="k at which there are tests"
     )
-    flagged: bool = Field(
-        default=True,
-        description="whether attributes with a flag are sought too; multi_word counts as none",
+    flagged: Flagged = Field(
+        "published",
+        description="whether attributes with a flag (multi_word counts as none) are sought too: of "
+        "the published set, which was cleaned by hand, of all, or of none",
     )
 
 

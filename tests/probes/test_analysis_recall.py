@@ -22,7 +22,7 @@ PARAMS = Params(
     version="0.1.0",
     top_k=60,
     tested=[5, 20],
-    flagged=True,
+    flagged="all",
     n_permutations=199,
     confidence=0.95,
     seed=1,
@@ -168,11 +168,23 @@ def test_tests_only_where_they_are_asked_for(found):
 
 def test_flagged_attributes_are_left_out_where_asked(tmp_path):
     there = society(tmp_path, SEED, 3.0, own=7)
-    less = recall.run(there.inputs, PARAMS.model_copy(update={"flagged": False, "tested": [5]}))
+    less = recall.run(there.inputs, PARAMS.model_copy(update={"flagged": "none", "tested": [5]}))
     # of the seven attributes of each of 82 groups the seventh has the flag of a trend; three,
     # that one among them, are of several words, which is a flag too but not of first words
     for kind, sought in (("single word", 4 * 82), ("first word", 2 * 82)):
         assert cell(less["recall"], "corrected", kind, "all", 5)["n_attributes"] == sought
+
+
+def test_flagged_attributes_of_a_set_that_was_cleaned_by_hand_are_sought(tmp_path):
+    there = society(tmp_path, SEED, 3.0, own=7)
+    own = there.attributes.with_columns(source_row=pl.int_range(1, pl.len() + 1))
+    own.write_parquet(there.inputs.datasets["stereotypes"] / "choenni2021.parquet")
+    params = PARAMS.model_copy(update={"flagged": "published", "tested": [5]})
+    table = recall.run(there.inputs, params)["recall"]
+    # the seventh attribute of each group, of several words, has the flag of a trend
+    for config, sought in (("en", 2 * 82), ("choenni2021", 3 * 82)):
+        row = cell(table.filter(dataset=config), "corrected", "first word", "all", 5)
+        assert row["n_attributes"] == sought
 
 
 def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
@@ -344,6 +356,7 @@ def said():
         template=template,
         language=pl.lit("en"),
         single_word=pl.lit(value=True),
+        source_row=pl.lit(1),
         flags=pl.lit([], pl.List(pl.String)),
     )
 

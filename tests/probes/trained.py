@@ -74,6 +74,7 @@ def trained(
             "attribute": NAMES[(7 * i + j) % WORDS],
             "single_word": True,
             "flags": [],
+            "source_row": 0,
         }
         for i, (category, group) in enumerate(groups)
         for j in range(3)
