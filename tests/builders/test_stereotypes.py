@@ -278,9 +278,9 @@ def test_the_rules_on_suggestions_labelled_by_hand_are_as_good_as_the_page_says(
     precision, recall = wilson(right, flagged), wilson(right, wrong)
     said = (
         f"the rules flag {right} of the {wrong} that are no adjective of the group and none of "
-        f"the {len(rows) - wrong} that are: "
-        f"precision {precision.value:.2f} "
-        f"({precision.low:.2f} to 1), recall {recall.value:.2f} ({recall.low:.2f} to {recall.high:.2f})"
+        f"the {len(rows) - wrong} that are: precision {precision.value:.2f} "
+        f"({precision.low:.2f} to 1), "
+        f"recall {recall.value:.2f} ({recall.low:.2f} to {recall.high:.2f})"
     )
     assert said.replace("0.", ".") in PAGE
 
