@@ -61,7 +61,7 @@ def _groups(lists: Lists, sought: pl.DataFrame, k: int) -> pl.DataFrame:
     seen = hits(found.column("place"), row, size, k)[:, -1]
     chance = np.zeros(size)
     for category in found.groups["category"].unique().sort():
-        chance += lists.exchanged(found, category, [k], k, 1, 0)[0][:, -1]
+        chance += lists.exchanged(found, category, [k], k, 1, 0)[1][:, -1]
     return found.groups.with_columns(
         number=pl.Series(number), above=pl.Series((seen - chance) / number)
     )

@@ -77,13 +77,13 @@ COLUMNS = (
         "prior_nats",
         "float64",
         "log-probability of the token with the group masked by as many masks as it has tokens "
-        "(eq. 3); of causal models with a neutral group in its place",
+        "(eq. 2 has one); of causal models with a neutral group in its place",
         maximum=0,
     ),
     Column(
         "prior_one_nats",
         "float64",
-        "the same with one mask for the group; null for causal models",
+        "the same with one mask for the group, as eq. 2; null for causal models",
         nullable=True,
         maximum=0,
     ),
@@ -225,7 +225,7 @@ def run(
         return values, int(block.length[0])
 
     def without(query: Query, length: int) -> Array:
-        """Return the prior of eq. 3: the group masked by as many masks as it has tokens."""
+        """Return the prior: the group masked by as many masks as it has tokens."""
         if causal:
             return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
         masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1

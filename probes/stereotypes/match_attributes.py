@@ -108,7 +108,7 @@ class Lists(NamedTuple):
 
     def exchanged(
         self, found: Found, category: str, ranks: Sequence[int], top_k: int, draws: int, seed: int
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """Look the attributes of a category up in the lists of all groups, template by template.
 
         Groups swap lists with those of the category of their prompts, the pool. A group that has
@@ -118,10 +118,11 @@ class Lists(NamedTuple):
 
         Returns
         -------
-        (groups, top_k) and (draws, ranks) arrays
-            Mean hits of every group, 0 in other categories, and hits of all with lists exchanged.
+        (groups, top_k), (groups, top_k) and (draws, ranks) arrays
+            Mean hits of every group in the lists of all others, and in all, its own too, which is
+            the mean of exchanges; 0 in other categories. Hits of all with lists exchanged.
         """
-        expected = np.zeros((len(found.groups), top_k))
+        others, expected = np.zeros((2, len(found.groups), top_k))
         drawn = np.zeros((draws, len(ranks)))
         own_queries = (pl.col("category") == category) & ~pl.col("rewritten")
         sought = found.attributes.filter(own_queries)
@@ -142,10 +143,13 @@ class Lists(NamedTuple):
             at, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "place_other"))
             table = np.zeros((len(mine), len(names), len(ranks)))
             np.add.at(table, (at, lists), place[:, None] <= np.array(ranks))
-            expected[mine["row"].to_numpy()] = hits(place, at, len(mine), top_k) / len(names)
+            rows, away = mine["row"].to_numpy(), lists != own[at]
+            expected[rows] = hits(place, at, len(mine), top_k) / len(names)
+            elsewhere = hits(place[away], at[away], len(mine), top_k)
+            others[rows] = elsewhere / max(1, len(names) - 1)
             of_pool = (seed, *map(int, keys([f"{category}\t{pool}"])))
             drawn += exchanged(table, own, draws, of_pool).drawn
-        return expected, drawn
+        return others, expected, drawn
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:

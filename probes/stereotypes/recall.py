@@ -63,7 +63,8 @@ RECALL = Schema.keyed(
     Column(
         "other_groups",
         "float64",
-        "mean recall with their lists, the null of p; both without rewritten queries",
+        "mean recall with their lists, without the group's own and rewritten queries; p is of all "
+        "ways to give out the lists",
     ),
     Column("random_order", "float64", "mean recall with every list in random order"),
     Column(
@@ -206,15 +207,16 @@ def _of_reading(
     others_too = ~found.attributes["rewritten"].to_numpy()  # in queries that all groups have
     shared_hits = match_attributes.hits(place[others_too], row[others_too], size, top_k)
     shared_sizes = np.bincount(row[others_too], minlength=size)
-    random, elsewhere = np.zeros((size, top_k)), np.zeros((size, top_k))
+    random, elsewhere, everywhere = np.zeros((3, size, top_k))
     chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
     np.add.at(random, row, chance)
     at = np.array(params.tested) - 1
     of = found.groups["category"].to_numpy()
     drawn, how = {}, (params.tested, top_k, params.n_permutations, params.seed)
     for category in sorted(set(of.tolist())):
-        mean, drawn[category] = lists.exchanged(found, category, *how)
-        elsewhere += mean
+        others, mean, drawn[category] = lists.exchanged(found, category, *how)
+        elsewhere += others
+        everywhere += mean
     drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
     longest = int(lists.lengths["length"].max())  # type: ignore[arg-type]
     once = longest if again else top_k + 1
@@ -230,16 +232,16 @@ def _of_reading(
         columns = {"k": np.arange(1, top_k + 1), "hits": hits[own].sum(axis=0)}
         exchanged = drawn.get(category), orders[own].sum(axis=0)
         nulls = {
-            "p": ("other_groups", shared_hits, shared_sizes, elsewhere, exchanged[0]),
-            "p_random_order": ("random_order", hits, sizes, random, exchanged[1]),
+            "p": ("other_groups", shared_hits, shared_sizes, elsewhere, everywhere, exchanged[0]),
+            "p_random_order": ("random_order", hits, sizes, random, random, exchanged[1]),
         }
-        for test, (name, seen, sought, expected, outcomes) in nulls.items():
+        for test, (name, seen, sought, told, expected, outcomes) in nulls.items():
             p: dict[int, float | None] = {}
             if category != MEAN:  # it has no test: `all` has
                 null = Null(expected[own].sum(axis=0)[at], outcomes)
                 p = dict(zip(params.tested, null.p(seen[own].sum(axis=0)[at]), strict=True))
             each = [p.get(k) if k < once else None for k in columns["k"].tolist()]
-            mean = clustered(expected[own], np.maximum(sought[own], NEAR), strata=strata)[0]
+            mean = clustered(told[own], np.maximum(sought[own], NEAR), strata=strata)[0]
             columns |= {name: mean, test: pl.Series(each, dtype=pl.Float64)}
         recall, low, high = clustered(hits[own], sizes[own], params.confidence, strata)
         facts = {
