@@ -1,0 +1,143 @@
+"""Rows of the analysis ``clusters``: how good clusters are, and how genders share them."""
+
+from __future__ import annotations
+
+import zlib
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.probes.stats.estimate import Estimate, finite
+from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_p
+from plumbline.probes.stats.overlaps import overlaps
+from plumbline.probes.stats.tests import fisher_p
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.stats.estimate import Resampling
+
+JOINT = "together"
+GROUPS = (*GENDERS, JOINT)
+MEASURES = ("inertia", "silhouette", "stability", "gap")
+READINGS = ("faithful", "largest")
+FAITHFUL, LARGEST = range(len(READINGS))
+UNJUDGED = "none: the paper's number of clusters, whether there are any or not"
+
+
+def fit_rows(
+    found: Partition, one_cloud: Null | None, place: str, params: Resampling
+) -> Iterator[dict[str, Any]]:
+    """Yield the measures of one partition.
+
+    Parameters
+    ----------
+    one_cloud
+        What k-means makes of points from one cloud; None: the silhouette is not tested, and there
+        is no gap.
+    place
+        Where it is: its name seeds the bootstrap.
+    """
+    n, runs = len(found.widths), len(found.inertia)
+    tail = (1 - params.confidence) / 2
+    lowest, highest = float(found.inertia.min()), float(found.inertia.max())
+    spread = Estimate(lowest, lowest, highest, runs, "range over seeds, best run first")
+    rng = np.random.default_rng(seeds(place, params))
+    means = found.widths[rng.integers(0, n, (params.n_bootstrap, n))].mean(axis=1)
+    low, high = map(float, np.quantile(means, [tail, 1 - tail]))
+    method = "bootstrap percentile over words, clusters held"
+    width = Estimate(found.silhouette, low, high, n, method).at(params.confidence)
+    method = "mean adjusted Rand index of pairs of seeds, and its range"
+    mean, low, high = (float(f(found.agreement)) for f in (np.mean, np.min, np.max))
+    stable = Estimate(mean, low, high, runs, method)
+    cloud, p = UNJUDGED, None
+    if one_cloud is not None:
+        draws = len(one_cloud.silhouette)
+        cloud = f"one normal cloud of the same mean and covariance, {draws} draws"
+        p = upper_p(found.silhouette, one_cloud.silhouette)
+    rows = [
+        (spread, "seed", "none: see gap" if one_cloud else UNJUDGED),
+        (width, "word", cloud),
+        (stable, "seed", "0: runs agree as by chance"),
+    ]
+    if one_cloud is not None:
+        value, error = gap(lowest, one_cloud)
+        wide = NormalDist().inv_cdf(1 - tail) * error
+        method = "normal, simulation error of Tibshirani et al. (2001)"
+        apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
+        rows.append((apart, "draw", f"0: {cloud}"))
+    for measure, (estimate, cluster, judged) in enumerate(rows):
+        tested = p if MEASURES[measure] == "silhouette" else None
+        yield estimate.row(cluster=cluster, null=judged, p=tested, measure=measure, words=n)
+
+
+def seeds(place: str, params: Resampling) -> list[int]:
+    """Return the seed of what is drawn for one group of words."""
+    return [params.seed, zlib.crc32(place.encode())]
+
+
+def share_rows(
+    members: NDArray[np.bool_], genders: list[str], parts: NDArray[np.int64], params: Resampling
+) -> Iterator[dict[str, Any]]:
+    """Yield how the genders share the words of each cluster, where each word is of one gender.
+
+    Clusters are made without knowing genders, so that gender labels permuted over words give every
+    count its hypergeometric distribution exactly.
+
+    Parameters
+    ----------
+    members : (words, genders) array
+        Of which gender a word is.
+    parts : (words,) array
+        Number of the cluster.
+    """
+    counts = np.zeros((parts.max() + 1, len(genders)), np.int64)
+    np.add.at(counts, parts, members)
+    sizes = counts.sum(axis=0)
+    p = fisher_p(counts, sizes)
+    for (number, g), count in np.ndenumerate(counts):
+        words = int(counts[number].sum())
+        yield wilson(int(count), words, params.confidence).row(
+            part=number,
+            gender=GENDERS.index(genders[g]),
+            count=int(count),
+            words=words,
+            expected=finite(sizes[g] / sizes.sum()),
+            cluster="word",
+            null="gender labels permuted over words, exact",
+            p=float(p[number, g]),
+        )
+
+
+def overlap_rows(
+    members: NDArray[np.bool_], genders: list[str], parts: NDArray[np.int64], params: Resampling
+) -> Iterator[dict[str, Any]]:
+    """Yield how the genders share each cluster, where a word may be of several.
+
+    Parameters
+    ----------
+    members : (words, genders) array
+        For whom a word was generated.
+    parts : (words,) array
+        Number of the cluster.
+    """
+    drawn = params.n_bootstrap, params.n_permutations, params.seed
+    for number, shares in enumerate(overlaps(members, parts, *drawn, params.confidence)):
+        inside = members[parts == number]
+        for g, (share, expected, p) in enumerate(shares):
+            null = f"words permuted over clusters, {params.n_permutations:,} times"
+            yield share.row(
+                part=number,
+                gender=GENDERS.index(genders[g]),
+                count=int(inside[:, g].sum()),
+                words=len(inside),
+                expected=finite(expected),
+                cluster="word",
+                null="none: there is no other outcome" if np.isnan(p) else null,
+                p=p,
+            )
