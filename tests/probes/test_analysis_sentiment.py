@@ -6,7 +6,8 @@ from recovering import plant
 from scipy.stats import false_discovery_control, fisher_exact
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.politicians import latent, recovery, sentiment
+from plumbline.probes.politicians import latent, sentiment
+from plumbline.probes.politicians.recovery import recovery
 from plumbline.probes.politicians.words.sentiment_shares import UNTESTED, of_words
 
 SEED = 47

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 from recovering import plant, recovered
 
-from plumbline.probes.politicians import pmi, recovery, sentiment
+from plumbline.probes.politicians import pmi, sentiment
+from plumbline.probes.politicians.recovery import recovery
 
 SEED = 59
 EACH = 20  # words of a sentiment
