@@ -18,7 +18,8 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import pmi as pmi_analysis
-from plumbline.probes.politicians.cluster_rows import (
+from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.cluster_rows import (
     FAITHFUL,
     GROUPS,
     JOINT,
@@ -30,7 +31,6 @@ from plumbline.probes.politicians.cluster_rows import (
     seeds,
     share_rows,
 )
-from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, Table, least_p, rounded
 from plumbline.probes.stats.kmeans import Null, Partition, null, partition, principal
 

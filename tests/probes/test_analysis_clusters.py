@@ -10,7 +10,8 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs, analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
-from plumbline.probes.politicians import cluster_rows, clusters, pmi
+from plumbline.probes.politicians import clusters, pmi
+from plumbline.probes.politicians.words import cluster_rows
 
 PARAMS = clusters.Params(
     version="1.0.0",

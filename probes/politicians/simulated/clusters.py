@@ -17,8 +17,14 @@ from plumbline.builders.core.params import Params
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi
-from plumbline.probes.politicians.cluster_rows import FAITHFUL, GROUPS, JOINT, LARGEST, MEASURES
 from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words.cluster_rows import (
+    FAITHFUL,
+    GROUPS,
+    JOINT,
+    LARGEST,
+    MEASURES,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
