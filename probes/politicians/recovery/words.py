@@ -58,6 +58,7 @@ def supersense_rows(control: Control) -> None:
         pl.col("second") == MALE,
         pl.col("unit") == 0,
         pl.col("counting") == 0,
+        pl.col("deviation") == 0,  # by PMI
     ).sort("supersense")
     classes = control.read("supersenses", "words").rename({"supersense": "class"})
     true = np.zeros(len(CLASSES))
