@@ -48,6 +48,7 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # sentiments together
+UNTESTED = "none: lists of a sentiment have most words in common, which no relabelling parts"
 UNITS = ("form", "lemma")
 PREFIXES = ("adj.", "verb.")  # of classes, by part of speech
 ROUNDING = 1e-5  # of deviations in tables
@@ -73,7 +74,12 @@ SUPERSENSES = columns.schema(
         labels=(WHOLE, *SENTIMENTS),
     ),
     Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
-    Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
+    Column(
+        "counting",
+        "label",
+        "how a word of several classes counts; by latent deviations as the best",
+        labels=COUNTINGS,
+    ),
     Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
     Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
     Column("high_first", "float64", "upper end of it", maximum=1),
@@ -91,9 +97,17 @@ SUPERSENSES = columns.schema(
     Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
     Column("high_words", "float64", "upper end of it"),
     columns.share(
-        "p_bonferroni", "p times the number of classes, 13 or 15: the family of the paper"
+        "p_bonferroni",
+        "p times the number of classes, 13 or 15: the family of the paper",
+        nullable=True,
     ),
-    columns.FAMILY,
+    Column(
+        "family",
+        "int64",
+        "tests that p_bh is taken over; null where none",
+        nullable=True,
+        minimum=1,
+    ),
 )
 WORDS = columns.schema(
     "language pos word lemma supersense",
@@ -163,6 +177,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             parts.append(by_class(ranked, classes, params, source, sentiment))
     found = pl.concat([part for part in parts if len(part)] or parts[:1], how="diagonal_relaxed")
     found = adjusted(found, over=["deviation", "unit", "counting"])  # a family has all sentiments
+    found = found.with_columns(family=pl.when(pl.col("p").is_not_null()).then("family"))
     of = pl.col("first", "second").replace_strict(people, default=None, return_dtype=pl.Int64)
     found = found.with_columns(of.name.prefix("people_"))
     words = [_classes(table, classes, pos) for pos in range(len(POS))]
@@ -238,7 +253,7 @@ def by_class(
     for pos, unit in product(range(len(POS)), UNITS):
         words = classed(deviations, classes, pos, unit)
         if words.words:
-            rows += _rows(words, pos, unit, params, (replicates or {}).get(pos))
+            rows += _rows(words, pos, unit, params, source, (replicates or {}).get(pos))
     if not rows:
         return columns.table_of(SUPERSENSES, [])
     table = pl.DataFrame(rows, infer_schema_length=None)
@@ -333,11 +348,11 @@ def _first(pos: int) -> int:
 
 
 def _rows(
-    words: Words, pos: int, unit: str, params: Params, replicates: Drawn | None
+    words: Words, pos: int, unit: str, params: Params, source: str, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
     lists = {g: leading(words.values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
     of = words.lemmas if unit == "lemma" else words.words
-    for counting in COUNTINGS:
+    for counting in COUNTINGS if source == "pmi" else COUNTINGS[:1]:
         if counting == "each" and POS[pos] == "ADJ":
             continue  # probabilities: nearly every adjective has some weight in every class
         parts = membership(words.weights, words.best, counting)
@@ -367,6 +382,9 @@ def _rows(
                     n = sum(replicates.names[key[side]] for side in ("first", "second"))
                     shown = over_names(value, apart, n, params.confidence)
                 test = "exact" if found.exact else f"{params.n_permutations:,} drawn"
+                null = f"words of both lists relabelled, {test}"
+                p = None if source == "latent" else found.p
+                bonferroni = None if p is None else significant(min(1.0, p * len(compared)))
                 sides = {
                     f"{name}_{side}": finite(number)
                     for side, share in (("first", found.first), ("second", found.second))
@@ -378,10 +396,10 @@ def _rows(
                     words_second=found.second.n,
                     low_words=finite(low),
                     high_words=finite(high),
-                    p_bonferroni=significant(min(1.0, found.p * len(compared))),
+                    p_bonferroni=bonferroni,
                     cluster="name" if replicates else unit,
-                    null=f"words of both lists relabelled, {test}",
-                    p=found.p,
+                    null=UNTESTED if p is None else null,
+                    p=p,
                     critical=found.critical,
                     **key,
                     **sides,

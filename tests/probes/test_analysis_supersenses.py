@@ -213,7 +213,11 @@ def test_supersenses_within_each_sentiment_are_of_the_latent_table(tmp_path):
     negative = found.filter(pl.col("sentiment") == 1 + SENTIMENTS.index("negative"))
     feeling = cells(negative, **chosen)["adj.feeling"]
     assert (feeling["share_first"], feeling["share_second"], feeling["value"]) == (1, 0, 1)
-    assert feeling["cluster"] == "form"
+    assert (feeling["cluster"], feeling["p"]) == ("form", pytest.approx(1 / 3))  # of 6 splits 2
+    assert feeling["family"] == 13  # no word is most probably of another sentiment
+    plain = cells(negative, **chosen | {"deviation": "latent"})["adj.feeling"]
+    assert (plain["p"], plain["p_bonferroni"], plain["family"]) == (None, None, None)
+    assert plain["null"].startswith("none: ")
     assert set(found["model"]) == {"m"}
 
 

@@ -243,6 +243,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     found = {}
     for (d, u, c), own in table.group_by("deviation", "unit", "counting", maintain_order=True):
         name = f"{UNITS[u]}, {COUNTINGS[c]}"
+        if own["p"].null_count() == len(own):
+            continue  # by latent deviations themselves there is no test
         if d:
             name = f"{DEVIATIONS[d]}, {name}"
         effect, target = pl.col("effect"), pl.col("target")
