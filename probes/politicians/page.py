@@ -76,6 +76,11 @@ def _supersenses(own: pl.DataFrame, _: Place) -> figures.Forest:
     )
 
 
+def _with_words(own: pl.DataFrame) -> pl.DataFrame:
+    """Return the classes that some word of either list has."""
+    return own.filter(pl.col("share_first") + pl.col("share_second") > 0)
+
+
 def _shares(own: pl.DataFrame, title: str) -> figures.Forest:
     """Draw shares of sentiments, a panel each, men beside women."""
     based = "base" in own.columns
@@ -233,14 +238,14 @@ def examples(frame: pl.DataFrame) -> pl.DataFrame:
 
 @made_of("averages/averages")
 def averaged(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return mean shares of men and women as those of models are shown, a line a language."""
-    sides = frame.filter(pl.col("response").cast(pl.String).is_in(GENDERS))
+    """Return mean shares of men and women over several models, a line a language."""
+    sides = frame.drop_nulls("low").filter(pl.col("response").cast(pl.String).is_in(GENDERS[:2]))  # as the paper
     label = pl.format("{} ({})", "language", "n")
     return sides.with_columns(gender="response", label=label, significant=pl.lit(False))
 
 
 def _averages(own: pl.DataFrame, place: Place) -> figures.Forest:
-    return _shares(own.drop_nulls("low").sort("label", "gender", "sentiment"), place.title)
+    return _shares(own.sort("label", "gender", "sentiment"), place.title)
 
 
 @made_of("pooled_pmi/pooled_pmi")
