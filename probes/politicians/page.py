@@ -239,7 +239,9 @@ def examples(frame: pl.DataFrame) -> pl.DataFrame:
 @made_of("averages/averages")
 def averaged(frame: pl.DataFrame) -> pl.DataFrame:
     """Return mean shares of men and women over several models, a line a language."""
-    sides = frame.drop_nulls("low").filter(pl.col("response").cast(pl.String).is_in(GENDERS[:2]))  # as the paper
+    sides = frame.drop_nulls("low").filter(
+        pl.col("response").cast(pl.String).is_in(GENDERS[:2])
+    )  # as the paper
     label = pl.format("{} ({})", "language", "n")
     return sides.with_columns(gender="response", label=label, significant=pl.lit(False))
 
