@@ -23,7 +23,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import Shard
-from plumbline.probes.prompts.groups import prompted
+from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
 
 if TYPE_CHECKING:
@@ -128,10 +128,10 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts in each language, over all trainings."""
+    """Return the number of prompts in each language, over all trainings, no rewritten ones."""
     asking = section(ALSO[0], completions.Params)
     return {
-        language: len(runs(params)) * len(prompted(asking, folders, language))
+        language: len(runs(params)) * len(queries(asking, folders, language))
         for language in model.among(params.languages)
     }
 

@@ -20,7 +20,15 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
 from plumbline.probes.prompts.groups import DATASETS as INPUTS
-from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, prompted, suggestions
+from plumbline.probes.prompts.groups import (
+    GROUP,
+    Asking,
+    masked,
+    prompt,
+    prompted,
+    queries,
+    suggestions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -159,9 +167,9 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts in each language, those of the priors left out."""
+    """Return the number of prompts in each language, without those of priors and rewritten ones."""
     return {
-        language: len(prompted(params, folders, language))
+        language: len(queries(params, folders, language))
         for language in model.among(params.languages)
     }
 

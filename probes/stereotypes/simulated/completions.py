@@ -151,7 +151,7 @@ def table(
     query = pl.struct("template", "group").map_elements(
         lambda row: row["template"].replace("{group}", row["group"]), return_dtype=pl.String
     )
-    lists = lists.with_columns(query=query)
+    lists = lists.with_columns(query=query, rewritten=pl.lit(value=False))
     flat = best.ravel()
     lists = lists.select(pl.all().repeat_by(top).explode())
     return lists.with_columns(
