@@ -386,6 +386,32 @@ def test_categories_of_five_groups_have_no_p(tmp_path, monkeypatch):
     assert set(table["null"]) == {"none: of so few groups no p is at most 0.05"}
 
 
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_a_category_whose_groups_lose_their_direction_has_no_similarity_and_stops_nothing(
+    tmp_path, left
+):
+    silent = ~carries()[:, [affect != "fear" for affect in AFFECTS]].any(axis=1)
+    silent[-10:] = True  # the lexicon does not have these words
+    assert silent.sum() >= K
+
+    def change(corpus, base):
+        mute = base + np.where(silent, 50.0, 0.0)
+        kept = np.arange(len(base))[:, None, None]
+        return np.where((kept >= left) & (kept < CATEGORIES["liked"]), mute, base)
+
+    effects = {"herald": 0, "control": 0}
+    there = trained(tmp_path, 314, effects, shares=(1.0,), seeds=(1, 2), change=change)
+    table = shift.run(there.inputs, PARAMS)["shifts"].filter(corpus="herald", outcome="rho - 1")
+    liked = table.filter(category="liked")
+    assert liked["n"].unique().to_list() == [left]
+    assert liked["p"].null_count() == len(liked) == 2
+    if left < 3:
+        assert liked["value"].null_count() == len(liked)
+    assert table.filter(category="all")["n"].unique().to_list() == [
+        CATEGORIES["other"] + (left if left >= 3 else 0)
+    ]
+
+
 def test_halves_of_the_control_are_compared_as_corpora_are(tmp_path):
     there = trained(tmp_path, 313, {"control": 0.0}, shares=(1.0,), seeds=(1, 2, 3, 4))
     table = shift.run(there.inputs, PARAMS)["halves"]
