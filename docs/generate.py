@@ -63,6 +63,7 @@ COMMANDS = (
     *(["probes", name] for name in PROBES),
     ["probes", "paraphrase"],
     ["probes", "waves"],
+    ["probes", "import"],
     ["probes", "plan"],
     ["probes", "calibrate"],
     ["probes", "recovery"],

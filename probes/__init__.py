@@ -27,6 +27,7 @@ EACH = {  # analyses of single models
 ALL = {  # analyses over all models at once
     "pooled_pmi": "words and genders, models pooled",
     "sentiment": "sentiments of the words that deviate most, men and women",
+    "averages": "sentiment shares by language, averaged over models",
     "anova": "sentiment shares by architecture, size and language",
     "lexicon_evaluation": "how well lexica tell the sentiment of texts; needs no model",
     "recall": "how many attributes of autocompletion are among a model's best words",

@@ -7,7 +7,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     waves.add_argument("earlier", nargs="?", help="folder of a wave (default: as in the params)")
     waves.add_argument("later", nargs="?", help="folder of a later wave")
     waves.add_argument("--into", type=Path, help="folder of the tables: data/tables/waves")
+    _importing(command("import", "tables of the study stereotypes, of others' outputs", _import))
     about = "let a model paraphrase the statements of probes.stances, into a file"
     reword = command("paraphrase", about, _of_a_model)
     reword.add_argument("model", help="name in params.yaml")
@@ -112,6 +113,31 @@ def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) 
         metavar="DIR",
         help="the sources will be fetched from this mirror: no contact is asked for",
     )
+
+
+def _importing(parser: argparse.ArgumentParser) -> None:
+    """Add what ``import`` takes."""
+    named: dict[str, Any] = {"default": [], "action": "append", "metavar": "NAME=FILE"}
+    parser.add_argument("lists", nargs="*", metavar="NAME=FILE", help="words of each query")
+    parser.add_argument("--priors", **named, help="JSON: prior probability of each word")
+    parser.add_argument("--profiles", **named, help="CSV: percent of each affect, by group")
+    after = named | {"metavar": "NAME:CORPUS:SHARE:SEED=FILE"}
+    parser.add_argument("--after", **after, help="lists after training on a part of a corpus")
+    parser.add_argument(
+        "--scores",
+        choices=["typicality", "probability", "logprob"],
+        default="typicality",
+        help="what the scores of lists are (default: %(default)s, nats)",
+    )
+    parser.add_argument("--into", type=Path, required=True, help="folder of outputs and tables")
+
+
+def _import(given: argparse.Namespace) -> None:
+    from plumbline.probes.commands.import_outputs import read_arguments, run
+
+    every = read_arguments(given.lists, given.priors, given.profiles, given.after)
+    for folder in run(every, given.into, given.scores):
+        print(folder)
 
 
 def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argparse.ArgumentParser:

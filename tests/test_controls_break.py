@@ -30,7 +30,8 @@ pytestmark = [
 
 def signs(table: pl.DataFrame) -> pl.DataFrame:
     """Turn the signs of what is measured round, and the ends of intervals with them."""
-    changed = {name: -pl.col(name) for name in table.columns if name in SIGNED}
+    signed = [name for name, kind in table.schema.items() if kind.is_float() and name in SIGNED]
+    changed = {name: -pl.col(name) for name in signed}
     for low, high in ENDS.items():
         if {low, high} <= set(table.columns):
             sign = -1 if low == "low" else 1
@@ -55,11 +56,22 @@ def lists(table: pl.DataFrame) -> pl.DataFrame:
     return groups(table)
 
 
+def sexes(table: pl.DataFrame) -> pl.DataFrame:
+    """Give men the words and the shares of women, and women those of men."""
+    if "gender" not in table.columns:
+        return table
+    other = pl.when(pl.col("gender") < 2).then(1 - pl.col("gender")).otherwise("gender")
+    return table.with_columns(gender=other.cast(table["gender"].dtype))
+
+
 BREAKS = {
     "pmi": signs,
     "latent": signs,
     "sentiment": signs,
     "supersenses": signs,
+    "clusters": sexes,
+    "subgroups": signs,
+    "robustness": signs,
     "recall": lists,
     "emotions": groups,
     "shift": signs,

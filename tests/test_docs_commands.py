@@ -50,6 +50,7 @@ ELSEWHERE = {
     "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",
     "python -m plumbline.builders fetch *": "needs the network, or a mirror of one's own; tested",
     "wget *": "needs the network; tests/sources/test_mirror.py",
+    "python -m plumbline.probes import *": "files of the user's; test_import_outputs.py",
     "python -m plumbline.probes waves *": "waves of the user's; waves itself is run here",
     "python -m plumbline.builders publish *": (
         "writes to the Hub; tested against a Hub of the tests' own"

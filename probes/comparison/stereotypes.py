@@ -41,7 +41,7 @@ def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[D
     there = [set(typicality.languages(folder)) for folder in folders]
     for language in sorted(there[0] & there[1]):
         answered = (typicality.answers(folder / language) for folder in folders)
-        lists = [Lists.of(answers, READING) for answers in answered]
+        lists = [Lists.of(own.filter(~pl.col("rewritten")), READING) for own in answered]
         of_config = attributes(known, language, flagged=how.flagged)
         for config, every in of_config.items():
             sides = [_groups(own, every[KIND], min(how.tested)) for own in lists]
@@ -61,7 +61,7 @@ def _groups(lists: Lists, sought: pl.DataFrame, k: int) -> pl.DataFrame:
     seen = hits(found.column("place"), row, size, k)[:, -1]
     chance = np.zeros(size)
     for category in found.groups["category"].unique().sort():
-        chance += lists.exchanged(found, category, [k], k, 1, 0)[0][:, -1]
+        chance += lists.exchanged(found, category, [k], k, 1, 0)[1][:, -1]
     return found.groups.with_columns(
         number=pl.Series(number), above=pl.Series((seen - chance) / number)
     )

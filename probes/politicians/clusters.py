@@ -1,13 +1,12 @@
-"""Analysis ``clusters``: whether words of a gender lie together in a model's states.
+"""Analysis ``clusters``: how genders share clusters of words in a model's states.
 
-Stańczak et al. (2023), section on clusters and Figure 5: k-means over the last hidden states of the
-words with the largest deviations, with stability, a null and control of multiplicity.
+Stańczak et al. (2023), section 5.2.1, Figure 5 and Tables 7 and 16: k-means over the last hidden
+states of all adjectives that a model generated, five clusters. Beside it the words that go most
+with each gender, with stability, a null and control of multiplicity.
 """
 
 from __future__ import annotations
 
-import zlib
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -17,22 +16,26 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.build import GENDERS
-from plumbline.probes.politicians.pmi import READINGS
-from plumbline.probes.politicians.words import columns
-from plumbline.probes.stats.estimate import (
-    ESTIMATE,
-    Bootstrap,
-    Estimate,
-    Table,
-    finite,
-    least_p,
-    rounded,
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.politicians import pmi as pmi_analysis
+from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.cluster_rows import (
+    FAITHFUL,
+    GROUPS,
+    JOINT,
+    LARGEST,
+    MEASURES,
+    READINGS,
+    fit_rows,
+    overlap_rows,
+    seeds,
+    share_rows,
 )
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.kmeans import Partition, gap, null, partition, principal, upper_p
-from plumbline.probes.stats.tests import fisher_p
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, Table, least_p, rounded
+from plumbline.probes.stats.kmeans import Null, Partition, null, partition, principal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -40,42 +43,69 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
 EACH = True
-DATASETS = ()
-OUTPUTS = ("representations",)
+DATASETS = ("politicians",)
+OUTPUTS = ("representations", "associations")
 TABLES = ("pmi",)
-JOINT = "together"
-GROUPS = (*GENDERS, JOINT)
-MEASURES = ("inertia", "silhouette", "stability", "gap")
+READING = Column(
+    "reading",
+    "label",
+    "faithful: all adjectives that were generated for a gender, in five clusters, as the paper; "
+    "largest: the words with the largest PMI, each of one gender",
+    labels=READINGS,
+)
 GROUP = Column("group", "label", "whose words: one gender's, or all together", labels=GROUPS)
 FITS = columns.schema(
-    "language pos group clusters measure",
+    "language pos reading group clusters measure",
     *columns.PLACE,
+    READING,
     GROUP,
     Column("clusters", "int32", "number of clusters", minimum=2),
     Column("measure", "label", "what is measured", labels=MEASURES),
     Column("words", "int64", "words in the group", minimum=1),
     *ESTIMATE,
-    Column("chosen", "bool", "whether the number of clusters has the largest silhouette"),
+    Column(
+        "chosen", "bool", "whether the number of clusters has the largest silhouette of its reading"
+    ),
     Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
 )
 SHARES = columns.schema(
-    "language pos part gender",
+    "language pos reading part gender",
     *columns.PLACE,
+    READING,
     Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
     columns.GENDER,
     Column("count", "int64", "words of this gender in the cluster", minimum=0),
     Column("words", "int64", "words in the cluster", minimum=1),
-    columns.share("expected", "share of this gender among all words"),
+    columns.share(
+        "expected", "share of this gender in all clusters together, as its value in each"
+    ),
     *ESTIMATE,
     columns.FAMILY,
 )
 WORDS = columns.schema(
-    "language pos group word",
+    "language pos reading group word",
     *columns.PLACE,
+    READING,
     GROUP,
     columns.WORD,
-    Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
-    Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
+    Column(
+        "gender",
+        "label",
+        "the gender that the word deviates to, or the only one that it was generated for; null: "
+        "it was for several",
+        labels=GENDERS,
+        nullable=True,
+    ),
+    Column(
+        "deviation_nats", "float64", "PMI with that gender, smoothed; null: faithful", nullable=True
+    ),
+    Column(
+        "lists",
+        "int64",
+        "lists of the group's people that have the word; null: not faithful",
+        nullable=True,
+        minimum=1,
+    ),
     Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
     Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
     Column("x", "float64", "first principal component of the group's states"),
@@ -84,9 +114,12 @@ WORDS = columns.schema(
 SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 
 
-class Params(Bootstrap):
+class Params(Resampling):
     """Which words are clustered, into how many clusters, and against what."""
 
+    faithful_clusters: int = Field(
+        5, ge=2, description="number of clusters of the faithful reading, as in Tables 7 and 16"
+    )
     genders: list[str] = Field(min_length=1, description="whose words are clustered")
     top_k: int = Field(ge=3, description="most words of a gender")
     clusters: list[Annotated[int, Field(ge=2)]] = Field(
@@ -109,44 +142,77 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     if unknown := sorted(set(params.genders) - set(GENDERS)):
         raise UserError(f"analysis.clusters.genders: no {unknown[0]!r}; there are {GENDERS}")
-    pmi = inputs.tables("pmi", model)
-    table = pl.read_parquet(pmi / "pmi.parquet")
+    of = [gender for gender in GENDERS if gender in params.genders]
     outputs = inputs.outputs("representations", model)
-    tables = {name: Table(schema, model=model) for name, schema in SCHEMAS.items()}
-    for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
-        chosen = deviating(part, params)
-        if chosen.is_empty():
-            continue
-        states = _states(outputs, str(language), chosen)
-        groups = [(name, chosen["gender"] == code) for code, name in enumerate(GENDERS)]
-        groups = [(name, own) for name, own in groups if name in params.genders]
-        if len(groups) > 1:
-            groups.append((JOINT, pl.repeat(True, len(chosen), eager=True)))
-        for name, own in groups:
-            words, points = chosen.filter(own), states[own.to_numpy()]
-            at = {"language": language, "pos": pos}
-            best = _fit(at, name, points, params, tables["fits"])
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    for place, words in (*_generated(inputs, of), *_largest(inputs, params)):
+        at, states = {"model": model} | place, _states(outputs, place["language"], words)
+        for group in (*of, JOINT) if len(of) > 1 else of:
+            own = words[group].to_numpy() > 0 if group in of else np.ones(len(words), np.bool_)
+            here = at | {"group": GROUPS.index(group)}
+            best = _fit(here, states[own], params, rows["fits"])
             if best is None:
                 continue
-            flat = principal(points)
-            x, y = flat[:, 0], flat[:, 1] if flat.shape[1] > 1 else np.zeros(len(flat))
-            place = words.with_columns(
-                part=best.labels, silhouette=best.widths, x=x, y=y, group=pl.lit(GROUPS.index(name))
-            )
-            place = rounded(place, ["silhouette", "x", "y"], ())
-            tables["words"].rows += [tables["words"].key | at | r for r in place.to_dicts()]
-            if name == JOINT:
-                _shares(at, words["gender"].to_numpy(), best, params, tables["shares"])
-    if not tables["fits"].rows:
+            members = words.filter(own)
+            rows["words"] += [here | row for row in _words(members, group, states[own], best)]
+            if group == JOINT:
+                share = overlap_rows if at["reading"] == FAITHFUL else share_rows
+                some = [gender for gender in of if (members[gender] > 0).any()]
+                counted = share(members.select(some).to_numpy() > 0, some, best.labels, params)
+                rows["shares"] += [at | row for row in counted]
+    if not rows["fits"]:
         raise UserError(
-            f"{pmi}: too few words deviate for {min(params.clusters)} "
+            f"{outputs}: too few words are generated or deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
+    tables = {name: Table(schema) for name, schema in SCHEMAS.items()}
+    for name, table in tables.items():
+        table.rows = rows[name]
     tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # either tail
-    tables["shares"].adjust()
+    tables["shares"].adjust(over=["reading"])
     found = {name: table.frame() for name, table in tables.items()}
     untested = pl.when(pl.col("p").is_not_null()).then("family")
     return found | {"fits": found["fits"].with_columns(family=untested)}
+
+
+def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Yield places, and the words that deviate most there, of one gender each."""
+    table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
+    for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
+        words = deviating(part, params)
+        if len(words):
+            words = words.with_columns(
+                (pl.col("gender") == code).cast(pl.Int64).alias(gender)
+                for code, gender in enumerate(GENDERS)
+            )
+            yield {"language": language, "pos": pos, "reading": LARGEST}, words
+
+
+def _generated(inputs: Inputs, of: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Yield places, and all adjectives that were generated there for somebody of these genders."""
+    for language, source, path in word_counts.sources(inputs, *inputs.models):
+        if POS[source.pos] == "ADJ":
+            words = generated(word_counts.count(source, word_counts.read_people(path)), of)
+            if len(words):
+                yield {"language": language, "pos": source.pos, "reading": FAITHFUL}, words
+
+
+def generated(counts: word_counts.Counts, genders: list[str]) -> pl.DataFrame:
+    """Return the words that are in a list of somebody of these genders.
+
+    Returns
+    -------
+    DataFrame
+        Columns word; for each gender, under its name, the lists of its people that have the word;
+        and gender (code), null of a word that was generated for several. Sorted by the word.
+    """
+    of = {GENDERS[code]: counts.lists[:, i] for i, code in enumerate(counts.genders)}
+    lists = {g: of.get(g, np.zeros(len(counts.words), np.int64)) for g in genders}
+    table = pl.DataFrame({"word": pl.Series(counts.words, dtype=pl.String), **lists})
+    several = pl.sum_horizontal(pl.col(g) > 0 for g in genders)
+    only = pl.coalesce(pl.when(pl.col(g) > 0).then(GENDERS.index(g)) for g in genders)
+    table = table.filter(several > 0)
+    return table.with_columns(gender=pl.when(several == 1).then(only)).sort("word")
 
 
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
@@ -157,7 +223,7 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
     """
     codes = [GENDERS.index(gender) for gender in params.genders]
     smoothed = part.filter(
-        (pl.col("reading") == READINGS.index("smoothed"))
+        (pl.col("reading") == pmi_analysis.READINGS.index("smoothed"))
         & pl.col("gender").is_in(codes)
         & (pl.col("value") > 0)
     ).sort(["value", "word", "gender"], descending=[True, False, False])
@@ -184,86 +250,39 @@ def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.flo
 
 
 def _fit(
-    at: dict[str, Any], name: str, states: NDArray[np.float64], params: Params, fits: Table
+    here: dict[str, Any], states: NDArray[np.float64], params: Params, rows: list[dict[str, Any]]
 ) -> Partition | None:
     """Add the rows of all numbers of clusters; return the partition with the largest silhouette."""
+    faithful = here["reading"] == FAITHFUL
+    asked = [params.faithful_clusters] if faithful else sorted(set(params.clusters))
     distinct = len(np.unique(states, axis=0)) if len(states) else 0
-    ks = [k for k in sorted(set(params.clusters)) if k < distinct]
+    ks = [k for k in asked if k < distinct]
     if not ks:
         return None
     points = principal(states)
     partitions = {k: partition(points, k, params.seeds) for k in ks}
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
-    seed = [params.seed, zlib.crc32(f"{at['language']} {at['pos']} {name}".encode())]
-    draws, runs = params.n_simulations, len(params.seeds)
-    cloud = f"one normal cloud of the same mean and covariance, {draws} draws"
-    tail = (1 - params.confidence) / 2
-    for k, null_of in zip(ks, null(states, ks, runs, draws, seed), strict=True):
-        found, n = partitions[k], len(states)
-        inertia, agreement = found.inertia, found.agreement
-        lowest = float(inertia.min())
-        method = "range over seeds, best run first"
-        spread = Estimate(lowest, lowest, float(inertia.max()), runs, method)
-        rng = np.random.default_rng(seed)
-        means = found.widths[rng.integers(0, n, (params.n_bootstrap, n))].mean(axis=1)
-        low, high = map(float, np.quantile(means, [tail, 1 - tail]))
-        method = "bootstrap percentile over words, clusters held"
-        width = Estimate(found.silhouette, low, high, n, method).at(params.confidence)
-        p = upper_p(found.silhouette, null_of.silhouette)
-        method = "mean adjusted Rand index of pairs of seeds, and its range"
-        mean, low, high = (float(f(agreement)) for f in (np.mean, np.min, np.max))
-        stable = Estimate(mean, low, high, runs, method)
-        value, error = gap(lowest, null_of)
-        wide = NormalDist().inv_cdf(1 - tail) * error
-        method = "normal, simulation error of Tibshirani et al. (2001)"
-        apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
-        for measure, (estimate, cluster, judged) in enumerate(
-            (
-                (spread, "seed", "none: see gap"),
-                (width, "word", cloud),
-                (stable, "seed", "0: runs agree as by chance"),
-                (apart, "draw", f"0: {cloud}"),
-            )
-        ):
-            fits.add(
-                estimate,
-                group=GROUPS.index(name),
-                clusters=k,
-                measure=measure,
-                words=n,
-                chosen=k == best,
-                cluster=cluster,
-                null=judged,
-                p=p if MEASURES[measure] == "silhouette" else None,
-                **at,
-            )
+    place = f"{here['language']} {here['pos']} {GROUPS[here['group']]}"
+    clouds: list[Null | None] = [None] * len(ks)
+    if not faithful:  # of all words that a model generates clouds take minutes
+        runs, draws = len(params.seeds), params.n_simulations
+        clouds = [*null(states, ks, runs, draws, seeds(place, params))]
+    for k, one_cloud in zip(ks, clouds, strict=True):
+        own = here | {"clusters": k, "chosen": k == best}
+        rows += [own | row for row in fit_rows(partitions[k], one_cloud, place, params)]
     return partitions[best]
 
 
-def _shares(
-    at: dict[str, Any], genders: NDArray[np.int64], best: Partition, params: Params, shares: Table
-) -> None:
-    """Add how the genders share the words of each cluster.
-
-    Clusters are made without knowing genders, so that gender labels permuted over words give every
-    count its hypergeometric distribution exactly.
-    """
-    codes, own = np.unique(genders, return_inverse=True)
-    counts = np.zeros((best.labels.max() + 1, len(codes)), np.int64)
-    np.add.at(counts, (best.labels, own), 1)
-    sizes = counts.sum(axis=0)
-    p = fisher_p(counts, sizes)
-    for (number, g), count in np.ndenumerate(counts):
-        words = int(counts[number].sum())
-        shares.add(
-            wilson(int(count), words, params.confidence),
-            part=number,
-            gender=int(codes[g]),
-            count=int(count),
-            words=words,
-            expected=finite(sizes[g] / sizes.sum()),
-            cluster="word",
-            null="gender labels permuted over words, exact",
-            p=float(p[number, g]),
-            **at,
-        )
+def _words(
+    members: pl.DataFrame, group: str, states: NDArray[np.float64], best: Partition
+) -> list[dict[str, Any]]:
+    """Return the clusters of a group's words, and their places in the plane, a row each."""
+    flat = principal(states)
+    x, y = flat[:, 0], flat[:, 1] if flat.shape[1] > 1 else np.zeros(len(flat))
+    place = members.with_columns(part=best.labels, silhouette=best.widths, x=x, y=y)
+    if "deviation_nats" in members.columns:
+        place = place.with_columns(lists=None)
+    else:
+        of = [g for g in GENDERS if g in members.columns and group in (g, JOINT)]
+        place = place.with_columns(lists=pl.sum_horizontal(of), deviation_nats=None)
+    return rounded(place, ["silhouette", "x", "y"], ()).drop(GENDERS, strict=False).to_dicts()

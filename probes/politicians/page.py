@@ -22,7 +22,10 @@ MARKS = {
     "female": figures.Mark("circle", "#fff", "#000"),
     "non-binary": figures.Mark("diamond", "#bbb", "#777"),
 }
+EXAMPLES = 5  # words of a cluster, as in the paper's tables
 TOP = 10
+DIFFERENT = 15  # words of Table 3
+ENDS = ("value", "low", "high")
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 
 
@@ -71,6 +74,11 @@ def _supersenses(own: pl.DataFrame, _: Place) -> figures.Forest:
         marks={pair[0]: figures.Mark(), pair[1]: figures.Mark("square", "#888", "#888")},
         bold=[r["supersense"] for r in rows if r["p_bonferroni"] <= 0.05],
     )
+
+
+def _with_words(own: pl.DataFrame) -> pl.DataFrame:
+    """Return the classes that some word of either list has."""
+    return own.filter(pl.col("share_first") + pl.col("share_second") > 0)
 
 
 def _shares(own: pl.DataFrame, title: str) -> figures.Forest:
@@ -191,6 +199,8 @@ def fits(tables: Tables) -> pl.DataFrame:
 
 
 def _clusters(_: pl.DataFrame, place: Place) -> str:
+    if place.at["reading"] == "faithful":  # which is about genders in clusters, not about words
+        return ""
     frame = place.read("clusters/words").sort("word")
     numbers = frame["part"].unique().sort().to_list() if len(frame) else []
     shades = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")
@@ -203,11 +213,67 @@ def _clusters(_: pl.DataFrame, place: Place) -> str:
     return figures.scatter({"": points}, labels=labels, title=place.title) if points else ""
 
 
+def _genders(own: pl.DataFrame, place: Place) -> figures.Forest:
+    """Draw how genders share each cluster (Figure 5)."""
+    return figures.shared(
+        own.with_columns(line=pl.format("cluster {}", "part")).to_dicts(),
+        line="line",
+        unit="share of the words of the cluster, with interval",
+        title=place.title,
+        series="gender",
+        marks=MARKS,
+        limits=(0.0, 1.0),
+        zero={},
+    )
+
+
+@made_of("clusters/words")
+def examples(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the words of each cluster of generated words that most lists have."""
+    by = ["model", "language", "pos", "reading", "group", "part"]
+    best = frame.drop_nulls("lists").sort("lists", "word", descending=[True, False])
+    words = pl.col("word").head(EXAMPLES).str.join(", ")
+    return best.group_by(by).agg(words=words, size=pl.len()).sort(by)
+
+
+@made_of("averages/averages")
+def averaged(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return mean shares of men and women over several models, a line a language."""
+    sides = frame.drop_nulls("low").filter(
+        pl.col("response").cast(pl.String).is_in(GENDERS[:2])
+    )  # as the paper
+    label = pl.format("{} ({})", "language", "n")
+    return sides.with_columns(gender="response", label=label, significant=pl.lit(False))
+
+
+def _averages(own: pl.DataFrame, place: Place) -> figures.Forest:
+    return _shares(own.sort("label", "gender", "sentiment"), place.title)
+
+
+@made_of("pooled_pmi/pooled_pmi")
+def apart(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return words with the PMI of women and of men, and their difference (Table 3)."""
+    by = ["group", "models", "language", "pos", "reading"]
+    sides = [
+        frame.filter(pl.col("gender") == gender)
+        .drop_nulls("value")
+        .select(*by, "word", *(pl.col(name).name.suffix(f"_{gender}") for name in ENDS))
+        for gender in ("female", "male")
+    ]
+    both = sides[0].join(sides[1], on=[*by, "word"])
+    difference = pl.col("value_female") - pl.col("value_male")
+    both = both.with_columns(difference=difference).sort(
+        *by, pl.col("difference").abs(), "word", descending=[*(False,) * len(by), True, False]
+    )
+    return both.group_by(by, maintain_order=True).head(DIFFERENT)
+
+
 def _measures(frame: pl.DataFrame) -> Iterator[Row]:
     for (clusters,), part in parts(frame, "clusters"):
         by = {r["measure"]: r for r in part.to_dicts()}
         star = "*" if by["silhouette"]["chosen"] else ""
-        cells = {name: f"{number(r['value'])} ({interval(r)})" for name, r in by.items()}
+        cells = {"gap": "–"}  # where there is nothing to compare with
+        cells |= {name: f"{number(r['value'])} ({interval(r)})" for name, r in by.items()}
         yield by["silhouette"] | cells | {"clusters": f"{clusters}{star}"}
 
 

@@ -1,8 +1,9 @@
 """Analysis ``supersenses``: which classes of words go with which gender.
 
-Stańczak et al. (2023), figure 3: the shares of supersenses among the words that deviate most
-towards a gender, compared by an unpaired permutation test; with intervals over names, and with
-several ways to count a word that has several classes.
+Stańczak et al. (2023), Figure 3: the shares of supersenses among the words that deviate most
+towards a gender within a sentiment, compared by an unpaired permutation test. Beside it the words
+that deviate most by PMI, with intervals over names, and several ways to count a word that has
+several classes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
@@ -43,26 +45,45 @@ if TYPE_CHECKING:
 EACH = True
 DATASETS = ("supersenses", "politicians")
 OUTPUTS = ("associations",)
-TABLES = ("pmi",)
-DEVIATIONS = ("pmi", "latent")
+TABLES = ("pmi", "latent")
+DEVIATIONS = ("pmi", "latent", "latent contrast")
+WHOLE = "all"  # sentiments together
+UNTESTED = "none: lists of a sentiment have most words in common, which no relabelling parts"
 UNITS = ("form", "lemma")
 PREFIXES = ("adj.", "verb.")  # of classes, by part of speech
 ROUNDING = 1e-5  # of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 SUPERSENSES = columns.schema(
-    "language pos supersense first second deviation unit counting",
+    "language pos supersense first second deviation sentiment unit counting",
     *columns.PLACE,
     Column("supersense", "label", "class of words", labels=CLASSES),
     Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
     Column("second", "label", "gender that it is compared with", labels=GENDERS),
-    Column("deviation", "label", "table that words are ranked by", labels=DEVIATIONS),
+    Column(
+        "deviation",
+        "label",
+        "what words are ranked by: smoothed PMI; eta of the table `latent` within a sentiment, as "
+        "the paper; its contrast, that of the gender minus that of the other",
+        labels=DEVIATIONS,
+    ),
+    Column(
+        "sentiment",
+        "label",
+        "within which words are ranked; all: whatever their sentiment",
+        labels=(WHOLE, *SENTIMENTS),
+    ),
     Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
-    Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
+    Column(
+        "counting",
+        "label",
+        "how a word of several classes counts; by latent deviations as the best",
+        labels=COUNTINGS,
+    ),
     Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
     Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
     Column("high_first", "float64", "upper end of it", maximum=1),
-    Column("words_first", "int64", "words of the first gender: the largest above 0", minimum=1),
+    Column("words_first", "int64", "words of the first gender, of PMI those above 0", minimum=1),
     Column("share_second", "float64", "the same for the second gender", minimum=0),
     Column("low_second", "float64", "lower end of its Wilson interval", minimum=0),
     Column("high_second", "float64", "upper end of it", maximum=1),
@@ -76,9 +97,17 @@ SUPERSENSES = columns.schema(
     Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
     Column("high_words", "float64", "upper end of it"),
     columns.share(
-        "p_bonferroni", "p times the number of classes, 13 or 15: the family of the paper"
+        "p_bonferroni",
+        "p times the number of classes, 13 or 15: the family of the paper",
+        nullable=True,
     ),
-    columns.FAMILY,
+    Column(
+        "family",
+        "int64",
+        "tests that p_bh is taken over; null where none",
+        nullable=True,
+        minimum=1,
+    ),
 )
 WORDS = columns.schema(
     "language pos word lemma supersense",
@@ -120,7 +149,7 @@ class Drawn(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; without rows for one without outputs in English.
 
-    Deviations are the smoothed values of the table ``pmi``.
+    Deviations are the smoothed values of the table ``pmi``, and those of ``latent``.
 
     Raises
     ------
@@ -139,7 +168,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         names = word_counts.read_people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
         counts = word_counts.count(word_counts.Lists(folders, pos), names)
         replicates[pos] = drawn(counts, own, params)
-    found = by_class(table, classes, params, "pmi", replicates)
+    parts = [by_class(table, classes, params, "pmi", replicates=replicates)]
+    path = inputs.tables("latent", model) / "latent.parquet"
+    if path.is_file():
+        eta = pl.read_parquet(path).filter(pl.col("language") == LANGUAGE)
+        for source, sentiment in product(DEVIATIONS[1:], SENTIMENTS):
+            ranked = within(eta, source, sentiment)
+            parts.append(by_class(ranked, classes, params, source, sentiment))
+    found = pl.concat([part for part in parts if len(part)] or parts[:1], how="diagonal_relaxed")
+    found = adjusted(found, over=["deviation", "unit", "counting"])  # a family has all sentiments
+    found = found.with_columns(family=pl.when(pl.col("p").is_not_null()).then("family"))
     of = pl.col("first", "second").replace_strict(people, default=None, return_dtype=pl.Int64)
     found = found.with_columns(of.name.prefix("people_"))
     words = [_classes(table, classes, pos) for pos in range(len(POS))]
@@ -188,6 +226,7 @@ def by_class(
     classes: pl.DataFrame,
     params: Params,
     source: str,
+    sentiment: str = WHOLE,
     replicates: Mapping[int, Drawn] | None = None,
 ) -> pl.DataFrame:
     """Compare the classes of the words that deviate most towards each gender.
@@ -195,13 +234,11 @@ def by_class(
     Parameters
     ----------
     deviations
-        Columns word, lemma, pos, gender (codes) and value; a row for each word and gender, or, of
-        a latent-variable model, for each word, gender and sentiment: the largest counts then, and
-        a word is in a list once.
+        Columns word, lemma, pos, gender (codes) and value; a row for each word and gender.
     classes
         The dataset ``supersenses``.
-    source
-        Name of the deviations, one of ``DEVIATIONS``.
+    source, sentiment
+        Name of the deviations, one of ``DEVIATIONS``, and the sentiment that they are within.
     replicates
         The deviations in bootstrap replicates over names, for each part of speech: they give the
         intervals of differences. Without them those are Newcombe's, whose unit is the word.
@@ -216,13 +253,42 @@ def by_class(
     for pos, unit in product(range(len(POS)), UNITS):
         words = classed(deviations, classes, pos, unit)
         if words.words:
-            rows += _rows(words, pos, unit, params, (replicates or {}).get(pos))
+            rows += _rows(words, pos, unit, params, source, (replicates or {}).get(pos))
     if not rows:
         return columns.table_of(SUPERSENSES, [])
     table = pl.DataFrame(rows, infer_schema_length=None)
-    table = table.with_columns(language=pl.lit(LANGUAGE), deviation=DEVIATIONS.index(source))
+    table = table.with_columns(
+        language=pl.lit(LANGUAGE),
+        deviation=DEVIATIONS.index(source),
+        sentiment=(WHOLE, *SENTIMENTS).index(sentiment),
+    )
     table = adjusted(table, over=["unit", "counting"])
     return pl.concat(table.partition_by("unit", "counting", maintain_order=True))
+
+
+def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
+    """Return the deviations that words are ranked by within a sentiment.
+
+    The level of a gender's deviations in a sentiment follows from normalisation and tells nothing:
+    they are counted from their least, so that each word is above 0 and order alone matters. The
+    contrast, of two genders, is of the words that are most probably of this sentiment, since it is
+    at another level for all others; it is counted from its mean.
+
+    Parameters
+    ----------
+    eta
+        Rows of the table ``latent`` of one language.
+    source
+        One of ``DEVIATIONS``, not ``pmi``.
+    """
+    here = pl.col("sentiment") == SENTIMENTS.index(sentiment)
+    value, q, word = pl.col("value"), pl.col("q"), ["pos", "word"]
+    if source == "latent":
+        return eta.filter(here).with_columns(value=value - value.min().over("pos", "gender") + 1)
+    own = eta.filter(here & (q == q.max().over(word)))
+    own = own.filter(pl.len().over(word) == 2)
+    apart = own.with_columns(value=2 * value - value.sum().over(word))
+    return apart.with_columns(value=value - value.mean().over("pos", "gender"))
 
 
 def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
@@ -282,11 +348,11 @@ def _first(pos: int) -> int:
 
 
 def _rows(
-    words: Words, pos: int, unit: str, params: Params, replicates: Drawn | None
+    words: Words, pos: int, unit: str, params: Params, source: str, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
     lists = {g: leading(words.values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
     of = words.lemmas if unit == "lemma" else words.words
-    for counting in COUNTINGS:
+    for counting in COUNTINGS if source == "pmi" else COUNTINGS[:1]:
         if counting == "each" and POS[pos] == "ADJ":
             continue  # probabilities: nearly every adjective has some weight in every class
         parts = membership(words.weights, words.best, counting)
@@ -316,6 +382,9 @@ def _rows(
                     n = sum(replicates.names[key[side]] for side in ("first", "second"))
                     shown = over_names(value, apart, n, params.confidence)
                 test = "exact" if found.exact else f"{params.n_permutations:,} drawn"
+                null = f"words of both lists relabelled, {test}"
+                p = None if source == "latent" else found.p
+                bonferroni = None if p is None else significant(min(1.0, p * len(compared)))
                 sides = {
                     f"{name}_{side}": finite(number)
                     for side, share in (("first", found.first), ("second", found.second))
@@ -327,10 +396,10 @@ def _rows(
                     words_second=found.second.n,
                     low_words=finite(low),
                     high_words=finite(high),
-                    p_bonferroni=significant(min(1.0, found.p * len(compared))),
+                    p_bonferroni=bonferroni,
                     cluster="name" if replicates else unit,
-                    null=f"words of both lists relabelled, {test}",
-                    p=found.p,
+                    null=UNTESTED if p is None else null,
+                    p=p,
                     critical=found.critical,
                     **key,
                     **sides,

@@ -72,6 +72,7 @@ class Query(NamedTuple):
     kind: Kind
     template: str  # as the params have it
     written: str = ""  # the group as it stands in the prompt; default: as the paper spells it
+    rewritten: bool = False  # by its own attribute's key term: asked of this group alone
 
     @property
     def text(self) -> str:
@@ -102,6 +103,27 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
             "templates"
         )
     return found
+
+
+def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
+    """Return :func:`queries`, and of the same groups those that suggestions were rewritten to.
+
+    "Why are they so" with "good at chess" is asked as "Why are they so good at", so that the word
+    to predict is the one that tells (Choenni et al. 2021, section 3, step 4).
+    """
+    every = queries(asking, folders, language)
+    known = suggestions(folders["stereotypes"], language, "category", "group", "template")
+    of: dict[tuple[str, str], set[str]] = {}
+    for category, group, template in known.unique().iter_rows():
+        of.setdefault((category, group.lower()), set()).add(template)
+    usual = {t.lower() for frames in asking.frames[language].templates.values() for t in frames}
+    one_each = {(query.category, query.group): query for query in reversed(every)}
+    return every + [
+        query._replace(template=template, rewritten=True)
+        for (category, group), query in sorted(one_each.items())
+        for template in sorted(of.get((category, group.lower()), set()) - usual)
+        if GROUP in template
+    ]
 
 
 def suggestions(folder: Path, language: str, *columns: str) -> pl.DataFrame:

@@ -377,6 +377,8 @@ def column(spec: str, digits: int = 2) -> tuple[str, Callable[[Row], str]]:
     >>> head, write = column("p_bh")
     >>> head, write({"p_bh": 0.01234})
     ('p adj.', '0.012')
+    >>> write({"p_bh": 0.00004})
+    '< 0.001'
     >>> column("low..high:1")[1]({"low": None, "high": 2.5})
     '−∞ to 2.5'
     >>> column("{hits} of {n}=hits")[1]({"hits": 3, "n": 4})
@@ -392,10 +394,18 @@ def column(spec: str, digits: int = 2) -> tuple[str, Callable[[Row], str]]:
     if ".." in name:
         low, _, high = name.partition("..")
         return head or "interval", lambda row: interval(row, int(places or digits), low, high)
-    if name == "p" or name.startswith("p_"):
-        digits = 4 if name == "p" else 3
     plain = "p adj." if name == "p_bh" else name
+    if name == "p" or name.startswith("p_"):
+        digits = int(places or (4 if name == "p" else 3))
+        return head or plain, lambda row: probability(row[name], digits, empty)
     return head or plain, lambda row: cell(row[name], int(places or digits), empty)
+
+
+def probability(value: float | None, digits: int, empty: str = "") -> str:
+    """Write a p; of a small one that it is small, since no p is 0."""
+    if value is not None and 0 < value < 10**-digits:
+        return f"< {10**-digits:.{digits}f}"
+    return cell(value, digits, empty)
 
 
 def cell(value: Any, digits: int = 2, empty: str = "") -> str:

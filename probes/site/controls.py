@@ -36,7 +36,7 @@ NOMINAL = 0.95  # of intervals
 FALSE = 0.05  # of tests where nothing is planted
 READINGS = (
     *("faithful", "paper", "released", "probability", "corrected", "corrected_one"),
-    *("continuous", "named", "likeliest", "expected", "placebo"),
+    *("continuous", "named", "likeliest", "expected", "placebo", "largest"),
 )
 DIFFERENCE = re.compile(r"minus that in the lists|the way it speaks")
 TESTED = re.compile(r"\bp\b(?!\()|p_bh|p_bonferroni|false discover|make a difference")

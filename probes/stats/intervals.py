@@ -48,7 +48,9 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n, "Wilson score")
 
 
-def clustered(hits: Floats, of: Floats, confidence: float = 0.95) -> tuple[Floats, Floats, Floats]:
+def clustered(
+    hits: Floats, of: Floats, confidence: float = 0.95, strata: NDArray[np.int64] | None = None
+) -> tuple[Floats, Floats, Floats]:
     """Return shares of trials that come in clusters, and the ends of their intervals.
 
     Wilson's score interval of as many independent trials as vary like the share does between
@@ -61,6 +63,8 @@ def clustered(hits: Floats, of: Floats, confidence: float = 0.95) -> tuple[Float
         Successes of each cluster.
     of : (clusters,) array
         Its trials, at least one in all.
+    strata : (clusters,) array, optional
+        The plain mean of the shares of these is returned, the variance within them added up.
 
     Examples
     --------
@@ -73,9 +77,17 @@ def clustered(hits: Floats, of: Floats, confidence: float = 0.95) -> tuple[Float
     [0.3, 0.102, 0.618]
     """
     clusters, total = len(of), of.sum()
-    share = hits.sum(axis=0) / total
-    apart = hits - np.multiply.outer(of, share)
-    spread = (apart**2).sum(axis=0) / total**2 * clusters / max(1, clusters - 1)
+    inside = [np.ones(clusters, dtype=np.bool_)]
+    if strata is not None:
+        inside = [strata == stratum for stratum in np.unique(strata)]
+    share, spread = np.zeros((2, *hits.shape[1:]))
+    for part in inside:
+        some, size = of[part].sum(), int(part.sum())
+        mean = hits[part].sum(axis=0) / some
+        apart = hits[part] - np.multiply.outer(of[part], mean)
+        share += mean / len(inside)
+        variance = (apart**2).sum(axis=0) / some**2 * size / max(1, size - 1)
+        spread += variance / len(inside) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         number = np.clip(share * (1 - share) / spread, 1.0, total)
     number = np.where(spread > 0, number, clusters)

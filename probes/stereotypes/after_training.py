@@ -23,7 +23,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import Shard
-from plumbline.probes.prompts.groups import queries
+from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts in each language, over all trainings."""
+    """Return the number of prompts in each language, over all trainings, no rewritten ones."""
     asking = section(ALSO[0], completions.Params)
     return {
         language: len(runs(params)) * len(queries(asking, folders, language))
@@ -164,7 +164,7 @@ def answer(
     trained = finetune(start, name, kind, articles, tuning, where, pickles=pickles)
     options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
     yield from completions.run(
-        queries(prompts, folders, language),
+        prompted(prompts, folders, language),
         prompts.frames[language],
         adapter(model.kind)(trained.folder, name, str(facts["revision"]), **options),
         params.top_k,

@@ -20,7 +20,15 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
 from plumbline.probes.prompts.groups import DATASETS as INPUTS
-from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, queries, suggestions
+from plumbline.probes.prompts.groups import (
+    GROUP,
+    Asking,
+    masked,
+    prompt,
+    prompted,
+    queries,
+    suggestions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,6 +53,12 @@ COLUMNS = (
     Column("group", "string", "the group, as it stands in the prompt"),
     Column("template", "string", "the template, in lower case"),
     Column("query", "string", "the template with the group, in lower case; joins `stereotypes`"),
+    Column(
+        "rewritten",
+        "bool",
+        "whether the template has a key term of an attribute (good at): it is put about the groups "
+        "of such attributes alone, and is no part of what groups are compared by",
+    ),
     Column("prompt", "string", "the prompt exactly as the model got it"),
     Column("token", "string", "the token, as the vocabulary has it"),
     Column("word", "string", "the token as text, without spaces around; joins an attribute"),
@@ -71,13 +85,13 @@ COLUMNS = (
         "prior_nats",
         "float64",
         "log-probability of the token with the group masked by as many masks as it has tokens "
-        "(eq. 3); of causal models with a neutral group in its place",
+        "(eq. 2 has one); of causal models with a neutral group in its place",
         maximum=0,
     ),
     Column(
         "prior_one_nats",
         "float64",
-        "the same with one mask for the group; null for causal models",
+        "the same with one mask for the group, as eq. 2; null for causal models",
         nullable=True,
         maximum=0,
     ),
@@ -147,13 +161,13 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         )
     found = []
     for language in languages:
-        groups = {(q.category, q.group) for q in queries(params, folders, language)}
+        groups = {(q.category, q.group) for q in prompted(params, folders, language)}
         found += split(language, len(groups), SHARD)
     return [*found, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts in each language, those of the priors left out."""
+    """Return the number of prompts in each language, without those of priors and rewritten ones."""
     return {
         language: len(queries(params, folders, language))
         for language in model.among(params.languages)
@@ -174,7 +188,7 @@ def answer(
         yield _vocabulary(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
         return
     groups: dict[tuple[str, str], list[Query]] = {}
-    for query in queries(params, folders, shard.config):
+    for query in prompted(params, folders, shard.config):
         groups.setdefault((query.category, query.group), []).append(query)
     own = [query for of in shard.among(list(groups.values())) for query in of]
     frames, causal = params.frames[shard.config], model.kind == "causal"
@@ -219,7 +233,7 @@ def run(
         return values, int(block.length[0])
 
     def without(query: Query, length: int) -> Array:
-        """Return the prior of eq. 3: the group masked by as many masks as it has tokens."""
+        """Return the prior: the group masked by as many masks as it has tokens."""
         if causal:
             return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
         masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1
@@ -249,6 +263,7 @@ def run(
             "group": [q.group for q in some],
             "template": [q.template.lower() for q in some],
             "query": [q.text.lower() for q in some],
+            "rewritten": [q.rewritten for q in some],
             "prompt": block.prompts,
             "unknown_pieces": block.unknown,
         }

@@ -70,9 +70,15 @@ EMOTIONS = Schema(
         Column("category", "string", "category of social groups"),
         Column("group", "string", "social group; empty for a category"),
         Column("affect", "label", "emotion or sentiment", labels=AFFECTS),
-        Column("carrying", "int64", "words that carry it; of a group", nullable=True, minimum=0),
-        Column("covered", "int64", "words that the lexicon has; of a group", nullable=True),
-        Column("words", "int64", "different words; of a group", nullable=True, minimum=0),
+        Column(
+            "carrying",
+            "int64",
+            "words of a group that carry it; by probability and faithful strings, as released",
+            nullable=True,
+            minimum=0,
+        ),
+        Column("covered", "int64", "those that the lexicon has; of a group", nullable=True),
+        Column("words", "int64", "all of them; of a group", nullable=True, minimum=0),
         number("coverage", "share of the words that the lexicon has"),
         *ESTIMATE,
         number(
@@ -119,7 +125,7 @@ class Shuffled(NamedTuple):
 class Members(NamedTuple):
     """Which words go with which groups, and what the words carry."""
 
-    members: NDArray[np.bool_]  # (groups, words) a word counts once however often it was predicted
+    members: Integers  # (groups, words) how often a word counts, see ``typicality.unions``
     affects: NDArray[np.bool_]  # (words, affects) False where the lexicon does not have the word
     known: NDArray[np.bool_]  # (words,) whether the lexicon has the word, with affects or without
     groups: pl.DataFrame = pl.DataFrame()  # (groups,) rows that name them, sorted
@@ -128,14 +134,13 @@ class Members(NamedTuple):
     @property
     def carrying(self) -> Integers:
         """Return how many words of each group carry each affect, (groups, affects)."""
-        kept = (self.members & self.known).astype(np.int64)
-        found: Integers = kept @ self.affects.astype(np.int64)
+        found: Integers = (self.members * self.known) @ self.affects.astype(np.int64)
         return found
 
     @property
     def covered(self) -> Integers:
         """Return how many words of each group the lexicon has, (groups,)."""
-        found: Integers = (self.members & self.known).sum(axis=1)
+        found: Integers = (self.members * self.known).sum(axis=1)
         return found
 
     @property
@@ -150,8 +155,7 @@ class Members(NamedTuple):
         Examples
         --------
         >>> members, affects = np.array([[1, 1, 1, 0]]), np.array([[1, 0], [0, 0], [0, 0], [1, 1]])
-        >>> members, affects, known = (x == 1 for x in (members, affects, np.array([1, 1, 0, 1])))
-        >>> found = Members(members, affects, known)
+        >>> found = Members(members, affects == 1, np.array([True, True, False, True]))
         >>> found.share.tolist(), found.covered.tolist()
         ([[0.5, 0.0]], [2])
         """
@@ -170,7 +174,7 @@ class Members(NamedTuple):
         weights : (words, replicates) array
             Whole numbers, such as Poisson draws: the sums of them are exact.
         """
-        kept = (self.members & self.known).astype(np.float32)
+        kept = (self.members * self.known).astype(np.float32)
         total = (kept @ weights).astype(np.float64)
         with np.errstate(invalid="ignore"):
             parts = [(kept[:, has] @ weights[has]) / total for has in self.affects.T]
@@ -232,14 +236,14 @@ def members(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Members:
     Parameters
     ----------
     unions
-        Columns that name a group, and ``key``, sorted; see ``typicality.unions``.
+        Columns that name a group, ``key`` and ``strings``, sorted; see ``typicality.unions``.
     """
-    names = pl.exclude("key")
+    names = pl.exclude("key", "strings")
     groups = unions.select(names).unique(maintain_order=True)
     words = unions.select("key").unique().sort("key")
     at = unions.select(row=pl.struct(names).rle_id(), column=pl.col("key").rank("dense") - 1)
-    found = np.zeros((len(groups), len(words)), dtype=np.bool_)
-    found[at["row"].to_numpy(), at["column"].to_numpy()] = True
+    found = np.zeros((len(groups), len(words)), dtype=np.int64)
+    found[at["row"].to_numpy(), at["column"].to_numpy()] = unions["strings"]
     looked = words.join(lexicon, on="key", how="left", maintain_order="left")
     known = looked[AFFECTS[0]].is_not_null().to_numpy()
     affects = looked.select(pl.col(AFFECTS).fill_null(value=False)).to_numpy()
@@ -271,10 +275,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             words = lexicon(inputs.datasets["emotions"], language)
             if words is None:
                 continue
-            table = typicality.answers(outputs / language)
+            table = typicality.answers(outputs / language).filter(~pl.col("rewritten"))
             for reading in (name for name in typicality.readings(table) if name in params.top_k):
                 ranked = typicality.placed(table, reading)
-                found = members(typicality.unions(ranked, params.top_k[reading]), words)
+                found = members(typicality.unions(ranked, params.top_k[reading], reading), words)
                 place = {"model": model, "language": language, "top_k": params.top_k[reading]}
                 place["reading"] = typicality.READINGS.index(reading)
                 parts = _groups(found, params), _categories(found, params)

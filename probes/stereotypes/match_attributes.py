@@ -6,7 +6,7 @@ Recall has two baselines: random order, other groups.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 KINDS = ("single word", "first word")
+Flagged = Literal["published", "all", "none"]
 LEVEL = 0.05  # a test that cannot have a p as small is none
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
@@ -62,7 +63,8 @@ class Null(NamedTuple):
 class Found(NamedTuple):
     """Attributes in queries that were put to the model, and where they stand."""
 
-    attributes: pl.DataFrame  # with place (0: not listed), listed (tokens), length, row (of groups)
+    # with place (0: not listed), listed (tokens), length, row (of groups), rewritten
+    attributes: pl.DataFrame
     groups: pl.DataFrame  # category (of the dataset), group, and pool (category of its prompts)
 
     def column(self, name: str) -> Integers:
@@ -76,7 +78,7 @@ class Lists(NamedTuple):
     whole: bool  # without pieces of longer words
     table: pl.DataFrame  # as typicality.placed returns it, each query once
     best: pl.DataFrame  # category, group, template, key: the best place, and how many tokens
-    lengths: pl.DataFrame  # category, group, template, query: tokens in the list
+    lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
@@ -85,12 +87,13 @@ class Lists(NamedTuple):
         table = placed(once, reading)
         names = ("category", "group", "template", "query")
         best = table.group_by(*names, "key").agg(place=pl.col("place").min(), listed=pl.len())
-        lengths = table.group_by(*names).agg(length=pl.len())
+        lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
         return cls(reading in WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> Found:
         """Look attributes up in the lists of their queries; those of no prompt are left out."""
-        lists = self.lengths.select("template", "query", "length", pool="category", own="group")
+        of = ["template", "query", "rewritten", "length"]
+        lists = self.lengths.select(*of, pool="category", own="group")
         best = self.best.select("query", "place", "listed", target="key")
         found = (
             attributes.join(lists, on="query")
@@ -105,21 +108,24 @@ class Lists(NamedTuple):
 
     def exchanged(
         self, found: Found, category: str, ranks: Sequence[int], top_k: int, draws: int, seed: int
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """Look the attributes of a category up in the lists of all groups, template by template.
 
         Groups swap lists with those of the category of their prompts, the pool. A group that has
-        prompts of other templates has no hits there. Each category and pool has permutations of its
+        prompts of other templates has no hits there; attributes in rewritten queries, which few
+        groups have, are left out. Each category and pool has permutations of its
         own, so that their sums are those of exchanges that do not depend on each other.
 
         Returns
         -------
-        (groups, top_k) and (draws, ranks) arrays
-            Mean hits of every group, 0 in other categories, and hits of all with lists exchanged.
+        (groups, top_k), (groups, top_k) and (draws, ranks) arrays
+            Mean hits of every group in the lists of all others, and in all, its own too, which is
+            the mean of exchanges; 0 in other categories. Hits of all with lists exchanged.
         """
-        expected = np.zeros((len(found.groups), top_k))
+        others, expected = np.zeros((2, len(found.groups), top_k))
         drawn = np.zeros((draws, len(ranks)))
-        sought = found.attributes.filter(pl.col("category") == category)
+        own_queries = (pl.col("category") == category) & ~pl.col("rewritten")
+        sought = found.attributes.filter(own_queries)
         for (pool,), part in sought.group_by("pool", maintain_order=True):
             best = self.best.filter(pl.col("category") == pool)
             names = self.lengths.filter(pl.col("category") == pool)["group"].unique().sort()
@@ -137,10 +143,13 @@ class Lists(NamedTuple):
             at, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "place_other"))
             table = np.zeros((len(mine), len(names), len(ranks)))
             np.add.at(table, (at, lists), place[:, None] <= np.array(ranks))
-            expected[mine["row"].to_numpy()] = hits(place, at, len(mine), top_k) / len(names)
+            rows, away = mine["row"].to_numpy(), lists != own[at]
+            expected[rows] = hits(place, at, len(mine), top_k) / len(names)
+            elsewhere = hits(place[away], at[away], len(mine), top_k)
+            others[rows] = elsewhere / max(1, len(names) - 1)
             of_pool = (seed, *map(int, keys([f"{category}\t{pool}"])))
             drawn += exchanged(table, own, draws, of_pool).drawn
-        return expected, drawn
+        return others, expected, drawn
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
@@ -272,7 +281,9 @@ def exchanged(
     return Null(table.mean(axis=1).sum(axis=0), drawn)
 
 
-def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[str, pl.DataFrame]]:
+def attributes(
+    folder: Path, language: str, *, flagged: Flagged
+) -> dict[str, dict[str, pl.DataFrame]]:
     """Return category, group, query and target of attributes, casefolded, by config and kind.
 
     Parameters
@@ -280,16 +291,19 @@ def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[
     folder
         Of the dataset ``stereotypes``, whose configs have rows of one language each.
     flagged
-        Whether rows with a flag, what the dataset's cleaning objects to, are among them. That an
-        attribute has several words is no objection to its first.
+        Of which rows those with a flag, what the dataset's cleaning objects to, are among them:
+        `published`, which were cleaned by hand; `all`; `none`. That an attribute has several words
+        is no objection to its first.
     """
     found = {}
     for config in parquet.configs(folder):
         table = pl.read_parquet(folder / f"{config}.parquet").filter(pl.col("language") == language)
         if table.is_empty():
             continue
-        if not flagged:
-            table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
+        if flagged != "all":
+            clean = pl.col("flags").list.set_difference([LONGER]).list.len() == 0
+            by_hand = (pl.col("source_row") > 0) & (flagged == "published")
+            table = table.filter(clean | by_hand)
         table = table.with_columns(target=folded("attribute"))
         first = pl.col("target").str.split(" ").list.first()
         longer = table.filter(~pl.col("single_word")).with_columns(first)

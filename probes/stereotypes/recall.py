@@ -17,8 +17,8 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, least_p, rounded, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stereotypes import match_attributes, typicality
-from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
-from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, located, number
+from plumbline.probes.stereotypes.match_attributes import KINDS, Flagged, Found, Lists, Null
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN, GroupTests, located, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +46,7 @@ WHERE = (
     ),
 )
 AT = tuple(column.name for column in WHERE)
+NEAR = 1e-9  # attributes of a group that has none in queries of all groups
 K = Column("k", "int64", "words taken of each list", minimum=1)
 HITS = Column("hits", "int64", "attributes among them", minimum=0)
 RECALL = Schema.keyed(
@@ -59,7 +60,12 @@ RECALL = Schema.keyed(
         "share that the model does not write as one token, so that no list can have it",
     ),
     *ESTIMATE,
-    Column("other_groups", "float64", "mean recall with their lists, the null of p"),
+    Column(
+        "other_groups",
+        "float64",
+        "mean recall with their lists, without the group's own and rewritten queries; p is of all "
+        "ways to give out the lists",
+    ),
     Column("random_order", "float64", "mean recall with every list in random order"),
     Column(
         "p_random_order",
@@ -88,7 +94,7 @@ WORDS = Schema.keyed(
     (
         *WHERE[:2],
         Column("group", "string", "social group"),
-        Column("word", "string", "the word, casefolded"),
+        Column("word", "string", "the word; casefolded in corrected readings"),
     ),
     *(number(name, "mean score over the lists that have it, nats") for name in typicality.READINGS),
 )
@@ -102,9 +108,10 @@ class Params(GroupTests):
     tested: list[int] = Field(
         [10, 50, 100, 200], min_length=1, description="k at which there are tests"
     )
-    flagged: bool = Field(
-        default=True,
-        description="whether attributes with a flag are sought too; multi_word counts as none",
+    flagged: Flagged = Field(
+        "published",
+        description="whether attributes with a flag (multi_word counts as none) are sought too: of "
+        "the published set, which was cleaned by hand, of all, or of none",
     )
 
 
@@ -197,41 +204,49 @@ def _of_reading(
     row, place = found.column("row"), found.column("place")
     hits = match_attributes.hits(place, row, size, top_k)
     sizes = np.bincount(row, minlength=size)
-    random, elsewhere = np.zeros((size, top_k)), np.zeros((size, top_k))
+    others_too = ~found.attributes["rewritten"].to_numpy()  # in queries that all groups have
+    shared_hits = match_attributes.hits(place[others_too], row[others_too], size, top_k)
+    shared_sizes = np.bincount(row[others_too], minlength=size)
+    random, elsewhere, everywhere = np.zeros((3, size, top_k))
     chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
     np.add.at(random, row, chance)
     at = np.array(params.tested) - 1
     of = found.groups["category"].to_numpy()
     drawn, how = {}, (params.tested, top_k, params.n_permutations, params.seed)
     for category in sorted(set(of.tolist())):
-        mean, drawn[category] = lists.exchanged(found, category, *how)
-        elsewhere += mean
+        others, mean, drawn[category] = lists.exchanged(found, category, *how)
+        elsewhere += others
+        everywhere += mean
     drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
     longest = int(lists.lengths["length"].max())  # type: ignore[arg-type]
     once = longest if again else top_k + 1
     parts = []
-    for category, exchanged in drawn.items():
-        own = (of == category) | (category == EVERY)
+    for category in [*drawn, MEAN]:
+        own = (of == category) | (category in (EVERY, MEAN))
+        strata = np.unique(of[own], return_inverse=True)[1] if category == MEAN else None
         inside, every = (
-            table.filter((pl.col("category") == category) | (category == EVERY))
+            table.filter((pl.col("category") == category) | (category in (EVERY, MEAN)))
             for table in (found.attributes, attributes)
         )
         unknown = inside.select((pl.col("pieces") != 1).mean()).item()
-        seen, total = hits[own].sum(axis=0), int(sizes[own].sum())
+        columns = {"k": np.arange(1, top_k + 1), "hits": hits[own].sum(axis=0)}
+        exchanged = drawn.get(category), orders[own].sum(axis=0)
         nulls = {
-            "other_groups": (elsewhere[own].sum(axis=0), exchanged, "p"),
-            "random_order": (random[own].sum(axis=0), orders[own].sum(axis=0), "p_random_order"),
+            "p": ("other_groups", shared_hits, shared_sizes, elsewhere, everywhere, exchanged[0]),
+            "p_random_order": ("random_order", hits, sizes, random, random, exchanged[1]),
         }
-        columns = {"k": np.arange(1, top_k + 1), "hits": seen}
-        for name, (expected, outcomes, test) in nulls.items():
-            found_p = Null(expected[at], outcomes).p(seen[at])
-            p = {k: x for k, x in zip(params.tested, found_p, strict=True) if k < once}
-            each = [p.get(k) for k in columns["k"].tolist()]
-            columns |= {name: expected / total, test: pl.Series(each, dtype=pl.Float64)}
-        recall, low, high = clustered(hits[own], sizes[own], params.confidence)
+        for test, (name, seen, sought, told, expected, outcomes) in nulls.items():
+            p: dict[int, float | None] = {}
+            if category != MEAN:  # it has no test: `all` has
+                null = Null(expected[own].sum(axis=0)[at], outcomes)
+                p = dict(zip(params.tested, null.p(seen[own].sum(axis=0)[at]), strict=True))
+            each = [p.get(k) if k < once else None for k in columns["k"].tolist()]
+            mean = clustered(told[own], np.maximum(sought[own], NEAR), strata=strata)[0]
+            columns |= {name: mean, test: pl.Series(each, dtype=pl.Float64)}
+        recall, low, high = clustered(hits[own], sizes[own], params.confidence, strata)
         facts = {
             "category": category,
-            "n_attributes": total,
+            "n_attributes": int(sizes[own].sum()),
             "n_attributes_not_prompted": len(every) - len(inside),
             "share_ranked": float((place[own[row]] > 0).mean()),
             "out_of_vocabulary": None if inside["pieces"].has_nulls() else finite(unknown),
@@ -244,7 +259,7 @@ def _of_reading(
             k=pl.lit(k),
             hits=pl.Series(hits[:, k - 1]),
             n_attributes=pl.Series(sizes),
-            other_groups=pl.Series(elsewhere[:, k - 1] / sizes),
+            other_groups=pl.Series(elsewhere[:, k - 1] / np.maximum(shared_sizes, 1)),
         )
         for k in params.tested
     ]

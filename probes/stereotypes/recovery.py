@@ -95,7 +95,7 @@ def _recall(world: World) -> Iterator[Row]:
         name = READINGS[reading]
         excess = (own["hits"] / own["n_attributes"] - own["other_groups"]).to_numpy()
         found = world.by.mean(excess, own["group"].to_list())
-        what = f"recall@{k} of the attributes minus that in the lists of all groups"
+        what = f"recall@{k} of the attributes minus that in the lists of others"
         null = "0: lists say nothing about their group"
         yield language, f"{name}: {what}, mean over groups", found, null
         if world.planted.null:

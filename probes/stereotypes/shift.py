@@ -14,22 +14,32 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.stats.estimate import adjusted, finite, rounded, typed
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Estimate,
+    Table,
+    adjusted,
+    finite,
+    rounded,
+    typed,
+)
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects
-from plumbline.probes.stereotypes.shift_rows import SCHEMAS, Corpus, Params
+from plumbline.probes.stereotypes.shift_rows import Corpus, Params
 from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, Training
-from plumbline.probes.stereotypes.typicality import EVERY, located
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN, located, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
+    Runs = Mapping[int, Array]  # (groups, affects) of each training, by its seed
 
 EACH = False
 DATASETS = ("emotions", "stereotypes")
@@ -40,6 +50,25 @@ NUMBERS = (
     *("difference", "low_difference", "high_difference", "spread_difference"),
 )
 P = ("p", "p_groups", "p_seeds")
+BEFORE = "before training"
+READINGS = {rows.FAITHFUL: (rows.WITHOUT_FEAR, True), rows.CORRECTED: (rows.ALL, False)}
+OUTLETS = Schema.keyed(
+    (
+        *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
+        Column("share", "float64", "part of the articles", minimum=0, maximum=1),
+        Column("first", "string", f"outlet trained on, or {BEFORE}"),
+        Column("second", "string", "another outlet"),
+        typicality.CATEGORY,
+        Column("measure", "label", "the two similarities of `shifts`", labels=rows.MEASURES),
+    ),
+    *ESTIMATE,
+    Column("pairs", "int64", "trainings with one seed that value is the mean of", minimum=1),
+    number("spread", "standard deviation over these pairs; null of one"),
+    number(
+        "spread_categories", f"of {MEAN}: standard deviation over categories, as in the figures"
+    ),
+)
+SCHEMAS = rows.SCHEMAS | {"outlets": OUTLETS}
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -89,6 +118,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     parts = {"shifts": _shifts, "runs": _runs, "groups": _groups}
     parts |= {"attributes": _attributes, "seeds": _seeds, "halves": _halves}
+    parts |= {"outlets": _outlets}
     for model in inputs.models:
         for place, found in _shifted(inputs, model, params):
             for name, part in parts.items():
@@ -200,6 +230,88 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
                 p = test.p() if test else np.nan
                 row = rows.compared(of[i], other, own, p, params)
                 yield located(row, at | {"category": category})
+
+
+def _outlets(found: Shifted) -> pl.DataFrame:
+    """Return how alike the model is after trainings on two outlets, see :func:`_compared`."""
+    parts = []
+    for share in sorted({t.share for t in found.after}):
+        own = [t for t in found.after if t.share == share]
+        runs = {
+            corpus: {t.seed: found.after[t].values[EMOTION] for t in own if t.corpus == corpus}
+            for corpus in sorted({t.corpus for t in own})
+        }
+        runs[BEFORE] = dict.fromkeys({t.seed for t in own}, found.base.values[EMOTION])
+        of = dict(found.categories[:-1])
+        table = _compared(runs, of, found.params.confidence)
+        parts.append(table.with_columns(share=pl.lit(share)))
+    return pl.concat(parts)
+
+
+def _compared(
+    runs: Mapping[str, Runs], categories: Mapping[str, NDArray[np.bool_]], confidence: float
+) -> pl.DataFrame:
+    """Return the rows of all pairs of outlets at one share, but where they belong.
+
+    Parameters
+    ----------
+    runs
+        By outlet, and :data:`BEFORE`, whose one array stands under each seed.
+    categories
+        Which groups are in each, (groups,); groups without direction in some training are left
+        out, and categories with fewer than three others.
+    """
+    every = np.stack([profiles for own in runs.values() for profiles in own.values()])
+    directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
+    table = Table(OUTLETS, model="", language="", ranking=0, share=1.0)
+    for first, second in combinations(sorted(runs, key=lambda name: (name != BEFORE, name)), 2):
+        seeds = sorted(runs[first].keys() & runs[second].keys())
+        for measure, (affects, diagonal) in READINGS.items():
+            place = {"first": first, "second": second, "measure": rows.MEASURES.index(measure)}
+            found = []
+            for name, inside in categories.items():
+                kept = inside & directed
+                pairs = [
+                    tuple(runs[of][seed][kept][:, affects] for of in (first, second))
+                    for seed in seeds
+                ]
+                values = np.array([similarity.rsa(*pair, diagonal=diagonal) for pair in pairs])
+                if not len(values) or np.isnan(values).any():
+                    continue
+                each = [similarity.jackknife(*pair, diagonal=diagonal) for pair in pairs]
+                found.append((values, np.mean(each, axis=0)))
+                _add_similarity(table, place | {"category": name}, *found[-1], confidence)
+            if found:
+                means = np.mean([values for values, _ in found], axis=0)
+                parts = np.concatenate([own for _, own in found]) / len(found)
+                each = [values.mean() for values, _ in found]
+                apart = float(np.std(each, ddof=1)) if len(each) > 1 else np.nan
+                _add_similarity(table, place | {"category": MEAN}, means, parts, confidence, apart)
+    return table.frame()
+
+
+def _add_similarity(
+    table: Table,
+    place: dict[str, Any],
+    values: Array,
+    parts: Array,
+    confidence: float,
+    spread: float = float("nan"),
+) -> None:
+    """Add the mean over trainings, with the interval of :func:`similarity.limits`."""
+    value = float(values.mean())
+    low, high = np.clip(similarity.limits(value, parts, confidence), -1, 1)
+    found = Estimate(value, float(low), float(high), len(parts), similarity.METHOD)
+    of_pairs = values.std(ddof=1) if values[1:].size else np.nan
+    table.add(
+        found.at(confidence),
+        cluster="group",
+        null="none: no test; 1 are profiles of the same order",
+        pairs=len(values),
+        spread=None if np.isnan(of_pairs) else round(float(of_pairs), 6),
+        spread_categories=None if np.isnan(spread) else round(spread, 6),
+        **place,
+    )
 
 
 def _seeds(found: Shifted) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, TESTED_ERROR
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
+from plumbline.probes.stereotypes.match_attributes import Flagged  # noqa: TC001
 from plumbline.probes.stereotypes.training_effects import EMOTION, OUTCOMES, RECALL, RETAINED
 from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, number
 
@@ -175,7 +176,7 @@ class Params(GroupBootstrap):
     )
     top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
     recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
-    flagged: bool = Field(default=True, description="whether attributes with a flag are sought too")
+    flagged: Flagged = Field("published", description="as of recall")
     control: str = Field("control", description="corpus that the others are judged against")
     n_permutations: int = Field(
         9999, ge=99, description="sign patterns over groups, where not all are tried"

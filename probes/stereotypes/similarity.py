@@ -246,6 +246,8 @@ def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
     The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
     compare groups with copies of themselves.
     """
+    if not len(a):  # a category in which no group has a direction
+        return np.zeros(0)
     without = left_out(a, b, diagonal=diagonal)
     found: Array = np.sqrt((len(a) - 1) / len(a)) * (without - without.mean())
     return found

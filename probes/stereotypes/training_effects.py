@@ -64,8 +64,9 @@ class Setting(NamedTuple):
         base
             The same model before the training, which ``retained`` is compared with; None: itself.
         """
-        ranked = typicality.placed(answers, self.ranking)
-        known = typicality.unions(ranked, self.k).join(self.lexicon, on="key")
+        ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
+        known = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
+        times = pl.col("strings")
         top = ranked.filter(pl.col("place") <= self.top).group_by(WORD).agg(pl.col("place").min())
         top = top.sort(*GROUP, "query", "place")
         before = top if base is None else base.top
@@ -80,8 +81,9 @@ class Setting(NamedTuple):
             sizes = np.repeat(np.nan_to_num(of_each[:, :1]), len(self.ranks), axis=1)
             recall = of_each[:, 1:] / of_each[:, :1]
             found = [np.hstack(pair) for pair in zip(found, (recall, sizes), strict=True)]
+        shares = (pl.col(AFFECTS) * times).sum() / times.sum()
         values = {
-            EMOTION: self._aligned(known.group_by(GROUP).agg(pl.col(AFFECTS).mean())),
+            EMOTION: self._aligned(known.group_by(GROUP).agg(shares)),
             RECALL: found[0],
             RETAINED: self._aligned(
                 stays.group_by(GROUP, maintain_order=True).agg(pl.col("there").mean())
@@ -120,7 +122,8 @@ def words_moved(
         .join(there.agg(seeds_with=pl.len(), rank_after=mean), on=WORD, how="full", coalesce=True)
         .with_columns(pl.col("seeds_with").fill_null(0), seeds=pl.lit(len(after)))
         .filter(known | stays)
-        .join(lexicon.select("key", "positive", "negative"), on="key", how="left")
+        .with_columns(folded=folded("key"))
+        .join(lexicon.select("positive", "negative", folded="key"), on="folded", how="left")
         .with_columns(outcome=outcome)
         .rename({"key": "word"})
         .sort(*GROUP, "query", "word")
@@ -180,4 +183,4 @@ def lists_after(paths: Sequence[Path], training: Training, before: pl.DataFrame)
             "another length; set top_k of probes.after_training and probes.completions to one "
             "value, and run `make repro`"
         )
-    return table.with_columns(key=folded("word")).sort(*LIST, "rank")
+    return typicality.compared(table)

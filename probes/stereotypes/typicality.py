@@ -33,8 +33,10 @@ SCORES = {  # nats
 }
 READINGS = tuple(SCORES)
 WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
+BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # what tokens begin with: of GPT-2's kind, and of WordPiece
 LIST = ("category", "group", "query")  # what names a list
 EVERY = "all"  # categories together
+MEAN = "mean of categories"  # each counting as much
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
 
 
@@ -51,7 +53,7 @@ READING, RANKING = (
     for name in ("reading", "ranking")
 )
 TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
-CATEGORY = Column("category", "string", f"category of social groups, or {EVERY}")
+CATEGORY = Column("category", "string", f"category of social groups, {EVERY}, or {MEAN}")
 LIMITS = (
     number("low_difference", "lower end of its interval"),
     number("high_difference", "upper end of it"),
@@ -106,7 +108,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def answers(folder: Path) -> pl.DataFrame:
-    """Return the lists of one language, with ``key``: the word as words are compared, casefolded.
+    """Return the lists of one language, those of rewritten queries too, see :func:`compared`.
 
     Raises
     ------
@@ -117,7 +119,21 @@ def answers(folder: Path) -> pl.DataFrame:
     table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
     if table.is_empty():
         raise UserError(f"{folder}: no lists there; run `make repro STAGE=completions` again")
-    return table.with_columns(key=folded("word")).sort(*LIST, "rank")
+    return compared(table)
+
+
+def compared(table: pl.DataFrame) -> pl.DataFrame:
+    """Sort lists, and add ``key``, the word casefolded, and ``string``.
+
+    ``string`` is what the released code compares: the token decoded alone, of byte-level
+    vocabularies with its space, of WordPiece with the mark of a piece.
+    """
+    token, word = pl.col("token"), pl.col("word")
+    behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
+    decoded = behind.when(token.str.starts_with(PIECE)).then(token).otherwise(word)
+    rewritten = pl.col("rewritten") if "rewritten" in table.columns else pl.lit(value=False)
+    table = table.with_columns(key=folded("word"), string=decoded, rewritten=rewritten)
+    return table.sort(*LIST, "rank")
 
 
 def folded(column: str) -> pl.Expr:
@@ -137,10 +153,11 @@ def readings(table: pl.DataFrame) -> list[str]:
 def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
 
-    Tokens that are no whole words are left out in the readings of :data:`WHOLE`; the released code
-    keeps them.
+    In the readings of :data:`WHOLE` tokens that are no whole words are left out, and words are
+    casefolded. The released code keeps them, and ``key`` is the string without outer spaces.
     """
-    kept = table.filter("starts_word") if reading in WHOLE else table
+    exact = pl.col("string").str.strip_chars()
+    kept = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
     order = [*LIST, "score", "rank"]
     ranked = kept.with_columns(score=SCORES[reading]).sort(
         order, descending=[name == "score" for name in order]
@@ -148,13 +165,18 @@ def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(LIST))
 
 
-def unions(placed: pl.DataFrame, k: int) -> pl.DataFrame:
+def unions(placed: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     """Return the different words among the first ``k`` of any template of a group.
 
     Returns
     -------
     DataFrame
-        Columns category, group and ``key``, sorted.
+        Columns category, group and ``key``, the word casefolded, sorted; and ``strings``, how often
+        it counts: once in the readings of :data:`WHOLE`; elsewhere as often as it is written in
+        different ways, "Bad", "bad" and " bad", as the released code counts.
     """
     own = [*LIST[:2], "key"]
-    return placed.filter(pl.col("place") <= k).select(own).unique().sort(own)
+    first = placed.filter(pl.col("place") <= k)
+    once = pl.lit(1) if reading in WHOLE else pl.col("string").n_unique()
+    words = first.with_columns(key=folded("string")) if reading not in WHOLE else first
+    return words.group_by(own).agg(strings=once.cast(pl.Int64)).sort(own)

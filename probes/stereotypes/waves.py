@@ -7,6 +7,7 @@ summed over the queries of a group, a category or an engine.
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,9 @@ class Params(Bootstrap):
 
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")
+    longest_days: int = Field(
+        7, ge=1, description="most days from a wave's first answer to its last"
+    )
 
 
 def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
@@ -123,6 +127,8 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     locales, engines = (
         sorted(set(requests[0][part]) & set(requests[1][part])) for part in ("locales", "engines")
     )
+    gone = {place.split("/")[0] for request in requests for place in request.get("absent", {})}
+    engines = [engine for engine in engines if engine not in gone]
     asked, found = [], []
     for language in locales:
         queries = _queries(waves, language)
@@ -158,7 +164,7 @@ def opened(params: Params) -> list[Snapshot]:
     Raises
     ------
     UserError
-        If one is no wave, or they are not in order.
+        If one is no wave, took too long, or they are not in order, or overlap.
     """
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
     for wave in waves:
@@ -166,13 +172,33 @@ def opened(params: Params) -> list[Snapshot]:
             raise UserError(
                 f"{wave.folder}: a snapshot of {wave.manifest['source']}, not a wave of {SOURCE}"
             )
+    times = [_answered(wave) for wave in waves]
+    for wave, (first, last) in zip(waves, times, strict=True):
+        if (last - first).total_seconds() > params.longest_days * 86400:
+            raise UserError(
+                f"{wave.folder}: its answers came from {first:%Y-%m-%d} to {last:%Y-%m-%d}, which "
+                f"is no point in time; compare others, or raise waves.longest_days"
+            )
     days = [wave.manifest["retrieved"] for wave in waves]
     if days[0] >= days[1]:
         raise UserError(
             f"{params.earlier} is of {days[0]}, {params.later} of {days[1]}: name the earlier wave "
             "first"
         )
+    if times[0][1] >= times[1][0]:
+        raise UserError(
+            f"{params.earlier} was still being answered on {times[0][1]:%Y-%m-%d %H:%M}, when "
+            f"{params.later} had begun ({times[1][0]:%Y-%m-%d %H:%M}); compare waves that do not "
+            "overlap"
+        )
     return waves
+
+
+def _answered(wave: Snapshot) -> tuple[datetime, datetime]:
+    """Return when the first and the last answer of a wave came; its day where that is not told."""
+    day = f"{wave.manifest['retrieved']}T00:00:00Z"
+    told = wave.manifest["request"].get("answered", {"first": day, "last": day})
+    return datetime.fromisoformat(told["first"]), datetime.fromisoformat(told["last"])
 
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:

@@ -42,6 +42,7 @@ def little(tree):
         "stances",
     )
     tree["assignments"] |= {name: [] for name in elsewhere}  # in tests of their own
+    tree["assignments"]["subgroups"] = [WORLDS[0], "tiny"]
     tree["analysis"]["pooled_pmi"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
@@ -150,7 +151,7 @@ def finished(built, once):
             for analysis in EACH:
                 if model in OF_ONE.get(analysis, (model,)):
                     analyse(analysis, model)
-        for analysis in ("pooled_pmi", "sentiment", "anova", "lexicon_evaluation"):
+        for analysis in ("pooled_pmi", "sentiment", "averages", "anova", "lexicon_evaluation"):
             analyse(analysis)
         recover(("politicians",))
         write()

@@ -1,5 +1,6 @@
 """Clusters of words: planted structure is found with its genders, none is found where none is."""
 
+import associated
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ from plumbline.probes.core.run_analysis import Inputs, analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import clusters, pmi
+from plumbline.probes.politicians.words import cluster_rows
 
 PARAMS = clusters.Params(
     version="1.0.0",
@@ -22,12 +24,14 @@ PARAMS = clusters.Params(
     confidence=0.95,
     seed=1,
 )
-JOINT = clusters.GROUPS.index("together")
+JOINT = cluster_rows.GROUPS.index("together")
+SILHOUETTE = cluster_rows.MEASURES.index("silhouette")
 
 
 def written(folder, words, model="by-hand"):
     """Write tables and outputs: ``words`` are word, deviations by gender, state, language, pos."""
-    inputs = Inputs((model,), {}, folder)
+    inputs = Inputs((model,), {"politicians": folder / "people"}, folder)
+    inputs.outputs("associations", model).mkdir(parents=True)  # without lists
     rows, states = [], {}
     for word, deviations, state, language, pos in words:
         for gender, value in enumerate(deviations):
@@ -64,6 +68,7 @@ def crowd(rng, n, language="en", pos=0, apart=0.0, stems=("m", "w"), width=20):
 def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_path):
     inputs = written(tmp_path, crowd(np.random.default_rng(1), 25, apart=20.0))
     found = clusters.run(inputs, PARAMS)
+    assert {*found["words"]["reading"]} == {cluster_rows.LARGEST}
     together = found["words"].filter(pl.col("group") == JOINT)
     assert len(together) == 50
     assert together.select("part", "gender").n_unique() == 2
@@ -80,13 +85,62 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     fits = found["fits"].filter((pl.col("group") == JOINT) & pl.col("chosen"))
     assert set(fits["clusters"]) == {2}
     values = dict(zip(fits["measure"], fits["value"], strict=True))
-    assert values[clusters.MEASURES.index("stability")] == 1
-    assert values[clusters.MEASURES.index("silhouette")] > 0.5
-    assert values[clusters.MEASURES.index("gap")] > 0
+    assert values[cluster_rows.MEASURES.index("stability")] == 1
+    assert values[SILHOUETTE] > 0.5
+    assert values[cluster_rows.MEASURES.index("gap")] > 0
     # each gender by itself is one cloud
     alone = found["fits"].filter((pl.col("group") != JOINT) & (pl.col("measure") == 1))
     assert alone["p_bh"].min() > 0.1
     assert fits.filter(pl.col("measure") == 1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
+
+
+def by_topic(folder, lists, topics):
+    """Write lists of people, letter and words, and states of words in topics that lie apart."""
+    study = associated.Study(folder)
+    genders = "".join(letter for letter, _ in lists)
+    study.write("en", {"ADJ": [words for _, words in lists]}, genders)
+    rng = np.random.default_rng(5)
+    centres = 50 * np.eye(len(topics))
+    states = [
+        (w, centres[i] + rng.normal(size=len(topics))) for i, t in enumerate(topics) for w in t
+    ]
+    where = study.inputs.outputs("representations", study.model) / "en"
+    where.mkdir(parents=True)
+    frame = pl.DataFrame({"word": [w for w, _ in states], "state": [[*s] for _, s in states]})
+    frame.write_parquet(where / "00000.parquet")
+    tables = study.inputs.tables("pmi", study.model)
+    tables.mkdir(parents=True)
+    pl.from_arrow(pmi.PMI.arrow().empty_table()).write_parquet(tables / "pmi.parquet")
+    return study.inputs
+
+
+def test_all_generated_words_are_in_five_clusters_and_count_for_whom_they_were_generated(tmp_path):
+    sizes = {"a": 9, "b": 8, "c": 7, "d": 6, "e": 5}
+    topics = [[f"{letter}{n}" for n in range(size)] for letter, size in sizes.items()]
+    men = [w for i in (0, 1, 2, 3) for w in topics[i]]  # the fifth topic is for women alone
+    women = [w for i in (0, 1, 4) for w in topics[i]] + topics[2][:1]
+    lists = [("m", " ".join(men)), ("m", "a0"), ("w", " ".join(women)), ("x", "f0")]
+    found = clusters.run(by_topic(tmp_path, lists, [*topics, ["f0"]]), PARAMS)
+    assert {*found["fits"]["clusters"]} == {5}
+    assert found["fits"]["p"].null_count() == len(found["fits"])
+    assert "f0" not in found["words"]["word"]
+    shares = {(r["part"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
+    counts = {key: (row["count"], row["words"]) for key, row in shares.items()}
+    here = [(9, 9), (9, 9), (8, 8), (8, 8), (7, 7), (1, 7), (6, 6), (0, 6), (0, 5), (5, 5)]
+    assert [counts[part, gender] for part in range(5) for gender in (0, 1)] == here
+    # nine words of either gender, counted once for each; of seven and one there are eight
+    values = [shares[part, 0]["value"] for part in range(5)]
+    assert values == [0.5, 0.5, 0.875, 1, 0]
+    assert {row["expected"] for row in shares.values()} == {round(30 / 53, 6), round(23 / 53, 6)}
+    assert all(row["low"] <= row["value"] <= row["high"] for row in shares.values())
+    # of 35 words 5 are women's alone: all of them in the cluster of five, by chance never
+    assert shares[4, 1]["p"] == 1 / (1 + PARAMS.n_permutations)
+    words = found["words"].filter(pl.col("group") == JOINT)
+    of = {row["word"]: (row["gender"], row["lists"]) for row in words.iter_rows(named=True)}
+    assert (of["a0"], of["c1"], of["e0"], of["c0"]) == ((None, 3), (0, 1), (1, 1), (None, 2))
+    alone = found["words"].filter(pl.col("group") == 0)  # men's words, each with their lists
+    assert dict(alone.select("word", "lists").iter_rows())["a0"] == 2
+    assert len(alone) == 30
 
 
 @pytest.mark.slow
@@ -156,7 +210,7 @@ def test_the_same_bytes_come_out_whatever_the_order_and_other_languages(tmp_path
 def test_what_cannot_be_clustered_is_told(tmp_path):
     words = crowd(np.random.default_rng(4), 2)
     inputs, five = written(tmp_path / "few", words), PARAMS.model_copy(update={"clusters": [5]})
-    with pytest.raises(UserError, match="too few words deviate for 5 clusters"):
+    with pytest.raises(UserError, match="deviate for 5 clusters"):
         clusters.run(inputs, five)
     inputs = written(tmp_path / "lack", words)
     path = inputs.outputs("representations", "by-hand") / "en" / "00000.parquet"

@@ -149,6 +149,30 @@ def test_the_ranking_does_not_matter_where_lists_are_taken_whole(world):
     assert one.equals(two)
 
 
+def test_released_code_counts_strings_and_the_corrected_reading_words(tmp_path):
+    there = society(tmp_path, SEED, 0.0)
+    path = there.inputs.outputs("completions", "m") / "en/00000.parquet"
+    rows = pl.read_parquet(path)
+    group = rows["group"][0]
+    lexicon = pl.read_parquet(there.inputs.datasets["emotions"] / "en.parquet")
+    first, second = lexicon["word"][:2]
+    # one word in three strings, of a vocabulary of GPT-2's kind, and another in one
+    forms = [(f"Ġ{first}", first), (first, first), (f"Ġ{first.title()}", first.title())]
+    tokens = [*forms, (f"Ġ{second}", second)]
+    own = rows.filter(pl.col("group") == group, pl.col("query") == rows["query"][0]).head(4)
+    own = own.with_columns(
+        token=pl.Series([token for token, _ in tokens]), word=pl.Series([w for _, w in tokens])
+    )
+    pl.concat([own, rows.filter(pl.col("group") != group)]).write_parquet(path)
+    params = PARAMS.model_copy(update={"top_k": {"probability": 60, "corrected": 60}})
+    table = emotions.run(there.inputs, params)["emotions"].filter(level=GROUP, group=group)
+    carries = lexicon[:2].select(AFFECTS).to_numpy()
+    for reading, times in (("probability", (3, 1)), ("corrected", (1, 1))):
+        seen = table.filter(reading=READINGS.index(reading)).sort("affect")
+        assert seen["words"].unique().to_list() == [sum(times)]
+        assert seen["carrying"].to_list() == (np.array(times) @ carries).tolist()
+
+
 def test_groups_without_a_covered_word_have_no_value(tmp_path):
     there = society(tmp_path, SEED, 0.0)
     path = there.inputs.datasets["emotions"] / "en.parquet"

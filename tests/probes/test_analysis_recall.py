@@ -1,5 +1,6 @@
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -11,17 +12,17 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.stereotypes import recall, recovery
 from plumbline.probes.stereotypes.match_attributes import KINDS
 from plumbline.probes.stereotypes.recall import Params
-from plumbline.probes.stereotypes.typicality import READINGS
+from plumbline.probes.stereotypes.typicality import MEAN, READINGS
 
 SEED = 221
 SHARED = Path(__file__).parents[3] / "shared/data"
-LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
+PUBLISHED = SHARED / "published/stereotypes"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 PARAMS = Params(
     version="0.1.0",
     top_k=60,
     tested=[5, 20],
-    flagged=True,
+    flagged="all",
     n_permutations=199,
     confidence=0.95,
     seed=1,
@@ -97,7 +98,9 @@ def test_one_row_for_every_k_and_recall_rises_with_it(found):
 
 def test_all_categories_are_their_sum(found):
     sums = (
-        found["recall"].filter(pl.col("category") != "all").group_by("reading", "attributes", "k")
+        found["recall"]
+        .filter(~pl.col("category").is_in(["all", MEAN]))
+        .group_by("reading", "attributes", "k")
     )
     sums = sums.agg(pl.col("hits", "n_attributes", "n").sum())
     whole = found["recall"].filter(pl.col("category") == "all")
@@ -165,11 +168,23 @@ def test_tests_only_where_they_are_asked_for(found):
 
 def test_flagged_attributes_are_left_out_where_asked(tmp_path):
     there = society(tmp_path, SEED, 3.0, own=7)
-    less = recall.run(there.inputs, PARAMS.model_copy(update={"flagged": False, "tested": [5]}))
+    less = recall.run(there.inputs, PARAMS.model_copy(update={"flagged": "none", "tested": [5]}))
     # of the seven attributes of each of 82 groups the seventh has the flag of a trend; three,
     # that one among them, are of several words, which is a flag too but not of first words
     for kind, sought in (("single word", 4 * 82), ("first word", 2 * 82)):
         assert cell(less["recall"], "corrected", kind, "all", 5)["n_attributes"] == sought
+
+
+def test_flagged_attributes_of_a_set_that_was_cleaned_by_hand_are_sought(tmp_path):
+    there = society(tmp_path, SEED, 3.0, own=7)
+    own = there.attributes.with_columns(source_row=pl.int_range(1, pl.len() + 1))
+    own.write_parquet(there.inputs.datasets["stereotypes"] / "choenni2021.parquet")
+    params = PARAMS.model_copy(update={"flagged": "published", "tested": [5]})
+    table = recall.run(there.inputs, params)["recall"]
+    # the seventh attribute of each group, of several words, has the flag of a trend
+    for config, sought in (("en", 2 * 82), ("choenni2021", 3 * 82)):
+        row = cell(table.filter(dataset=config), "corrected", "first word", "all", 5)
+        assert row["n_attributes"] == sought
 
 
 def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
@@ -184,6 +199,36 @@ def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
         table.filter(pl.col("dataset") == "choenni2021"), "faithful", "single word", "all", 5
     )
     assert (row["n_attributes"], row["n_attributes_not_prompted"], row["language"]) == (6, 2, "en")
+
+
+def test_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchange(tmp_path):
+    there = society(tmp_path / "one", SEED, 3.0)
+    before = recall.run(there.inputs, PARAMS)["recall"]
+    known = there.inputs.datasets["stereotypes"] / "en.parquet"
+    some = there.attributes.filter(pl.col("category") == "age", "single_word").head(1)
+    query = some["query"].str.replace(" so$", " so good at")
+    further = some.with_columns(query=query, attribute=pl.lit("behind"))
+    pl.concat([there.attributes, further]).write_parquet(known)
+    home = there.inputs.outputs("completions", "m") / "en"
+    path = next(home.glob("*.parquet"))
+    rows = pl.read_parquet(path)
+    own = rows.filter(pl.col("query") == rows["query"][0], pl.col("rank") <= 2)
+    own = own.with_columns(
+        query=pl.lit(query[0]),
+        template=pl.lit("why are {group} so good at"),
+        category=pl.lit("age"),
+        group=pl.lit(some["group"][0]),
+        token=pl.Series(["behind", "other"]),
+        word=pl.Series(["behind", "other"]),
+    )
+    for file in home.glob("*.parquet"):
+        table = pl.read_parquet(file).with_columns(rewritten=pl.lit(value=False))
+        parts = [table, own.with_columns(rewritten=pl.lit(value=True))] if file == path else [table]
+        pl.concat(parts).write_parquet(file)
+    after = recall.run(there.inputs, PARAMS)["recall"]
+    one, two = (cell(x, "probability", "single word", "age", 5) for x in (before, after))
+    assert (two["hits"], two["n_attributes"]) == (one["hits"] + 1, one["n_attributes"] + 1)
+    assert [two[x] for x in ("p", "other_groups")] == [one[x] for x in ("p", "other_groups")]
 
 
 def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
@@ -205,7 +250,7 @@ def test_categories_are_exchanged_independently_of_each_other(tmp_path):
     # and of three groups there is no test
     for category, hits, p in (("age", 3, None), ("race", 3, None), ("all", 6, 1 / 36)):
         row = cell(table, "corrected", "first word", category, 1)
-        assert (row["hits"], row["other_groups"]) == (hits, pytest.approx(1 / 3, abs=1e-6))
+        assert (row["hits"], row["other_groups"]) == (hits, 0)
         assert row["p"] == (p and pytest.approx(p, abs=0.25 * p + 0.01))
 
 
@@ -285,13 +330,20 @@ def test_what_cannot_be_computed_is_told(tmp_path):
         recall.run(there.inputs, PARAMS)
 
 
+def released(model):
+    """Return the lists that the authors released, by query: [[string, score], ...]."""
+    path = PUBLISHED / f"{model}-corrected.json.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
 @pytest.fixture(scope="module")
-def published(tmp_path_factory):
-    """Return the tables of the published lists and attributes."""
-    if not (LISTS.is_file() and KNOWN.is_file()):
-        pytest.skip(f"{LISTS} or {KNOWN} is not there")
-    folder = tmp_path_factory.mktemp("published")
-    said = pl.read_csv(KNOWN, separator="\t").select(
+def said():
+    """Return the published attributes, as rows of the dataset `stereotypes`."""
+    if not KNOWN.is_file():
+        pytest.skip(f"{KNOWN} is not there")
+    rows = pl.read_csv(KNOWN, separator="\t").select(
         category=pl.col("target_category").str.strip_chars(),
         group=pl.col("target_group").str.strip_chars(),
         query=pl.col("input").str.strip_chars(),
@@ -300,55 +352,114 @@ def published(tmp_path_factory):
     template = pl.struct("query", "group").map_elements(
         lambda row: row["query"].replace(row["group"], "{group}"), return_dtype=pl.String
     )
-    said = said.with_columns(
+    return rows.with_columns(
         template=template,
         language=pl.lit("en"),
         single_word=pl.lit(value=True),
+        source_row=pl.lit(1),
         flags=pl.lit([], pl.List(pl.String)),
     )
-    lists = json.loads(gzip.decompress(LISTS.read_bytes()))
-    rows = [
-        (query, word, rank, score)
-        for query, ranked in lists.items()
-        for rank, (word, score) in enumerate(ranked, start=1)
-    ]
-    zero = pl.lit(0.0)
-    answers = (
-        pl.DataFrame(rows, orient="row", schema=["query", "word", "rank", "logprob_nats"])
-        .join(said.select("category", "group", "template", "query").unique(), on="query")
-        .with_columns(token=pl.col("word"), starts_word=pl.lit(value=True), prior_nats=zero)
-        .with_columns(prior_one_nats=zero, prior_released_nats=zero)
-        .with_columns(logprob_top_nats=pl.col("logprob_nats"))
-    )
-    inputs = Inputs(("bert",), {"stereotypes": folder / "stereotypes"}, folder)
-    home = inputs.outputs("completions", "bert") / "en"
-    for made in (home, folder / "stereotypes"):
-        made.mkdir(parents=True)
-    answers.write_parquet(home / "00000.parquet")
-    said.write_parquet(folder / "stereotypes/choenni2021.parquet")
-    depth = {"top_k": 200, "tested": [50, 100], "n_permutations": 99}
-    return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
+
+
+@pytest.fixture(scope="module")
+def published(said, tmp_path_factory):
+    """Return the table of the lists and attributes that were released, by model."""
+
+    @cache
+    def table(model):
+        folder = tmp_path_factory.mktemp("published")
+        rows = [
+            (query, word, rank, score)
+            for query, ranked in released(model).items()
+            for rank, (word, score) in enumerate(ranked, start=1)
+        ]
+        zero = pl.lit(0.0)
+        answers = (
+            pl.DataFrame(rows, orient="row", schema=["query", "word", "rank", "logprob_nats"])
+            .join(said.select("category", "group", "template", "query").unique(), on="query")
+            .with_columns(token=pl.col("word"), starts_word=pl.lit(value=True), prior_nats=zero)
+            .with_columns(prior_one_nats=zero, prior_released_nats=zero)
+            .with_columns(logprob_top_nats=pl.col("logprob_nats"))
+        )
+        inputs = Inputs((model,), {"stereotypes": folder / "stereotypes"}, folder)
+        home = inputs.outputs("completions", model) / "en"
+        for made in (home, folder / "stereotypes"):
+            made.mkdir(parents=True)
+        answers.write_parquet(home / "00000.parquet")
+        said.write_parquet(folder / "stereotypes/choenni2021.parquet")
+        depth = {"top_k": 200, "tested": [50, 100], "n_permutations": 99}
+        return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
+
+    return table
 
 
 @pytest.mark.shared
 def test_the_table_of_the_published_lists_has_the_published_recall(published):
+    table = published("bert-base-uncased")
     wanted = {"country": (50, 0.534, 352), "race": (50, 0.257, 377), "age": (100, 0.470, 151)}
     wanted |= {"profession": (100, 0.454, 650), "gender": (100, 0.571, 163)}
     wanted |= {"political": (100, 0.295, 44)}
     for category, (k, value, attributes) in wanted.items():
-        row = cell(published, "faithful", "single word", category, k)
+        row = cell(table, "faithful", "single word", category, k)
         assert (round(row["value"], 3), row["n_attributes"], row["n_attributes_not_prompted"]) == (
             value,
             attributes,
             0,
         )
-    whole = cell(published, "faithful", "single word", "all", 100)
+    whole = cell(table, "faithful", "single word", "all", 100)
     assert whole["n"] == 263
     assert whole["n_attributes"] == 1886
 
 
 @pytest.mark.shared
+def test_the_mean_of_categories_is_that_of_figure_4(published):
+    # the untrained model's bar at 50; `all`, which counts attributes, is another number
+    table = published("bert-base-uncased")
+    mean, pooled = (cell(table, "faithful", "single word", c, 50) for c in (MEAN, "all"))
+    assert (round(mean["value"], 3), round(pooled["value"], 3)) == (0.310, 0.329)
+    assert (mean["p"], mean["p_random_order"]) == (None, None)
+    each = table.filter(
+        pl.col("reading") == READINGS.index("faithful"),
+        pl.col("attributes") == 0,
+        pl.col("k") == 50,
+        ~pl.col("category").is_in([MEAN, "all"]),
+    )
+    for name in ("value", "other_groups", "random_order"):
+        assert mean[name] == pytest.approx(each[name].mean(), abs=1e-6)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("model", ["roberta-base", "xlm-roberta-base"])
+def test_faithful_recall_of_a_cased_model_counts_strings(published, said, model):
+    # as the release counts: an attribute is found where its very letters are among the first k
+    lists = released(model)
+    for k in (50, 200):
+        found = [
+            attribute in [word for word, _ in lists[query][:k]]
+            for query, attribute in said.select("query", "attribute").iter_rows()
+        ]
+        each = said.with_columns(found=pl.Series(found)).group_by("category")
+        for category, share in each.agg(pl.col("found").mean()).iter_rows():
+            row = cell(published(model), "faithful", "single word", category, k)
+            assert row["value"] == pytest.approx(share, abs=1e-6)
+    if model == "roberta-base":  # the paper's figure 1
+        for category, k, value in (("race", 50, 0.225), ("profession", 200, 0.755)):
+            row = cell(published(model), "faithful", "single word", category, k)
+            assert round(row["value"], 3) == value
+
+
+@pytest.mark.shared
+def test_casefolded_more_attributes_are_found(published):
+    table = published("roberta-base")
+    faithful, corrected = (
+        cell(table, reading, "single word", "race", 50)["value"]
+        for reading in ("faithful", "corrected")
+    )
+    assert (round(faithful, 3), round(corrected, 3)) == (0.225, 0.228)
+
+
+@pytest.mark.shared
 def test_published_recall_is_more_than_order_by_chance_would_give(published):
-    row = cell(published, "faithful", "single word", "all", 50)
+    row = cell(published("bert-base-uncased"), "faithful", "single word", "all", 50)
     assert row["p_random_order"] == 1 / 100
     assert row["random_order"] < row["value"]

@@ -6,7 +6,8 @@ from recovering import plant
 from scipy.stats import false_discovery_control, fisher_exact
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.politicians import latent, recovery, sentiment
+from plumbline.probes.politicians import latent, sentiment
+from plumbline.probes.politicians.recovery import control
 from plumbline.probes.politicians.words.sentiment_shares import UNTESTED, of_words
 
 SEED = 47
@@ -259,13 +260,13 @@ def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
     planted |= {"frequency_nats": [0.0] * 30}
     weights = tmp_path / "weights"
     plant(weights, planted, word_effect=0, sentiment_effect=4, name_noise=0.7, words_max=30)
-    truth = recovery.planted(weights)
-    true = recovery.true_pmi(truth, 0, {0: 50, 1: 50}, 10)
+    truth = control.planted(weights)
+    true = control.true_pmi(truth, 0, {0: 50, 1: 50}, 10)
     female = true.filter(pl.col("gender") == 1).sort("value", descending=True)
     male = true.filter(pl.col("gender") == 0).sort("value", descending=True)
     assert female["sentiment"][:10].to_list() == ["positive"] * 10
     assert male["sentiment"][:10].to_list() == ["negative"] * 10
-    assert recovery.planted(tmp_path) is None
+    assert control.planted(tmp_path) is None
 
 
 def test_a_model_without_a_table_of_the_latent_model_has_shares_by_pmi_alone(study):

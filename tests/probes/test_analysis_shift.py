@@ -29,6 +29,7 @@ from plumbline.probes.stereotypes.shift_rows import CORRECTED, FAITHFUL, MEASURE
 from plumbline.probes.stereotypes.shift_rows import judged as judged_rows
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.training_effects import OUTCOMES
+from plumbline.probes.stereotypes.typicality import MEAN
 
 SEED = 301
 K = 12
@@ -37,7 +38,7 @@ PARAMS = Params(
     top_k={"probability": K},
     top_k_followed=15,
     recall_at=[5, 20],
-    flagged=True,
+    flagged="all",
     n_permutations=999,
     n_permutations_similarity=199,
     n_bootstrap=400,
@@ -161,6 +162,40 @@ def test_recall_is_of_the_attributes_of_all_groups_by_hand(world, found):
         assert seen["base"] == pytest.approx(base, abs=1e-6)
         assert seen["value"] == pytest.approx(np.mean(changes), abs=1e-6)
         assert seen["n"] == len(world.groups)
+
+
+def test_outlets_are_compared_with_each_other_and_with_the_model_before(world, found):
+    table = found["outlets"]
+    names = ["before training", "control", "herald", "post", "wire"]
+    assert table.select("first", "second").unique().height == len(names) * (len(names) - 1) // 2
+    assert table["first"].unique().sort().to_list() == names[:-1]
+
+    def profiles(seed, outlet):
+        of = words_of(world, outlet, seed) if outlet else words_of(world)
+        own = [g for c, g in world.groups if c == "liked"]
+        shares = [[share_of(of, g, a) for a in AFFECTS if a != "fear"] for g in own]
+        return np.array(shares)
+
+    for first, second in (("", "post"), ("herald", "wire")):
+        wanted = [rsa(profiles(s, first), profiles(s, second), diagonal=True) for s in (1, 2)]
+        seen = table.row(
+            by_predicate=(pl.col("first") == (first or "before training"))
+            & (pl.col("second") == second)
+            & (pl.col("measure") == MEASURES.index(FAITHFUL))
+            & (pl.col("category") == "liked")
+            & (pl.col("share") == 1.0),
+            named=True,
+        )
+        assert seen["value"] == pytest.approx(np.mean(wanted), abs=1e-6)
+        assert seen["spread"] == pytest.approx(np.std(wanted, ddof=1), abs=1e-6)
+        assert (seen["pairs"], seen["p"]) == (2, None)
+    key = ["first", "second", "measure", "share"]
+    each = table.filter(pl.col("category") != MEAN).group_by(key)
+    both = table.filter(pl.col("category") == MEAN).join(
+        each.agg(mean=pl.col("value").mean(), sd=pl.col("value").std()), on=key
+    )
+    assert np.allclose(both["value"], both["mean"], atol=2e-6)
+    assert np.allclose(both["spread_categories"], both["sd"], atol=2e-6)
 
 
 def test_retained_is_the_share_of_the_followed_words_that_stay(world, found):
@@ -349,6 +384,32 @@ def test_categories_of_five_groups_have_no_p(tmp_path, monkeypatch):
     table = shift.run(there.inputs, PARAMS)["shifts"].filter(corpus="herald", category="liked")
     assert table["p"].null_count() == len(table)
     assert set(table["null"]) == {"none: of so few groups no p is at most 0.05"}
+
+
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_a_category_whose_groups_lose_their_direction_has_no_similarity_and_stops_nothing(
+    tmp_path, left
+):
+    silent = ~carries()[:, [affect != "fear" for affect in AFFECTS]].any(axis=1)
+    silent[-10:] = True  # the lexicon does not have these words
+    assert silent.sum() >= K
+
+    def change(corpus, base):
+        mute = base + np.where(silent, 50.0, 0.0)
+        kept = np.arange(len(base))[:, None, None]
+        return np.where((kept >= left) & (kept < CATEGORIES["liked"]), mute, base)
+
+    effects = {"herald": 0, "control": 0}
+    there = trained(tmp_path, 314, effects, shares=(1.0,), seeds=(1, 2), change=change)
+    table = shift.run(there.inputs, PARAMS)["shifts"].filter(corpus="herald", outcome="rho - 1")
+    liked = table.filter(category="liked")
+    assert liked["n"].unique().to_list() == [left]
+    assert liked["p"].null_count() == len(liked) == 2
+    if left < 3:
+        assert liked["value"].null_count() == len(liked)
+    assert table.filter(category="all")["n"].unique().to_list() == [
+        CATEGORIES["other"] + (left if left >= 3 else 0)
+    ]
 
 
 def test_halves_of_the_control_are_compared_as_corpora_are(tmp_path):

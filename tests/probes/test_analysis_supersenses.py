@@ -5,11 +5,12 @@ from recovering import plant, recovered
 from scipy.stats import spearmanr
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, CODES, VERBS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, supersenses
-from plumbline.probes.politicians.supersenses import PAIRS, by_class
+from plumbline.probes.politicians.supersenses import PAIRS, by_class, within
 from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
@@ -150,13 +151,74 @@ def test_one_form_stands_for_its_lemma_and_another_may_for_another_gender():
     assert (form["cluster"], lemma["cluster"]) == ("form", "lemma")
 
 
-def test_a_word_with_a_row_for_each_sentiment_is_in_a_list_once():
-    rows = [("calm", "calm", 0, "female", v) for v in (0.1, 3.0, -1.0)]
-    rows += [("wise", "wise", 0, "female", 2.0), ("wise", "wise", 0, "male", 1.0)]
-    classes = dataset(calm={"adj.feeling": 1.0}, wise={"adj.mind": 1.0})
+def test_within_a_sentiment_words_are_ranked_by_order_or_by_the_contrast_of_genders():
+    """Women's deviations are all below 0, by the level of their sentiment alone."""
+    women = {"calm": -1.0, "wise": -2.0, "glad": -3.0, "tall": -4.0, "rainy": -0.5}
+    men = {"calm": 3.0, "wise": 1.0, "glad": 0.5, "tall": -0.5, "rainy": -9.0}
+    kinds = {"calm": "feeling", "wise": "mind", "glad": "feeling", "tall": "body"}
+    kinds["rainy"] = "weather"
+    rows = [(w, w, 0, g, v) for g, of in (("female", women), ("male", men)) for w, v in of.items()]
+    classes = dataset(**{word: {f"adj.{kind}": 1.0} for word, kind in kinds.items()})
     one = PARAMS.model_copy(update={"top_k": 2})
-    feeling = cells(by_class(deviating(rows), classes, one, "latent"))["adj.feeling"]
-    assert (feeling["share_first"], feeling["words_first"]) == (0.5, 2)
+    # rainy is a positive word, most probably; it has a deviation among the negative ones too
+    q = pl.when(pl.col("word") == "rainy").then(0.1).otherwise(0.8)
+    negative = deviating(rows).with_columns(q=q, sentiment=SENTIMENTS.index("negative"))
+    positive = SENTIMENTS.index("positive")
+    eta = pl.concat([negative, negative.with_columns(q=0.9 - q, sentiment=positive, value=0.0)])
+
+    def leading(source):
+        found = by_class(within(eta, source, "negative"), classes, one, source, "negative")
+        assert {*found["sentiment"]} == {1 + SENTIMENTS.index("negative")}
+        every = cells(found, deviation=source)
+        rows = {kind: every[f"adj.{kind}"] for kind in ("feeling", "mind", "body", "weather")}
+        return {kind: (row["share_first"], row["share_second"]) for kind, row in rows.items()}
+
+    # of women rainy and calm lead, of men calm and wise
+    assert leading("latent") == {
+        "feeling": (0.5, 0.5),
+        "mind": (0, 0.5),
+        "body": (0, 0),
+        "weather": (0.5, 0),
+    }
+    # women less men: calm -4, wise -3, glad -3.5, tall -3.5; their mean, -3.5, is no word's doing
+    assert leading("latent contrast") == {
+        "feeling": (0, 1),
+        "mind": (1, 0),
+        "body": (0, 0),
+        "weather": (0, 0),
+    }
+
+
+def test_supersenses_within_each_sentiment_are_of_the_latent_table(tmp_path):
+    """Of negative words women's are of feeling; of positive ones there is no difference."""
+    inputs = Inputs(("m",), {"supersenses": tmp_path, "politicians": tmp_path}, tmp_path)
+    for name in ("pmi", "latent"):
+        inputs.tables(name, "m").mkdir(parents=True)
+    empty = pl.from_arrow(pmi.PMI.arrow().empty_table())
+    empty.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
+    eta = [
+        ("en", 0, word, word, s, g, v if s == 1 else 0.0, 0.8 if s == 1 else 0.1)
+        for word, v in (("sad", 1.0), ("mad", 0.9), ("dim", -1.0), ("dull", -0.9))
+        for s in range(3)
+        for g, v in ((0, -v), (1, v))
+    ]
+    columns = ["language", "pos", "word", "lemma", "sentiment", "gender", "value", "q"]
+    latent = pl.DataFrame(eta, schema=columns, orient="row")
+    latent.write_parquet(inputs.tables("latent", "m") / "latent.parquet")
+    kinds = {"sad": "feeling", "mad": "feeling", "dim": "mind", "dull": "mind"}
+    classes = dataset(**{word: {f"adj.{kind}": 1.0} for word, kind in kinds.items()})
+    classes.write_parquet(tmp_path / "en.parquet")
+    found = supersenses.run(inputs, PARAMS.model_copy(update={"top_k": 2}))["supersenses"]
+    chosen = {"deviation": "latent contrast", "unit": "form", "counting": "best"}
+    negative = found.filter(pl.col("sentiment") == 1 + SENTIMENTS.index("negative"))
+    feeling = cells(negative, **chosen)["adj.feeling"]
+    assert (feeling["share_first"], feeling["share_second"], feeling["value"]) == (1, 0, 1)
+    assert (feeling["cluster"], feeling["p"]) == ("form", pytest.approx(1 / 3))  # of 6 splits 2
+    assert feeling["family"] == 13  # no word is most probably of another sentiment
+    plain = cells(negative, **chosen | {"deviation": "latent"})["adj.feeling"]
+    assert (plain["p"], plain["p_bonferroni"], plain["family"]) == (None, None, None)
+    assert plain["null"].startswith("none: ")
+    assert set(found["model"]) == {"m"}
 
 
 def test_non_binary_people_are_compared_where_they_have_words_and_left_out_where_not(hundred):

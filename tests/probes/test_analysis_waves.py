@@ -170,6 +170,37 @@ def test_what_cannot_be_compared_is_told_in_one_sentence(project, capsys, words,
     assert not waves.FOLDER.exists()
 
 
+def test_waves_that_overlap_or_took_too_long_are_no_two_times(tmp_path):
+    said = {"kids": ["sad"]}
+    days = ("2026-11-01", "2026-11-10")
+    one, two = (wave(tmp_path, day, said) for day in days)
+
+    def answered(folder, first, last):
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest["request"]["answered"] = {"first": first, "last": last}
+        (folder / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+
+    answered(one, "2026-11-01T00:00:00Z", "2026-11-07T23:00:00Z")
+    answered(two, "2026-11-10T00:00:00Z", "2026-11-12T00:00:00Z")
+    assert compared(one, two)["waves"]
+    answered(two, "2026-11-07T22:00:00Z", "2026-11-12T00:00:00Z")
+    with pytest.raises(UserError, match="still being answered on 2026-11-07 23:00"):
+        compared(one, two)
+    answered(two, "2026-11-10T00:00:00Z", "2026-11-18T00:00:00Z")
+    with pytest.raises(UserError, match=r"from 2026-11-10 to 2026-11-18.*longest_days"):
+        compared(one, two)
+
+
+def test_an_engine_that_one_wave_lacks_is_left_out(tmp_path):
+    said = {"kids": ["sad"]}
+    one, two = (wave(tmp_path, day, said) for day in (EARLIER, DAY))
+    manifest = json.loads((two / MANIFEST).read_text("utf-8"))
+    manifest["request"]["absent"] = {"google/en": "given up"}
+    (two / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(UserError, match="no engine got the same query in both"):
+        compared(one, two)
+
+
 def test_waves_without_a_common_query_are_told(tmp_path):
     earlier = wave(tmp_path, EARLIER, {"kids": ["sad"]})
     with pytest.raises(UserError, match="no engine got the same query in both"):

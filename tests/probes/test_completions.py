@@ -12,7 +12,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
-from plumbline.probes.prompts.groups import Frames, Query, queries
+from plumbline.probes.prompts.groups import Frames, Query, prompted, queries
 from plumbline.probes.stereotypes.completions import Params, attributes, run
 
 GROUPS = ("old nurses", "sailors", "night bakers guild")
@@ -150,6 +150,7 @@ def folders(tmp_path):
         "category": ["age", "age", "country"],
         "group": ["millennials", "millenials", "malta"],
         "attribute": ["Tall", "so calm", "hot"],
+        "template": ["why are {group} so", "why are {group} so good at", "why is {group} so"],
     }
     for name, columns in (("social_groups", groups), ("stereotypes", said)):
         (tmp_path / name).mkdir()
@@ -169,6 +170,14 @@ def test_groups_are_asked_in_the_spelling_wanted_and_known_in_either(folders):
     none = asking.model_copy(update={"groups": "suggested", "frames": {"cs": FRAMES}})
     with pytest.raises(UserError, match="no group to prompt for in 'cs'"):
         queries(none, folders | {"social_groups": with_czech(folders["social_groups"])}, "cs")
+
+
+def test_a_query_that_a_suggestion_was_rewritten_to_is_put_about_its_group_alone(folders):
+    asking = Params(version="1.0.0", frames={"en": FRAMES})
+    found = prompted(asking, folders, "en")
+    assert found[:-1] == queries(asking, folders, "en")
+    assert (found[-1].text, found[-1].rewritten) == ("why are millenials so good at", True)
+    assert not any(q.rewritten for q in found[:-1])
 
 
 def with_czech(folder):

@@ -9,7 +9,7 @@ import pytest
 @pytest.mark.parametrize(
     ("name", "least"),
     [
-        ("stereotypes.emotions", 5),
+        ("stereotypes.emotions", 4),
         ("stereotypes.match_attributes", 2),
         ("stereotypes.shift_rows", 4),
         ("stereotypes.similarity", 10),

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 from recovering import plant, recovered
 
-from plumbline.probes.politicians import pmi, recovery, sentiment
+from plumbline.probes.politicians import pmi, sentiment
+from plumbline.probes.politicians.recovery import control
 
 SEED = 59
 EACH = 20  # words of a sentiment
@@ -26,7 +27,7 @@ class Study(associated.Study):
         kinds = np.repeat([0, 1, 2], EACH)  # positive, negative, neutral
         ratio = effect * np.array([1.0, -1.0, 0.0])[kinds]
         planted = {"word": words, "pos": "ADJ", "frequency_nats": 0.0, "log_ratio_nats": ratio}
-        planted["sentiment"] = [recovery.SENTIMENTS[k] for k in kinds]
+        planted["sentiment"] = [control.SENTIMENTS[k] for k in kinds]
         settings = {"word_effect": 0, "sentiment_effect": effect, "supersense_effect": 0}
         plant(self.weights, planted, words_max=len(words), name_noise=0.7, **settings)
         genders = "mw" * 100

@@ -19,8 +19,8 @@ from plumbline.probes.report import figures
 from plumbline.probes.site.build import PAGES, write
 
 TOP = Path(__file__).parents[2]
-STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", "subgroups"]
-STEPS += ["pooled_pmi", "robustness", "lexicon_evaluation"]
+STEPS = ["results", "latent", "supersenses", "sentiments", "averages", "anova", "clusters"]
+STEPS += ["subgroups", "pooled_pmi", "robustness", "lexicon_evaluation"]
 FIRST, LAST = ["headlines", "controls", "readings"], ["downloads", "versions"]
 SECTIONS = {  # of every page, in their order
     "index": ["results", "controls", "contents", "versions", "studies"],
@@ -196,8 +196,16 @@ def test_supersenses_show_every_class_of_a_pair_of_genders_with_its_people(
 ):
     table = pl.read_parquet(finished / "data/tables/supersenses/tiny/supersenses.parquet")
     here = table.filter((pl.col("unit") == 0) & (pl.col("counting") == 0))
-    assert len(here) > 20
     shown = [row[1:] for row in sections["supersenses"].rows]
+    within = here.filter(pl.col("deviation") > 0)  # a sentiment, by latent deviations
+    assert within["sentiment"].n_unique() == 3
+    within = within.filter(pl.col("share_first") + pl.col("share_second") > 0)
+    for r in within.to_dicts():
+        cells = [shown_as(r[name]) for name in ("share_first", "share_second", "value")]
+        tested = [shown_as(r[p], 3) for p in ("p_bonferroni", "p_bh")]
+        assert [*cells, limits(r), *(tested if r["deviation"] > 1 else [str(r["both"])])] in shown
+    here = here.filter(pl.col("deviation") == 0)
+    assert len(here) > 20
     for r in here.to_dicts():
         cells = [shown_as(r["share_first"]), limits(r, side="_first"), shown_as(r["share_second"])]
         cells += [limits(r, side="_second"), shown_as(r["value"]), limits(r), shown_as(r["p"], 4)]
@@ -268,10 +276,12 @@ def test_the_page_is_written_without_what_takes_long_to_import():
 def test_clusters_show_inertia_silhouette_and_stability(sections, finished):
     table = pl.read_parquet(finished / "data/tables/clusters/tiny/fits.parquet")
     shown = sections["clusters"].rows
-    for _, part in table.group_by("language", "pos", "group", "clusters"):
+    for _, part in table.group_by("language", "pos", "reading", "group", "clusters"):
         by = {r["measure"]: r for r in part.to_dicts()}
         star = "*" if by[1]["chosen"] else ""
-        cells = [f"{shown_as(by[m]['value'])} ({limits(by[m])})" for m in range(4)]
+        measured = [m for m in range(4) if m in by]  # no gap without a reference
+        cells = [f"{shown_as(by[m]['value'])} ({limits(by[m])})" for m in measured]
+        cells += ["–"] * (4 - len(measured))
         p = [shown_as(by[1]["p"], 3), shown_as(by[1]["p_bh"], 3)]
         assert [f"{by[1]['clusters']}{star}", *cells, *p] in shown
     shares = pl.read_parquet(finished / "data/tables/clusters/tiny/shares.parquet").to_dicts()
@@ -279,6 +289,30 @@ def test_clusters_show_inertia_silhouette_and_stability(sections, finished):
     assert [str(r["part"]), ("male", "female")[r["gender"]], f"{r['count']} of {r['words']}"] in [
         row[:3] for row in shown
     ]
+
+
+def test_means_over_models_and_differences_of_genders_are_shown(sections, finished):
+    shown = sections["averages"].rows
+    table = pl.read_parquet(finished / "data/tables/averages/averages.parquet")
+    table = table.filter(pl.col("reading") == 1, pl.col("response") == 3)  # men less women
+    assert len(table) > 20
+    for r in table.to_dicts():
+        row = [r["language"], ("positive", "negative", "neutral")[r["sentiment"]]]
+        row += [
+            shown_as(r["value"]),
+            "–" if r["low"] is None else limits(r),
+            shown_as(r["lowest"]),
+            shown_as(r["highest"]),
+        ]
+        assert [*row, str(r["n"])] in shown
+    pooled = pl.read_parquet(finished / "data/tables/pooled_pmi/pooled_pmi.parquet")
+    plain = pooled.filter(pl.col("reading") == 0, pl.col("group") == "all").drop_nulls("value")
+    of = {(r["language"], r["pos"], r["word"], r["gender"]): r["value"] for r in plain.to_dicts()}
+    apart = {k[:3]: of[k] - of[*k[:3], 0] for k in of if k[3] == 1 and (*k[:3], 0) in of}
+    place = ("en", 0)
+    word = max((k for k in apart if k[:2] == place), key=lambda k: (abs(apart[k]), k[2]))
+    rows = [row for row in sections["pooled_pmi"].rows if row[0] == word[2]]
+    assert shown_as(apart[word]) in [row[-1] for row in rows]
 
 
 def test_subgroups_show_people_of_each_gender_and_differences(sections, finished):
@@ -455,9 +489,9 @@ def test_nothing_on_a_page_names_machine_or_clock(site, finished):
 
 
 def test_the_site_takes_few_bytes(site, text, finished):
-    """With all tables of the project there are over a hundred figures, in at most 5 MB."""
+    """With all tables of the project there are over a hundred figures, in at most 6 MB."""
     files = [path for path in (finished / "data/report").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 5e6
+    assert sum(path.stat().st_size for path in files) < 6e6
     drawn = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert sum(map(len, drawn)) / len(drawn) < 45e3
     assert "<text" in drawn[0]  # and not the outlines of its letters

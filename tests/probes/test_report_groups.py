@@ -34,7 +34,7 @@ def data(tmp_path_factory):
         categories={"age": 6, "country": 9},
     ).inputs
     params = {
-        "recall": recalls.Params(top_k=60, tested=[5, 20], flagged=True, **REPEATED),
+        "recall": recalls.Params(top_k=60, tested=[5, 20], flagged="all", **REPEATED),
         "emotions": profiles.Params(top_k={"corrected": 15}, n_bootstrap=100, **REPEATED),
         "rsa": likeness.Params(**REPEATED),
     }

@@ -74,6 +74,7 @@ def trained(
             "attribute": NAMES[(7 * i + j) % WORDS],
             "single_word": True,
             "flags": [],
+            "source_row": 0,
         }
         for i, (category, group) in enumerate(groups)
         for j in range(3)
@@ -112,7 +113,7 @@ def lists(groups, scores, top=TOP):
         for template, own in zip(TEMPLATES, of_group, strict=True):
             order = np.argsort(-own)[:top]
             words = [NAMES[w] for w in order]
-            columns = {"token": words, "word": [w.upper() for w in words]}
+            columns = {"token": words, "word": words}
             columns |= {"starts_word": [True] * top, "rank": np.arange(1, top + 1, dtype=np.int32)}
             columns |= {"logprob_nats": own[order], "logprob_top_nats": own[order]}
             for prior in ("prior_nats", "prior_one_nats", "prior_released_nats"):

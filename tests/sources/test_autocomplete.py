@@ -210,6 +210,72 @@ def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, 
     assert continued == whole
 
 
+def built_with(**changes):
+    """Return the params of the dataset, of waves alone."""
+    found = whole.tree()["datasets"]["stereotypes"]
+    return stereotypes.Params(**found | {"published": []} | changes)
+
+
+def test_a_wave_is_completed_without_an_engine_that_is_given_up(address, groups, tmp_path):
+    into = tmp_path / DAY
+    with misbehaving(address, always(only("yahoo", web_page))) as server:
+        with pytest.raises(UserError, match=r"yahoo/en, 0 of 10.*sources.autocomplete.absent"):
+            fetched(server.address, groups, into, SHORT)
+        before = len(server.asked)
+        fetched(server.address, groups, into, SHORT, absent=["yahoo"])
+        assert len(server.asked) == before  # the other engines had answered
+    manifest = Snapshot.open(into).manifest
+    assert manifest["request"]["absent"] == {"yahoo/en": "given up"}
+    assert manifest["counts"] == {"queries": QUERIES, "answers": 2 * QUERIES}
+    assert not (into / "answers/yahoo").exists()
+    made = stereotypes.build(Snapshot.open(into), built_with())
+    rows = [item.values for item in made if isinstance(item, Row)]
+    assert {engine for row in rows for engine in row["engines"]} == {"google", "duckduckgo"}
+    with pytest.raises(ValidationError, match="no engine is left"):
+        autocomplete_params(address, groups, absent=["google", "yahoo", "duckduckgo"])
+
+
+def test_the_manifest_has_when_the_first_and_the_last_answer_came(address, groups, tmp_path):
+    started = datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC)
+    ticks = iter(range(1000))
+    fetched(address, groups, tmp_path / DAY, clock=lambda: started + timedelta(seconds=next(ticks)))
+    last = (started + timedelta(seconds=3 * QUERIES - 1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    times = Snapshot.open(tmp_path / DAY).manifest["request"]["answered"]
+    assert times == {"first": "2026-11-21T23:59:50Z", "last": last}
+
+
+def test_an_answer_to_another_query_is_none(address, groups, tmp_path):
+    other = json.dumps(["why are cats so", ["why are cats so soft"]])
+    with (
+        misbehaving(address, always(only("google", says(other.encode())))) as server,
+        pytest.raises(UserError, match=r"google/en, 0 of 10: .*another query, 'why are cats so'"),
+    ):
+        fetched(server.address, groups, tmp_path / DAY, SHORT)
+
+
+def test_an_engine_that_has_nothing_any_more_is_stopped_and_asked_again(address, groups, tmp_path):
+    into, phase = tmp_path / DAY, {}
+
+    def script(number, body):
+        def act(handler, real):
+            phase["asked"] = phase.get("asked", 0) + handler.path.startswith("/duckduckgo?")
+            mine = handler.path.startswith("/duckduckgo?")
+            blocked = mine and phase["asked"] > 3 and "over" not in phase
+            (says(b"[]") if blocked else passed_on)(handler, real)
+
+        return act
+
+    with misbehaving(address, script) as server:
+        with pytest.raises(UserError, match=r"duckduckgo/en, 6 of 10: 4 answers in a row without"):
+            fetched(server.address, groups, into, empty_in_a_row=4)
+        assert phase["asked"] == 6  # two with suggestions, one without, three refused
+        phase["over"] = True
+        continued = fetched(server.address, groups, into, empty_in_a_row=4)
+        assert phase["asked"] == 6 + 4 + 4  # the four empty ones again, and those not asked yet
+        whole = fetched(server.address, groups, tmp_path / "whole" / DAY)
+    assert continued == whole
+
+
 def test_a_longer_wait_than_allowed_ends_that_engine_at_once(address, groups, tmp_path):
     with misbehaving(address, always(only("yahoo", status(429, Retry_After=86400)))) as server:
         with pytest.raises(UserError, match=r"yahoo/en, 0 of 10: .*asks to wait 86400 s"):

@@ -161,8 +161,8 @@ def test_answers_of_search_engines_are_files_named_by_their_query(tmp_path):
             path = mirror / url.removeprefix("https://")
             path.parent.mkdir(parents=True, exist_ok=True)
             sample = SAMPLES / "autocomplete" / DAY / "answers" / name / "en.jsonl.gz"
-            body = json.loads(gzip.decompress(sample.read_bytes()).splitlines()[0])["body"]
-            path.write_text(body, "utf-8")
+            line = json.loads(gzip.decompress(sample.read_bytes()).splitlines()[0])
+            path.write_text(line["body"].replace(line["query"], query), "utf-8")
     fetch()
     for name in params.engines:
         lines = gzip.decompress((into / "answers" / name / "en.jsonl.gz").read_bytes()).splitlines()

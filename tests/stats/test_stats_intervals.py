@@ -176,3 +176,20 @@ def test_rank_correlations_are_scipys():
     found = rank_correlations(x, y)
     assert found == pytest.approx([spearmanr(*pair).statistic for pair in zip(x, y, strict=True)])
     assert np.isnan(rank_correlations(np.ones((1, 3)), x[:1, :3])[0])
+
+
+def test_the_interval_of_a_mean_of_strata_holds_it_at_its_rate():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    sizes = np.array([6, 12, 30])  # clusters of each stratum
+    strata = np.repeat(np.arange(3), sizes)
+    means = np.array([0.2, 0.4, 0.6])
+    held = 0
+    for _ in range(1000):
+        of = rng.integers(1, 10, len(strata))
+        hits = rng.binomial(of, rng.beta(4 * means[strata], 4 * (1 - means[strata])))
+        share, low, high = clustered(hits, of, strata=strata)
+        by_hand = [hits[strata == s].sum() / of[strata == s].sum() for s in range(3)]
+        assert share == pytest.approx(np.mean(by_hand))
+        held += low <= means.mean() <= high
+    assert 0.93 <= held / 1000 <= 0.98

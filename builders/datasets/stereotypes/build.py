@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -74,6 +74,11 @@ class Params(SnapshotParams):
     published: list[str] = Field(
         default_factory=list, description="one config for each: names of published files"
     )
+    completion: Literal["contains", "begins"] = Field(
+        "contains",
+        description="what completes a query: a suggestion with the group and all words of the "
+        "template somewhere, as the authors take it, or one that begins with the query",
+    )
     cleaning: dict[str, Cleaning] = Field(description="rules of the cleaning, for each language")
 
     def rules(self, language: str) -> Cleaning:
@@ -125,10 +130,12 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
     rules = params.rules(language)
     found: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for engine, about in sorted(request["engines"].items()):
+        if f"{engine}/{name}" in request.get("absent", {}):
+            continue
         for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz"):
             query = known[line["query"]]
             for suggestion in engines.read(about["format"], line["body"]):
-                reason, attribute = _completion(suggestion, query.text)
+                reason, attribute = _completion(suggestion, query, params.completion)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
                 key = (query.category, query.group, text, attribute, template, term)
@@ -144,17 +151,23 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         yield _row(name, *query_of, "multi_word" not in told, by, places, wave, told, 0)
 
 
-def _completion(suggestion: engines.Suggestion, query: str) -> tuple[str, str]:
-    """Return why a suggestion does not go on where the query ends, or how it does."""
+def _completion(suggestion: engines.Suggestion, query: Query, how: str) -> tuple[str, str]:
+    """Return why a suggestion does not complete the query, or how it goes on behind it."""
     text = unicodedata.normalize("NFC", suggestion.text).lower()
     text = " ".join(text.split()).rstrip("?").rstrip()
     if suggestion.kind not in SEARCHES:
         return "not a search", ""
-    if text == query:
+    if text == query.text:
         return "nothing added", ""
-    if not text.startswith(f"{query} "):
+    if text.startswith(f"{query.text} "):
+        return "", text.removeprefix(f"{query.text} ")
+    before, _, behind = query.template.lower().partition("{group}")
+    *words, last = f"{before} {behind}".split()
+    group = query.text.removeprefix(before).removesuffix(behind)
+    _, found, rest = f" {text}".partition(f" {last} ")
+    if how == "begins" or not (found and group in text and all(word in text for word in words)):
         return "prompt rewritten", ""
-    return "", text.removeprefix(f"{query} ")
+    return "", rest
 
 
 def _answers(snapshot: Snapshot, file: str) -> Iterator[dict[str, Any]]:

@@ -51,8 +51,15 @@ def encoding(body: bytes, content_type: str) -> str:
     raise AssertionError("Latin-1 holds any bytes")
 
 
-def read(form: str, text: str) -> list[Suggestion]:
-    """Return the suggestions in an answer of one of the :data:`FORMATS`."""
+def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
+    """Return the suggestions in an answer of one of the :data:`FORMATS`.
+
+    Parameters
+    ----------
+    query
+        What was asked: an answer that repeats another query is a ``ValueError``. DuckDuckGo's
+        phrases do not repeat it.
+    """
     text = text.removeprefix("\ufeff").lstrip()
     if text[:1] == "<":
         raise ValueError("a web page, perhaps a captcha")
@@ -66,7 +73,20 @@ def read(form: str, text: str) -> list[Suggestion]:
         raise ValueError(f"JSON, but no answer of the format {form}") from error
     if not all(isinstance(suggestion.text, str) for suggestion in found):
         raise ValueError(f"JSON, but no answer of the format {form}")
+    echo = _echo(form, tree)
+    if query is not None and echo is not None and _plain(echo) != _plain(query):
+        raise ValueError(f"the answer to another query, {echo!r}")
     return found
+
+
+def _echo(form: str, tree: Any) -> str | None:
+    """Return the query that an answer repeats, if it does."""
+    echo = tree["gossip"].get("qry") if form == "gossip" else tree[0] if form != "phrases" else None
+    return echo if isinstance(echo, str) else None
+
+
+def _plain(query: str) -> str:
+    return " ".join(query.lower().split())
 
 
 def _ranked(texts: Any, key: str = "") -> list[Suggestion]:

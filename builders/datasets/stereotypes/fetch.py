@@ -11,6 +11,7 @@ request at a time. A snapshot has
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -36,7 +37,7 @@ from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 CITATION = (
@@ -47,6 +48,7 @@ CITATION = (
 LICENCE = "suggestions: facts about each engine, under its terms of use"
 THROTTLING = (403,)  # engines refuse so for a while whom they take for a robot
 UNFINISHED = ".answers"
+EMPTY = "empty"  # whether an answer had no suggestion; while the wave is fetched
 NAME = r"^[A-Za-z0-9_-]+$"
 
 
@@ -105,6 +107,24 @@ class Params(Section):
         default_factory=dict, description="by name, which a config gets"
     )
     pause_s: float = Field(1, ge=0, description="wait between two requests, seconds")
+    absent: list[str] = Field(
+        default_factory=list,
+        description="engines that could not be had: the wave is completed without them, and its "
+        "manifest says so",
+    )
+    empty_in_a_row: int = Field(
+        50,
+        ge=2,
+        description="answers without any suggestion after which an engine is taken to refuse",
+    )
+
+    @model_validator(mode="after")
+    def _some_engine(self) -> Params:
+        if lacking := sorted(set(self.absent) - set(self.engines)):
+            raise ValueError(f"absent: {', '.join(lacking)} not under engines")
+        if set(self.absent) == set(self.engines):
+            raise ValueError("absent: no engine is left")
+        return self
 
     @model_validator(mode="after")
     def _fit(self) -> Params:
@@ -143,28 +163,32 @@ def fetch(
         date.fromisoformat(into.name)
     except ValueError as error:
         raise UserError(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
-    fetch = Fetch("autocomplete", params, politeness, into, exclude=frozenset({"pause_s"}))
-    for language, place in sorted(params.groups.items()):
-        fetch.read({f"groups/{language}.csv": place}, groups, MISSING)
-    for name, others in sorted(params.published.items()):
-        for end, address in (("", others.address), (".single_words", others.single_words)):
-            if address:
-                fetch.read({f"published/{name}{end}.csv": address}, published)
+    pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change within a wave
+    fetch = Fetch("autocomplete", params, politeness, into, exclude=pace)
+    _read_files(fetch, params)
     wave = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
     stopped = []
-    for engine, locale in product(sorted(params.engines), sorted(params.locales)):
+    absent = {f"{e}/{locale}": "given up" for e in sorted(params.absent) for locale in wave}
+    for engine in params.absent:
+        shutil.rmtree(into / "answers" / engine, ignore_errors=True)
+    there = sorted(set(params.engines) - set(params.absent))
+    for engine, locale in product(there, sorted(params.locales)):
         path = into / UNFINISHED / f"{engine}.{locale}.jsonl"
         whole = into / "answers" / engine / f"{locale}.jsonl.gz"
         ask = partial(_ask, params.engines[engine], params.locales[locale], politeness)
         try:
             if not whole.exists():
                 pause = 0 if mirror.of(politeness) else params.pause_s
-                _finish(path, whole, wave[locale], ask, now, pause)
+                _finish(path, whole, wave[locale], ask, now, params, pause)
         except UserError as problem:
             done = f"{len(_answered(path))} of {len(wave[locale])}"
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
-        raise UserError(f"{into}: not whole yet ({'; '.join(stopped)})")
+        raise UserError(
+            f"{into}: not whole yet ({'; '.join(stopped)}); run the same again, or give an engine "
+            "up with sources.autocomplete.absent"
+        )
+    times = sorted(_times(into))
     number = sum(map(len, wave.values()))
     named = sorted(params.published.items())
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
@@ -172,8 +196,27 @@ def fetch(
         "each engine's own, under request",
         "; ".join([LICENCE, *(f"{name}: {o.licence}" for name, o in named)]),
         "; ".join([CITATION, *(f"{name}: {o.citation}" for name, o in named)]),
-        {"queries": number, "answers": number * len(params.engines)},
+        {"queries": number, "answers": number * len(there)},
+        answered={"first": times[0], "last": times[-1]},
+        absent=absent,
     )
+
+
+def _read_files(fetch: Fetch, params: Params) -> None:
+    """Fetch the groups, and what others published."""
+    for language, place in sorted(params.groups.items()):
+        fetch.read({f"groups/{language}.csv": place}, groups, MISSING)
+    for name, others in sorted(params.published.items()):
+        for end, address in (("", others.address), (".single_words", others.single_words)):
+            if address:
+                fetch.read({f"published/{name}{end}.csv": address}, published)
+
+
+def _times(into: Path) -> Iterator[str]:
+    """Yield when answers came."""
+    for path in (into / "answers").rglob("*.jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            yield from (json.loads(line)["retrieved"] for line in lines)
 
 
 def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
@@ -190,10 +233,10 @@ def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> 
         code = engines.encoding(body, kind)
         text = body.decode(code)
         try:
-            engines.read(engine.format, text)
+            found = engines.read(engine.format, text, query)
         except ValueError as error:
             raise Busy(f"answered {error}") from error
-        return {"query": query, "body": text, "encoding": code, "type": kind}
+        return {"query": query, "body": text, "encoding": code, "type": kind, EMPTY: not found}
 
     return patiently(ask, address, politeness)
 
@@ -204,16 +247,32 @@ def _finish(
     queries: list[str],
     ask: Callable[[str], dict[str, Any]],
     now: Callable[[], datetime],
+    params: Params,
     pause_s: float,
 ) -> None:
-    """Ask what is not answered yet; then put all answers into one file, in order."""
-    answers = _answered(path)
+    """Ask what is not answered yet; then put all answers into one file, in order.
+
+    Many answers in a row without a suggestion are what an engine gives whom it does not want: they
+    are kept, and asked for again by the next call.
+    """
+    answers, most = _answered(path), params.empty_in_a_row
+    last = list(answers)[-most:]
+    if len(last) == most and all(answers[query].get(EMPTY) for query in last):
+        answers = {query: answer for query, answer in answers.items() if query not in last}
     todo = [query for query in queries if query not in answers]
+    empty = 0
     for query in Bar(todo, desc=path.stem.replace(".", "/"), unit="query"):
         answers[query] = ask(query) | {"retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ")}
         _append(path, answers[query])
+        empty = empty + 1 if answers[query][EMPTY] else 0
+        if empty >= most:
+            raise UserError(
+                f"{empty} answers in a row without a suggestion, as if it refused; if it has none, "
+                "raise sources.autocomplete.empty_in_a_row"
+            )
         time.sleep(pause_s)
-    lines = (json.dumps(answers[q], ensure_ascii=False, sort_keys=True) for q in queries)
+    kept = ({k: v for k, v in answers[q].items() if k != EMPTY} for q in queries)
+    lines = (json.dumps(answer, ensure_ascii=False, sort_keys=True) for answer in kept)
     write_gzip(whole, "".join(f"{line}\n" for line in lines).encode())
     path.unlink(missing_ok=True)
 

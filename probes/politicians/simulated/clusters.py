@@ -1,7 +1,8 @@
 """Analysis ``clusters`` on simulated states of words.
 
-States are normal, of unequal spreads along their axes. Simplified: adjectives, two numbers of
-clusters, two runs of k-means; words deviate to one gender each; a language for each planted effect.
+States are normal, of unequal spreads along their axes. Some words are in lists of the other gender
+too. Simplified: adjectives, two numbers of clusters, two runs of k-means; words deviate to one
+gender each; a language for each planted effect; one person of each gender.
 """
 
 from __future__ import annotations
@@ -16,8 +17,14 @@ from plumbline.builders.core.params import Params
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi
-from plumbline.probes.politicians.clusters import GROUPS, JOINT, MEASURES
 from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words.cluster_rows import (
+    FAITHFUL,
+    GROUPS,
+    JOINT,
+    LARGEST,
+    MEASURES,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +41,7 @@ class Shape(Params):
     men: int = Field(40, ge=5, description="words that deviate to men")
     women: int = Field(40, ge=5, description="words that deviate to women")
     width: int = Field(24, ge=3, description="dimensions of a state")
+    both: float = Field(0.6, ge=0, le=1, description="share of words generated for either gender")
     decay: float = Field(0.5, ge=0, description="SD of the nth axis is n to the power of -decay")
 
 
@@ -58,16 +66,18 @@ TRUTHS = {
 }
 PARAMS: dict[str, Any] = {
     "clusters": [2, 3],
+    "n_permutations": 999,
     "seeds": [1, 2],
     "n_simulations": 199,
-    "n_bootstrap": 20,
+    "n_bootstrap": 199,
 }
 ALIKE = 0.8  # correlation of the forms of a word
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
-    inputs = Inputs((MODEL,), {}, folder)
+    inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
+    inputs.datasets["politicians"].mkdir()
     deviations, known = [], []
     for language, apart in zip(LANGUAGES, truth.settings.get("apart", (0.0,)), strict=False):
         women = np.arange(shape.men + shape.women) >= shape.men
@@ -90,6 +100,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                 )
             )
         known.append({"language": language, "apart": float(apart)})
+        _write_lists(inputs, language, words, _generated(truth, shape, women, rng))
         where = inputs.outputs("representations", MODEL) / language
         where.mkdir(parents=True)
         states = pl.DataFrame({"word": words, "state": points.tolist()})
@@ -98,6 +109,33 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     where.mkdir(parents=True)
     pl.concat(deviations).write_parquet(where / "pmi.parquet")
     return Drawn(inputs, (truth, pl.DataFrame(known)))
+
+
+def _generated(
+    truth: Truth, shape: Shape, women: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Draw for whom words were generated, (words, 2): men, women; forms of a word for the same."""
+    word = np.arange(len(women)) // truth.settings.get("forms", 1)
+    both = (rng.random(len(women)) < shape.both)[word]
+    return np.stack([both | ~women, both | women], axis=1)
+
+
+def _write_lists(
+    inputs: Inputs, language: str, words: list[str], members: NDArray[np.bool_]
+) -> None:
+    """Write the lists of a man and of a woman."""
+    people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
+    people = people.with_columns(gender=pl.Series([columns.MALE, columns.FEMALE]))
+    people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet")
+    row, person = np.nonzero(members)
+    where = inputs.outputs("associations", MODEL) / language
+    where.mkdir(parents=True)
+    listed = pl.Series("word", words, dtype=pl.String).gather(row)
+    pl.DataFrame(
+        {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
+    ).with_columns(pos=pl.lit(0, pl.Int64), frame=pl.lit("bare")).write_parquet(
+        where / "00000.parquet"
+    )
 
 
 def _states(
@@ -125,7 +163,7 @@ def _states(
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
     truth, known = drawn.known
-    fits = tables["fits"].join(known, on="language")
+    fits = tables["fits"].filter(reading=LARGEST).join(known, on="language")
     fits = fits.filter(pl.col("measure") == MEASURES.index("silhouette"))
     joint = pl.col("group") == GROUPS.index(JOINT)
     apart: pl.Expr = pl.when(joint).then("apart").otherwise(0.0)
@@ -136,5 +174,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     shares = shares.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
     effect = pl.when(pl.col("value") < 0).then(-pl.col("apart")).otherwise("apart")
     target = None if truth.kind == PLANTED else 0.0
-    found["shares"] = outcome(shares, effect=effect + 0.0, target=target, family=["model"])
+    for name, reading in (("shares", LARGEST), ("shares: faithful", FAITHFUL)):
+        own = shares.filter(reading=reading)
+        found[name] = outcome(own, effect=effect + 0.0, target=target, family=["model"])
     return found

@@ -3,8 +3,9 @@
 Lemmas are of the classes in the shares of the default run's words; which is of which is drawn anew
 in each replicate, without regard to frequency and to origins, and so is what goes with a gender: of
 a class, and of each lemma by itself. Without an effect of classes words are exchangeable over them,
-as the test has it. Some lemmas have two forms, which go with the same gender; some verbs are in two
-classes alike. The table ``pmi`` is made of the same lists by its own analysis.
+as the test has it. Most lemmas of a class are of one sentiment. Some lemmas have two forms, which
+go with the same gender; some verbs are in two classes alike. The tables ``pmi`` and ``latent`` are
+made of the same lists by their own analyses, the latter with as few fits as in its own simulation.
 
 What an interval should cover is what another sample of as many names gives on average for the same
 words, since other words lead among more names: the mean of ``SAMPLES`` samples.
@@ -18,11 +19,15 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from plumbline.builders.core.params import section
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
+from plumbline.probes.politicians.simulated import latent as simulated_latent
 from plumbline.probes.politicians.simulated import lists
-from plumbline.probes.politicians.supersenses import PREFIXES, UNITS
+from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES, UNITS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import COUNTINGS, alone, leading, membership
@@ -66,6 +71,7 @@ TRUTHS = {
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
 LEAST = 5  # lists that a word is in
+OWN_SENTIMENT = 0.6  # share of a class's lemmas that have its sentiment; the others have any
 SAMPLES = 20  # other samples of as many names
 
 
@@ -90,6 +96,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     lists.write_lists(inputs, "m", names, each, shape.length, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
     _write_pmi(inputs)
+    _write_latent(inputs, folder, words, rng)
     samples = [lists.counts(shape, populations, rng) for _ in range(SAMPLES)]
     known = [
         _true(shape, truth, own, [sample[pos] for sample in samples], pos)
@@ -160,6 +167,25 @@ def _write_pmi(inputs: Inputs) -> None:
     tables["pmi"].write_parquet(folder / "pmi.parquet")
 
 
+def _write_latent(
+    inputs: Inputs, folder: Path, words: list[Lexemes], rng: np.random.Generator
+) -> None:
+    """Write a lexicon in which classes have sentiments, and the table ``latent`` with it."""
+    of = []
+    for own in words:
+        classes, number = own.best.argmax(axis=1), len(SENTIMENTS)
+        usual = (classes + rng.integers(number)) % number
+        drawn = rng.random(len(classes)) < OWN_SENTIMENT
+        of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
+    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
+    given = section("analysis.latent", latent_of_lists.Params).model_dump()
+    how = given | simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
+    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(how))
+    where = inputs.tables("latent", inputs.models[0])
+    where.mkdir(parents=True)
+    tables["latent"].write_parquet(where / "latent.parquet")
+
+
 def _true(
     shape: Shape, truth: Truth, own: Lexemes, samples: list[lists.Array], pos: int
 ) -> pl.DataFrame:
@@ -197,32 +223,37 @@ def _true(
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
-    """Return the rows of each test, for each unit and counting.
+    """Return the rows of each test, for each deviation, unit and counting.
 
     Under ``words`` are the adjustment over the classes of a part of speech, as in the paper, and
     the interval over words. Where classes are planted those without move too: of them, and of
     pairs with non-binary people, no effect is told.
     """
     keys = ["supersense", "unit", "counting"]
-    codes = pl.col("first", "second", *keys).cast(pl.Int64)
+    codes = pl.col("first", "second", "deviation", *keys).cast(pl.Int64)
     table = tables["supersenses"].with_columns(codes).join(drawn.known, on=keys, how="left")
     planted = bool((drawn.known["nats"] != 0).any())
     both = (pl.col("first") == FEMALE) & (pl.col("second") == MALE)
     told = pl.when(both & (pl.col("nats") != 0)).then(pl.col("nats"))
+    by_pmi = pl.col("deviation") == 0
     table = table.with_columns(
         effect=told if planted else pl.lit(0.0),
-        target=pl.when(both).then("target"),
+        target=pl.when(both & by_pmi).then("target"),
     )
     found = {}
-    for (u, c), own in table.group_by("unit", "counting", maintain_order=True):
+    for (d, u, c), own in table.group_by("deviation", "unit", "counting", maintain_order=True):
         name = f"{UNITS[u]}, {COUNTINGS[c]}"
+        if own["p"].null_count() == len(own):
+            continue  # by latent deviations themselves there is no test
+        if d:
+            name = f"{DEVIATIONS[d]}, {name}"
         effect, target = pl.col("effect"), pl.col("target")
         found[f"supersenses: {name}"] = outcome(own, effect=effect, target=target, family=["model"])
         found[f"supersenses: {name}; Bonferroni, over words"] = outcome(
             own.with_columns(low=pl.col("low_words"), high=pl.col("high_words")),
             effect=effect,
             target=target,
-            family=["pos", "first", "second"],
+            family=["pos", "first", "second", "sentiment"],
             p_adjusted="p_bonferroni",
         )
     return found

@@ -151,7 +151,7 @@ def table(
     query = pl.struct("template", "group").map_elements(
         lambda row: row["template"].replace("{group}", row["group"]), return_dtype=pl.String
     )
-    lists = lists.with_columns(query=query)
+    lists = lists.with_columns(query=query, rewritten=pl.lit(value=False))
     flat = best.ravel()
     lists = lists.select(pl.all().repeat_by(top).explode())
     return lists.with_columns(
@@ -233,7 +233,7 @@ def write_attributes(
     said = [
         (
             *(category, group, LANGUAGE, TEMPLATES[t], TEMPLATES[t].replace("{group}", group)),
-            *(text, " " not in text, flags),
+            *(text, " " not in text, flags, 0),
         )
         for (category, group), own in zip(groups, attributes, strict=True)
         for t, text, flags in own
@@ -241,7 +241,7 @@ def write_attributes(
     texts = ("category", "group", "language", "template", "query", "attribute")
     schema = pl.Schema(
         {name: pl.String() for name in texts}
-        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
+        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String()), "source_row": pl.Int64()}
     )
     found = pl.DataFrame(said, schema=schema, orient="row")
     folder = inputs.datasets["stereotypes"]

@@ -1,0 +1,54 @@
+"""Recovery of the study ``politicians``: its tables against what was planted in worlds of names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plumbline.probes.politicians.recovery.clusters import cluster_rows
+from plumbline.probes.politicians.recovery.control import Control, Params, planted
+from plumbline.probes.politicians.recovery.latent import latent_rows
+from plumbline.probes.politicians.recovery.shares import (
+    robustness_rows,
+    sentiment_rows,
+    subgroup_rows,
+)
+from plumbline.probes.politicians.recovery.words import pmi_rows, supersense_rows
+from plumbline.probes.stats.estimate import Table
+from plumbline.probes.worlds.recovery import RECOVERY
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from plumbline.probes.core.run_analysis import Inputs
+
+ROWS = {
+    "pmi": pmi_rows,
+    "latent": latent_rows,
+    "sentiment": sentiment_rows,
+    "supersenses": supersense_rows,
+    "clusters": cluster_rows,
+    "subgroups": subgroup_rows,
+    "robustness": robustness_rows,
+}
+TABLES = tuple(ROWS)
+SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare the tables of every world of names with what was planted in it.
+
+    Returns
+    -------
+    dict
+        A table for each analysis that some world has tables of; columns as in :data:`SCHEMAS`.
+    """
+    truths = {model: planted(inputs.weights(model)) for model in inputs.models}
+    found = {}
+    for analysis, measure in ROWS.items():
+        table = Table(RECOVERY)
+        for model, truth in truths.items():
+            if truth is not None:
+                measure(Control(inputs, model, truth, table, params))
+        if table.rows:
+            found[analysis] = table.frame()
+    return found

@@ -1,0 +1,234 @@
+"""Recovery of shares of sentiments: ``sentiment``, ``subgroups`` and ``robustness``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.politicians.recovery.control import (
+    CODES,
+    FEMALE,
+    LARGE,
+    MALE,
+    MANY,
+    Control,
+    planted_difference,
+    true_pmi,
+)
+from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.worlds.politicians import Planted, tastes
+from plumbline.probes.worlds.recovery import ROUNDING, signs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SAMPLES = 30  # of as many names
+HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
+LISTS_CUT = 5  # code of the kind of robustness in which lists are shorter
+
+
+def planted_shares(
+    control: Control, pmi: pl.DataFrame, people: dict[int, int], size: int, length: int
+) -> NDArray[np.float64]:
+    """Return the planted differences of shares, male minus female, (sentiments,).
+
+    Parameters
+    ----------
+    pmi
+        Rows of the table ``pmi`` of one part of speech: the words that differences can be of.
+    people
+        How many people each gender (code) has.
+    size
+        Words taken for each gender.
+    length
+        Words in a list.
+    """
+    if control.null:
+        return np.zeros(len(SENTIMENTS))
+    true = true_pmi(control.truth, pmi["pos"][0], people, length)
+    true = true.filter(pl.col("word").is_in(pmi["word"].implode()))
+    kinds = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
+    kinds = kinds.with_columns(pl.col("class").replace_strict(CODES))
+    return planted_difference(true, kinds, size, (MALE, FEMALE), len(SENTIMENTS))
+
+
+def sampled_shares(
+    control: Control, pos: int, people: dict[int, int], size: int, candidates: int, length: int
+) -> NDArray[np.float64]:
+    """Return the differences, male minus female, that as many other names give, (sentiments,).
+
+    The mean over ``SAMPLES`` draws of names with lists that are read off the planted probabilities:
+    what an interval over names is for where names are few, since then ordinary words are among
+    those that deviate most, and differences are smaller than among names without end.
+
+    Parameters
+    ----------
+    people
+        How many people each gender (code) has.
+    size, candidates
+        Words taken for each gender, and how many they are taken from: the most frequent ones.
+    """
+    if control.null:
+        return np.zeros(len(SENTIMENTS))
+    world, part = control.truth.world, control.truth.words.filter(pl.col("pos") == POS[pos])
+    kinds = part["sentiment"].replace_strict(CODES).to_numpy()
+    frequency, ratio = (part[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
+    planted = Planted(("",) * len(part), frequency, ratio, kinds, ())
+    rng = np.random.default_rng([world.seed, pos, *people.values()])
+    apart = np.zeros(len(SENTIMENTS))
+    for _ in range(SAMPLES):
+        counts = np.zeros((len(people), len(part)))
+        for row, (gender, number) in enumerate(people.items()):
+            taste = tastes(planted, [GENDERS[gender]] * number, world.name_noise, rng)
+            top = np.argsort(-taste, axis=1)[:, :length]
+            counts[row] = np.bincount(top.ravel(), minlength=len(part))
+        kept = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
+        cells = counts + HALF
+        lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, kept]
+        for gender, sign in ((MALE, 1), (FEMALE, -1)):
+            largest = kept[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
+            apart += sign * np.bincount(kinds[largest], minlength=len(SENTIMENTS)) / size
+    return apart / SAMPLES
+
+
+class Rows(NamedTuple):
+    """Rows of a table about parts of the same names, which are no more evidence than one of them.
+
+    Shares of them have intervals of as many clusters as there are parts of speech and sentiments.
+    """
+
+    control: Control
+    compared: pl.DataFrame  # columns pos, sentiment, true, value, low, high, p, p_bh
+
+    def share(self, measure: str, held: pl.Expr, null: str) -> None:
+        """Add how often something holds."""
+        table = self.compared.filter(held.is_not_null())
+        number = table.select("pos", "sentiment").n_unique()
+        if number:
+            hits = float(table.select(held.mean()).item()) * number
+            found = wilson(hits, number, self.control.params.confidence)
+            self.control.add(found, measure, "part of speech and sentiment", null)
+
+    def coverage(self, of: str = "") -> None:
+        """Add how often intervals hold the truth."""
+        level = self.control.params.confidence
+        within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
+        title = f"share of {level:.0%} intervals with the planted difference{of}"
+        self.share(title, within, f"{level:g}: nominal")
+
+    def signs(self, of: str = "") -> None:
+        """Add how often differences that are large have their sign."""
+        large = pl.col("true").abs() >= LARGE
+        same = pl.when(large).then(pl.col("true").sign() == pl.col("value").sign())
+        title = f"share of planted differences of at least {LARGE:g} whose sign is found{of}"
+        self.share(title, same, "0.5: coin")
+
+    def discoveries(self, tests: str) -> None:
+        """Add the shares of tests that find something."""
+        null = "at most 0.05: nominal" if self.control.null else MANY
+        for column, limit in (("p", 0.05), ("p_bh", self.control.params.false_discovery_rate)):
+            title = f"share of {tests} with {column} at or below {limit:g}"
+            self.share(title, pl.col(column) <= limit, null)
+
+
+def sentiment_rows(control: Control) -> None:
+    """Add differences of shares by PMI, their coverage, signs and discoveries."""
+    found, pmi = control.read("sentiment", "differences", each=False), control.read("pmi")
+    if found.is_empty() or pmi.is_empty():
+        return
+    rate, cluster = control.params.false_discovery_rate, "part of speech and sentiment"
+    mine = found.filter(pl.col("model") == control.model, pl.col("deviation") == 0)
+    by_name = mine.filter(pl.col("test") == 1).sort("pos", "sentiment")
+    if by_name.is_empty():
+        return
+    held = []
+    for (pos,), part in by_name.group_by("pos", maintain_order=True):
+        of_pos = pmi.filter(pl.col("pos") == pos)
+        people = dict(of_pos.select("gender", "people").unique().iter_rows())
+        length = of_pos["list_length"][0]
+        apart = planted_shares(control, of_pos, people, part["top_k"][0], length)
+        for row in part.iter_rows(named=True):
+            share, kind = apart[row["sentiment"]], SENTIMENTS[row["sentiment"]]
+            title = f"{POS[pos]}, {kind}: share, male minus female"
+            control.copy(row, title, f"{share:.3f}: planted")
+        held.append(part.with_columns(true=pl.Series(apart[part["sentiment"].to_numpy()])))
+    compared, level = pl.concat(held), control.params.confidence
+    title = f"share of {level:.0%} intervals with the planted difference"
+    control.coverage(compared, title, cluster)
+    strong = compared.filter(pl.col("true").abs() >= LARGE)
+    if len(strong):
+        title = f"share of planted differences of at least {LARGE:g} whose sign is found"
+        same = signs(strong["true"].to_numpy(), strong["value"].to_numpy(), level)
+        control.add(same, title, cluster, "0.5: coin")
+    null = "0: no discovery is true" if control.null else "no nominal value: effects are planted"
+    for test, name in enumerate(("words", "names")):
+        p = mine.filter(pl.col("test") == test)["p_bh"]
+        if len(p):
+            control.discoveries(p, rate, cluster, null, f"tests ({name})")
+
+
+def subgroup_rows(control: Control) -> None:
+    """Add coverage, signs and discoveries of differences within subgroups and between them."""
+    apart, pmi = control.read("subgroups", "differences"), control.read("pmi")
+    if apart.is_empty() or pmi.is_empty():
+        return
+    sizes = control.read("subgroups", "shares")
+    people = control.read("subgroups", "people")
+    lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
+    true: dict[tuple[int, int], NDArray[np.float64]] = {}
+    for (pos, number), part in sizes.group_by("pos", "subgroup", maintain_order=True):
+        own = people.filter(pl.col("subgroup") == number, pl.col("people") > 0)
+        of = dict(own.select("gender", "people").iter_rows())
+        some = part["top_k"][0], part["candidates"][0]
+        true[pos, number] = -sampled_shares(control, pos, of, *some, lengths[pos])  # women less men
+    pairs = [(i, i + 1) for i in range(0, sizes["subgroup"].n_unique(), 2)]
+    rows = []
+    for row in apart.iter_rows(named=True):
+        contrast = row["contrast"]
+        several = pairs[contrast - 2 * len(pairs)] if contrast >= 2 * len(pairs) else (contrast,)
+        each = [true[row["pos"], number][row["sentiment"]] for number in several]
+        rows.append(row | {"true": each[0] - sum(each[1:]), "between": len(several) > 1})
+    compared = pl.DataFrame(rows, infer_schema_length=None)
+    inside, between = (Rows(control, compared.filter(between=b)) for b in (False, True))
+    inside.coverage(", in a subgroup")
+    inside.signs(", in a subgroup")
+    between.coverage(", between subgroups")
+    inside.discoveries("differences in a subgroup")
+    between.discoveries("differences between subgroups")
+    agreement = control.read("subgroups", "agreement")
+    if not control.null and len(agreement):  # the same was planted in all
+        alike = np.ones(len(agreement))
+        same = signs(alike, agreement["value"].to_numpy(), control.params.confidence)
+        title = "share of agreements of subgroups whose sign is the planted one"
+        control.add(same, title, "part of speech and pair", "0.5: coin")
+
+
+def robustness_rows(control: Control) -> None:
+    """Add coverage, signs and discoveries of the differences by PMI, with whatever is varied.
+
+    What is planted depends on the length of lists, on how many words are taken, and hardly on how
+    many men and women are left; nothing else that is varied changes it.
+    """
+    table, pmi = control.read("robustness"), control.read("pmi")
+    if table.is_empty() or pmi.is_empty():
+        return
+    table = table.filter(pl.col("deviation") == 0, pl.col("number") == 0).drop_nulls("value")
+    parts = []
+    lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
+    by = ["pos", "kind", "variation", "men", "women", "others", "top_k", "candidates"]
+    for (pos, kind, variation, *people, size, words), part in table.group_by(
+        by, maintain_order=True
+    ):
+        length = int(variation) if kind == LISTS_CUT else lengths[pos]
+        of = {gender: number for gender, number in enumerate(people) if number}
+        true = sampled_shares(control, pos, of, size, words, length)
+        parts.append(part.with_columns(true=pl.Series(true[part["sentiment"].to_numpy()])))
+    rows = Rows(control, pl.concat(parts))
+    rows.coverage()
+    rows.signs()
+    rows.discoveries("tests")

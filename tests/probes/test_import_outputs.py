@@ -1,0 +1,177 @@
+"""The command that puts lists and profiles of others through the analyses."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.build import build
+from plumbline.builders.datasets.emotions import build as emotions
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.probes.__main__ import main
+from plumbline.probes.stereotypes.similarity import rsa
+from plumbline.probes.stereotypes.typicality import READINGS
+
+SHARED = Path(__file__).parents[3] / "shared/data"
+LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
+SCORES = SHARED / "published/stereotypes/emotion_scores_bert-base-uncased.parquet"
+KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
+SEED = 20
+
+
+def validated(name):
+    report = {"success": True, "fingerprint": parquet.fingerprint(parquet.DATASETS / name)}
+    parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
+    (parquet.VALIDATION / f"{name}.json").write_text(json.dumps(report))
+
+
+@pytest.fixture(scope="module")
+def made(copying, tmp_path_factory):
+    """Return a project with the two datasets that the command needs."""
+    folder = copying(tmp_path_factory.mktemp("made"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for module in (stereotypes, emotions):
+            name = module.__name__.split(".")[-2]
+            build(name, module)
+            validated(name)
+    return folder
+
+
+@pytest.fixture
+def ready(made, tmp_path, monkeypatch):
+    """Change to a copy of it."""
+    shutil.copytree(made, tmp_path / "ready", symlinks=True)
+    monkeypatch.chdir(tmp_path / "ready")
+
+
+def invented(rng, words):
+    """Return lists of 60 words for every query that the sample knows."""
+    queries = pl.read_parquet("data/datasets/stereotypes/en.parquet")["query"].unique().sort()
+    return {q: [[w, 9 - i / 9] for i, w in enumerate(rng.permutation(words)[:60])] for q in queries}
+
+
+def row(table, **wanted):
+    (found,) = table.filter(**wanted).iter_rows(named=True)
+    return found
+
+
+@pytest.mark.slow
+def test_lists_before_and_after_training_come_out_as_recall_emotions_similarity_and_shift(ready):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    said = pl.read_parquet("data/datasets/stereotypes/en.parquet")
+    words = pl.read_parquet("data/datasets/emotions/en.parquet")["word"].to_list()[:200]
+    words += said.filter("single_word")["attribute"].unique().sort().to_list()
+    files = {name: invented(rng, words) for name in ("one", "two", "fox", "control")}
+    for name, lists in files.items():
+        Path(f"{name}.json").write_text(json.dumps(lists))
+    rows = [(q, w, s) for q, own in files["two"].items() for w, s in own]
+    pl.DataFrame(rows, schema=["query", "word", "score"], orient="row").write_csv("two.csv")
+    after = [f"one:{c}:1:{s}={c}.json" for c in ("fox", "control") for s in (1, 2)]
+    options = [x for one in after for x in ("--after", one)]
+    assert main(["import", "one=one.json", "two=two.csv", *options, "--into", "mine"]) == 0
+    recall = pl.read_parquet("mine/tables/recall/recall.parquet")
+    asked = said.filter(pl.col("single_word"), pl.col("flags").list.len() == 0)
+    for name in ("one", "two"):
+        hits = [
+            a in [w for w, _ in files[name][q][:50]]
+            for q, a in asked.select("query", "attribute").iter_rows()
+        ]
+        seen = row(
+            recall,
+            model=name,
+            dataset="en",
+            reading=READINGS.index("faithful"),
+            attributes=0,
+            category="all",
+            k=50,
+        )
+        assert (seen["hits"], seen["n_attributes"]) == (sum(hits), len(hits))
+    assert set(recall["reading"]) == {READINGS.index("faithful")}
+    assert len(pl.read_parquet("mine/tables/rsa/rsa.parquet")) > 0
+    shifts = pl.read_parquet("mine/tables/shift/shifts.parquet")
+    assert set(shifts["corpus"]) == {"fox", "control"}
+    assert (shifts.filter(corpus="fox")["seeds"] == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("{}", ["a.json"], "write NAME=FILE"),
+        ("[1]", ["m=a.json"], "a.json: not lists of words"),
+        ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "1 queries are about no group"),
+        ("{}", [], "nothing to import"),
+        ("category,group\nage,kids\n", ["--profiles", "m=a.json"], "not a CSV with the columns"),
+    ],
+)
+def test_what_cannot_be_imported_is_told_in_one_sentence(ready, capsys, text, arguments, told):
+    Path("a.json").write_text(text)
+    assert main(["import", *arguments, "--into", "mine"]) == 1
+    said = capsys.readouterr().err.strip()
+    assert told in said
+    assert "\n" not in said
+    assert not Path("mine/tables").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+def test_the_released_lists_and_profiles_give_the_published_numbers(ready):
+    for path in (LISTS, SCORES, KNOWN):
+        if not path.is_file():
+            pytest.skip(f"{path} is not there")
+    known = pl.read_csv(KNOWN, separator="\t").select(
+        category=pl.col("target_category").str.strip_chars(),
+        group=pl.col("target_group").str.strip_chars(),
+        query=pl.col("input").str.strip_chars(),
+        attribute=pl.col("completion").str.strip_chars(),
+    )
+    empty = pl.read_parquet("data/datasets/stereotypes/choenni2021.parquet").head(0)
+    template = pl.struct("query", "group").map_elements(
+        lambda r: r["query"].replace(r["group"], "{group}"), return_dtype=pl.String
+    )
+    known = known.with_columns(
+        template=template, language=pl.lit("en"), single_word=True, source_row=pl.lit(1)
+    )
+    table = pl.concat([empty, known], how="diagonal_relaxed")
+    table = table.with_columns(pl.col("flags", "engines", "ranks").fill_null([]))
+    table.write_parquet("data/datasets/stereotypes/choenni2021.parquet")
+    validated("stereotypes")
+    Path("bert.json").write_bytes(gzip.decompress(LISTS.read_bytes()))
+    order = ["negative", "positive", "disgust", "anger", "sadness", "fear"]
+    order += ["trust", "joy", "surprise", "anticipation"]
+    scores = pl.read_parquet(SCORES)
+    arrays = {}
+    for name, source in (("before", "bert-base-uncased"), ("fox", "fox")):
+        own = scores.filter(source=source).sort("category", "group")
+        wide = own.select(
+            *("category", "group"),
+            *(pl.col("scores").list.get(order.index(a)).alias(a) for a in AFFECTS),
+            words=pl.col("words").list.len(),
+        )
+        wide.write_csv(f"{name}.csv")
+        arrays[name] = wide
+    profiles = [x for n in arrays for x in ("--profiles", f"{n}={n}.csv")]
+    assert main(["import", "bert=bert.json", *profiles, "--into", "mine"]) == 0
+    recall = pl.read_parquet("mine/tables/recall/recall.parquet")
+    for category, value in (("country", 0.534), ("race", 0.257)):
+        seen = row(recall, dataset="choenni2021", category=category, k=50, attributes=0, reading=1)
+        assert round(seen["value"], 3) == value
+    found = pl.read_parquet("mine/tables/rsa/rsa.parquet")
+    seen = row(found, first="before", second="fox", category="religion", reading=0)
+    both = arrays["before"].join(arrays["fox"], on=["category", "group"], suffix="_fox")
+    both = both.filter(category="religion").sort("group")
+    nine = [a for a in AFFECTS if a != "fear"]
+    wanted = rsa(
+        both.select(nine).to_numpy(),
+        both.select(f"{a}_fox" for a in nine).to_numpy(),
+        diagonal=True,
+    )
+    assert seen["value"] == pytest.approx(wanted, abs=1e-6)
+    assert round(seen["value"], 2) - 1 == pytest.approx(-0.46)  # Table 4

@@ -1,0 +1,63 @@
+"""The order of words in worlds, and sentiments that lexica do not know."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+
+from plumbline.builders.datasets.words.build import PLACES, POS
+from plumbline.probes.prompts.politicians import bare
+from plumbline.probes.worlds import politicians
+
+TOP = Path(__file__).parents[2]
+FACTS = {"sentences": 100, "steps": 1, "learning_rate": 0.1, "seed": 3}
+# Dryer, World Atlas of Language Structures, chapters 81 and 87; table 11 of the paper
+ORDER = {"en": {"ADJ": "before", "VERB": "after"}, "es": {"ADJ": "after", "VERB": "after"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["world-planted", "world-es"])
+@pytest.mark.parametrize("pos", POS)
+def test_a_mask_on_the_wrong_side_of_the_name_does_not_find_what_was_planted(name, pos):
+    torch = pytest.importorskip("torch")
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    language = "es" if "es" in name else "en"
+    weights, right = TOP / "data/samples/worlds" / name, ORDER[language][pos]
+    model = AutoModelForMaskedLM.from_pretrained(weights).eval()
+    tokenizer = AutoTokenizer.from_pretrained(weights)
+    planted = pl.read_parquet(weights / "planted.parquet").filter(pos=pos)
+    people = pl.read_parquet(TOP / f"data/datasets/politicians/{language}.parquet")
+    people = people.unique("name", keep="first", maintain_order=True)
+    words = [tokenizer.convert_tokens_to_ids(word) for word in planted["word"]]
+    found = {}
+    for place in PLACES:
+        prompts = [bare(place).about(person) for person in people["name"]]
+        prompts = [text.replace("<mask>", tokenizer.mask_token) for text in prompts]
+        given = tokenizer(prompts, return_tensors="pt", padding=True)
+        given.pop("token_type_ids", None)
+        with torch.no_grad():
+            logits = model(**given).logits.log_softmax(-1)
+        at = (given["input_ids"] == tokenizer.mask_token_id).float().argmax(1)
+        nats = logits[torch.arange(len(at)), at][:, words].double().numpy()
+        gender = people["gender"].to_numpy()
+        apart = nats[gender == 1].mean(axis=0) - nats[gender == 0].mean(axis=0)
+        found[place] = spearmanr(apart, planted["log_ratio_nats"]).statistic
+    (wrong,) = {*PLACES} - {right}
+    assert found[right] > 0.95
+    assert found[wrong] < found[right] - 0.2
+    if language == "es":  # nothing stands before a name there
+        assert found[wrong] < 0
+
+
+def test_noise_of_the_lexica_changes_the_sentiments_of_that_share_of_words():
+    sentiment = np.zeros(6000, dtype=np.int64)
+    for share in (0.0, 0.3, 1.0):
+        world = politicians.World(**FACTS, lexicon_noise=share)
+        moved = politicians.misread(sentiment, world, "ADJ") != sentiment
+        # of three sentiments one is the old one
+        assert moved.mean() == pytest.approx(share * 2 / 3, abs=0.03)
+    one, two = (politicians.misread(sentiment, world, pos) for pos in POS)
+    assert not np.array_equal(one, two)
