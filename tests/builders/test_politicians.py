@@ -76,10 +76,10 @@ def params(languages=("en",)):
     )
 
 
-def result(tmp_path, person, iso=(), languages=("en",)):
+def result(tmp_path, person, iso=(), languages=("en",), **changed):
     base = {"P21": [FEMALE], "P569": ["1950-05-05T00:00:00Z"], "links": ["3"]}
     source = snapshot(tmp_path / "s", {"Q5": base | person}, iso)
-    return list(politicians.build(source, params(languages)))
+    return list(politicians.build(source, params(languages).model_copy(update=changed)))
 
 
 def gender(tmp_path, *qids):
@@ -205,6 +205,14 @@ def test_a_name_falls_back_to_mul_and_says_so(tmp_path):
     )
 
 
+def test_without_the_fallback_names_are_those_of_the_language(tmp_path):
+    labels = {"mul": "Ada Example", "ru": "Ада Пример"}
+    found = result(tmp_path, {"labels": labels}, languages=("en", "ru"), fallback=False)
+    english, russian = found
+    assert (english.config, english.reason) == ("en", "no label")
+    assert (russian.values["name"], russian.values["name_fallback"]) == ("Ада Пример", False)
+
+
 def test_a_name_in_no_language_is_a_reject_of_that_language(tmp_path):
     english, hindi = result(tmp_path, {"labels": {"en": "Ada"}}, languages=("en", "hi"))
     assert isinstance(english, Row)
@@ -292,6 +300,9 @@ def test_the_card_is_complete(built, monkeypatch):
         assert f"## {heading}\n" in card
     assert "Table 1" in card
     assert "Table 10" in card
+    people = pl.read_parquet("data/datasets/politicians/hi.parquet")
+    men, women, others = (int((people["gender"] == code).sum()) for code in range(3))
+    assert f"| hi | {men}; 206,778 | {women}; 44,958 | {others}; 67 |" in card
     assert "CC0-1.0" in card
     assert "retrieved 2026-11-21" in card
     assert "make repro STAGE=build@politicians" in card

@@ -86,6 +86,16 @@ COLUMNS = (
         minimum=0,
     ),
 )
+# Stańczak et al. (2023), Table 1: male, female, non-binary
+TABLE_1 = {
+    "ar": (206_526, 44_962, 67),
+    "zh": (207_713, 45_683, 67),
+    "en": (206_493, 44_703, 66),
+    "fr": (233_598, 53_437, 67),
+    "hi": (206_778, 44_958, 67),
+    "ru": (208_982, 45_277, 67),
+    "es": (226_492, 50_888, 67),
+}
 SCHEMA = Schema(COLUMNS, key=("qid",), unit=("person", "people"), across=True)
 
 
@@ -95,6 +105,11 @@ class Params(SnapshotParams):
     languages: list[str] = Field(min_length=1, description="one config for each")
     born_from: date = Field(date(1900, 1, 1), description="first day of birth")
     born_to: date = Field(date(2000, 12, 31), description="last day of birth")
+    fallback: bool = Field(
+        True,
+        description="take the label of all languages, `mul`, where that of a language is not "
+        "there; the paper enters names as they are written in the language",
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> Params:
@@ -135,7 +150,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             for language in params.languages:
                 native = any(language in of for of in spoken) if spoken else None
                 facts_of = {"countries": codes, "native": native}
-                yield _row(person | facts_of, language, labels.get(qid, []))
+                own = labels.get(qid, [])
+                yield _row(person | facts_of, language, own, fallback=params.fallback)
 
 
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
@@ -160,25 +176,35 @@ def gender_of(qids: list[str]) -> tuple[str | None, str]:
 
 
 def describe(folder: Path) -> str:
-    """Return the counts of the paper's Tables 1 and 10, computed from the written rows."""
+    """Return counts as in the paper's Tables 1 and 10, of the written rows, beside its own."""
     import polars as pl
 
-    rows, each = [], []
+    rows, published, each = [], [], []
     for config, frame in frames(folder):
         genders = [(frame["gender"] == code).sum() for code in range(len(GENDERS))]
         sums = [frame[name].sum() for name in ("name_fallback", "native")]
         rows.append((config, *genders, len(frame), *sums))
+        if config in TABLE_1:
+            of = zip(genders, TABLE_1[config], strict=True)
+            published.append((config, *(f"{n:,}; {theirs:,}" for n, theirs in of)))
         each.append(frame.select("qid", "gender", "gender_qids"))
     people = pl.concat(each).unique("qid")
     values = people.explode("gender_qids").group_by("gender_qids", "gender").len()
     stated = sorted((qid, GENDERS[code], number) for qid, code, number in values.iter_rows())
     head = f"language | {' | '.join(f':{gender}' for gender in GENDERS)} | :all"
-    title = "Politicians by language and gender (the shape of the paper's Table 1)"
+    title = "Politicians by language and gender"
     several = (people["gender_qids"].list.len() > 1).sum()
     shape = "People by stated value of P21 (the shape of the paper's Table 10)"
     by_language = table(f"{head} | :names from `mul` | :native", rows, title)
+    counts = "People here, and in the paper's Table 1 (its date of Wikidata is not stated)"
+    beside = table(f"language | {' | '.join(f':{g}' for g in GENDERS)}", published, counts)
     by_value = table("P21 | group | :people", stated, shape)
-    return page(by_language, by_value, [f"{several:,} people have several values of P21."])
+    return page(
+        by_language,
+        *([beside] if published else []),
+        by_value,
+        [f"{several:,} people have several values of P21."],
+    )
 
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
@@ -235,9 +261,11 @@ def _birth(text: str, stated: dict[str, str]) -> tuple[int, date] | None:
         return None
 
 
-def _row(person: dict[str, Any], language: str, labels: list[Binding]) -> Row | Reject:
+def _row(
+    person: dict[str, Any], language: str, labels: list[Binding], *, fallback: bool
+) -> Row | Reject:
     names = {row["label"]["xml:lang"]: row["label"]["value"] for row in reversed(labels)}
-    used = language if language in names else "mul"
+    used = language if language in names or not fallback else "mul"
     if used not in names:
         return Reject(language, person["qid"], "no label")
     name = " ".join(unicodedata.normalize("NFC", names[used]).split())
