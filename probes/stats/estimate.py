@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import ndtri, stdtrit
+from scipy.special import nctdtrinc, ndtri, stdtrit
 
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
@@ -207,7 +207,8 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     distance from the null that a permutation test needs takes the place of z(.975) s, and of
     others in proportion; it is infinite where nothing can be found. A column :data:`TESTED_ERROR`
     has s where the interval is not of what is tested, such as a share that is tested against
-    another. With :data:`FREEDOM` intervals are of t, and its quantiles take the place of z's.
+    another. With :data:`FREEDOM` intervals are of t, and the noncentrality with which t is found
+    takes the place of the sum of quantiles (Cohen 1988, section 12.7).
 
     Examples
     --------
@@ -221,29 +222,33 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     if TESTED_ERROR in table.columns:
         error = pl.col(TESTED_ERROR).cast(pl.Float64).fill_null(error)
     level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
-    usual, needed, power = (
-        _quantiles(table, x) for x in (LEVEL / 2, level.astype(np.float64) / 2, 1 - POWER)
-    )
+    usual, further = _quantiles(table, LEVEL / 2)
+    needed, further_needed = _quantiles(table, level.astype(np.float64) / 2)
     times = (needed / usual).fill_nan(None)
     reach = ndtri(0.975) * error  # half of the interval, whatever its quantile
-    beyond = power / usual * reach
+    beyond, beyond_needed = (x / usual * reach for x in (further, further_needed))
     if CRITICAL in table.columns:
         reach = pl.col(CRITICAL).cast(pl.Float64).fill_null(reach)
     some = pl.col("p").is_not_null() & (error > 0) & reach.is_finite()
     adjusted_too = some & pl.col("p_bh").is_not_null()
     return table.with_columns(
         detectable=pl.when(some).then(reach + beyond).round(DECIMALS),
-        detectable_bh=pl.when(adjusted_too).then(reach * times + beyond).round(DECIMALS),
+        detectable_bh=pl.when(adjusted_too).then(reach * times + beyond_needed).round(DECIMALS),
     )
 
 
-def _quantiles(table: pl.DataFrame, above: float | NDArray[np.float64]) -> pl.Series:
-    """Return what a part of t is above, of each row, or of z where it is not known to be t."""
+def _quantiles(table: pl.DataFrame, above: float | NDArray[np.float64]) -> tuple[pl.Series, ...]:
+    """Return what a part of t is above, of each row, or of z where it is not known to be t.
+
+    And how much further the middle of t has to be for it to be above that with power .8.
+    """
     freedom = np.zeros(len(table))
     if FREEDOM in table.columns:
         freedom = table[FREEDOM].cast(pl.Float64).fill_null(0.0).fill_nan(0.0).to_numpy()
-    t = stdtrit(np.where(freedom > 0, freedom, 1.0), 1 - above)
-    return pl.Series(np.where(freedom > 0, t, ndtri(1 - above)))
+    of_t, some = freedom > 0, np.where(freedom > 0, freedom, 1.0)
+    t = np.where(of_t, stdtrit(some, 1 - above), ndtri(1 - above))
+    middle = np.where(of_t, nctdtrinc(some, 1 - POWER, t), t + ndtri(POWER))
+    return pl.Series(t), pl.Series(middle - t)
 
 
 def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:

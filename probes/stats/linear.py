@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import fdtrc, stdtr, stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,8 +118,21 @@ def jackknife(
     return _limits(every @ response, np.sqrt(variance), freedom, confidence)
 
 
-def drop(response: Floats, design: Floats, columns: Integers) -> Drop:
+def drop(
+    response: Floats,
+    design: Floats,
+    columns: Integers,
+    sizes: Floats | None = None,
+    within: float = 0.0,
+) -> Drop:
     """Test the columns of a factor given all others: without interactions, type II.
+
+    Parameters
+    ----------
+    sizes : (rows,) array
+        How many observations each response is the mean of; None: each is one.
+    within
+        Sum of the squares of observations about the mean of their row.
 
     Examples
     --------
@@ -129,13 +142,17 @@ def drop(response: Floats, design: Floats, columns: Integers) -> Drop:
     >>> [round(x, 4) for x in drop(np.array([1.0, 2, 3, 6]), design, np.array([1]))]
     [3.6, 0.1982, 1, 2]
     """
-    full, kept = _fitted(response, design)
-    lesser, rest = _fitted(response, np.delete(design, columns, axis=1))
-    spent, residual = len(kept) - len(rest), len(response) - len(kept)
-    if residual < 1 or not spent or full.ssr <= TOLERANCE**2:
+    sizes = np.ones(len(response)) if sizes is None else sizes
+    root = np.sqrt(sizes)
+    scaled, parts = response * root, design * root[:, None]
+    full, kept = _fitted(scaled, parts)
+    lesser, rest = _fitted(scaled, np.delete(parts, columns, axis=1))
+    spent, residual = len(kept) - len(rest), int(sizes.sum()) - len(kept)
+    squares = float(full.ssr) + within
+    if residual < 1 or not spent or squares <= TOLERANCE**2:
         return Drop(float("nan"), float("nan"), spent, residual)
-    f, p, _ = full.compare_f_test(lesser)
-    return Drop(float(f), float(p), spent, residual)
+    f = max(float(lesser.ssr - full.ssr), 0.0) / spent / (squares / residual)
+    return Drop(f, float(fdtrc(spent, residual, f)), spent, residual)
 
 
 def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
