@@ -130,12 +130,17 @@ def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int6
 
 
 def expected_counts(
-    planted: Planted, shares: dict[str, float], noise: float, top_k: int, seed: int
+    planted: Planted,
+    shares: dict[str, float],
+    noise: float,
+    top_k: int,
+    seed: int,
+    lemmas: Sequence[int] | None = None,
 ) -> NDArray[np.float64]:
     """Return the expected share of lists in which a word is, for names without end.
 
     By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
-    what the probe estimates, (words, genders).
+    what the probe estimates, (words, genders), or (lemmas, genders).
 
     Parameters
     ----------
@@ -143,15 +148,21 @@ def expected_counts(
         Share of each gender among the names.
     top_k
         Length of the lists, read off the planted probabilities themselves.
+    lemmas
+        Of each word the number of its lemma, from 0 without gaps: a list has a lemma if it has one
+        of its words.
     """
+    of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
     names, block = 20_000, 2_000
-    counts = np.zeros((len(shares), len(planted.words)))
+    counts = np.zeros((len(shares), of.max() + 1))
     for row, gender in enumerate(shares):
         for _ in range(names // block):
             drawn = tastes(planted, [gender] * block, noise, rng)
             top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
-            counts[row] += np.bincount(top.ravel(), minlength=len(planted.words))
+            has = np.zeros((block, counts.shape[1]), dtype=bool)
+            has[np.arange(block)[:, None], of[top]] = True
+            counts[row] += has.sum(axis=0)
     return counts.T * [share / names for share in shares.values()]
 
 
@@ -163,7 +174,7 @@ class Meaning(NamedTuple):
 
 
 def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str) -> Meaning:
-    """Look words up: in ``lexica`` by form, or else by lemma; in ``supersenses`` the other way.
+    """Look words up in ``lexica`` and in ``supersenses``, by lemma, or else by form.
 
     The sentiment is the likeliest one of ``lexica``, the supersense the best class of
     ``supersenses`` (the first by name, if several are best), which has English alone. A dataset
@@ -179,7 +190,7 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
     shares = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
     likeliest = shares.drop("word").to_numpy().argmax(axis=1)
     known = dict(zip(shares["word"], likeliest.tolist(), strict=True))
-    sentiment = [known.get(w, known.get(m, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
+    sentiment = [known.get(m, known.get(w, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
     classes: dict[str, str] = {}
     if language == supersenses.LANGUAGE:
         frame = pl.read_parquet(require_validated("supersenses") / f"{language}.parquet")

@@ -75,9 +75,10 @@ def test_a_language_without_lexicon_is_told():
 
 
 @pytest.mark.usefixtures("country")
-def test_a_form_that_no_lexicon_has_is_looked_up_by_its_lemma():
+def test_words_are_looked_up_by_their_lemma_and_those_without_by_their_form():
     found = meaning(["braver", "grim", "brave"], ["brave", "calm", "calm"], "en", "ADJ")
-    assert found.sentiment.tolist() == [0, 1, 0]  # grim's own, not its lemma's
+    assert found.sentiment.tolist() == [0, 0, 0]  # the lemma's, not grim's own
+    assert meaning(["grim"], ["grimm"], "en", "ADJ").sentiment.tolist() == [1]
     assert found.supersense == ("adj.mind", "adj.feeling", "adj.feeling")  # the lemma's
 
 
