@@ -27,7 +27,7 @@ READER = """
 from pathlib import Path
 from plumbline.probes.politicians.words import word_counts as lists
 people = lists.read_people(Path("people.parquet"))
-counts = lists.count(lists.Lists((Path("lists"),), 0), people)
+counts = lists.count(lists.Lists((Path("lists"),), 0, unit="form"), people)
 found = counts.lists
 """
 PANDAS = """

@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
         "named",
         metavar="FILE[#ROW]",
         help="a file or folder under data/; a row by its number, from 0, or by its values: "
-        "'data/tables/pmi/world-planted/pmi.parquet#word=kind,gender=female,reading=smoothed'",
+        "'data/tables/pmi/world-planted/pmi.parquet#unit=lemma,word=kind,gender=female,reading=smoothed'",
     )
     tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
     tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")

@@ -1,8 +1,9 @@
 """Analysis ``anova``: how the shares of ``sentiment`` go with architecture, size and language.
 
 Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for the models
-of one language, three-way for those of several. Main effects only: a model is one
-architecture of one size, so that interactions would leave nothing to judge them by.
+of one language, three-way for those of several; the two kinds of models are never in one design.
+Main effects only: a model is one architecture of one size, so that interactions would leave nothing
+to judge them by.
 """
 
 from __future__ import annotations
@@ -34,12 +35,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+Kind = Literal["two-way", "three-way"]
 EACH = False
 DATASETS = ()
 OUTPUTS = ()
 TABLES = ("sentiment",)
-DESIGNS = {"two-way": ("family", "size"), "three-way": ("family", "size", "language")}
-FACTORS = ("intercept", "family", "size", "language")
+DESIGNS: dict[Kind, tuple[str, ...]] = {
+    "two-way": ("family", "size"),
+    "three-way": ("family", "size", "language"),
+}
+NAMES = tuple(DESIGNS)
+GROUPS = ("monolingual", "multilingual")
+FACTORS = ("intercept", "family", "size", "language", "all")
+WHOLE = FACTORS.index("all")
+UNITS = ("share", "word")
 MODELS = ("models", "worlds", "null worlds")
 RESPONSES = (*GENDERS, "male minus female")
 INTERVALS = ("least squares", "jackknife")
@@ -47,9 +56,11 @@ LEAST_SQUARES = 0
 CONFOUNDED = "not told apart from other factors by the models there are"
 SATURATED = "no residual degrees of freedom: as many coefficients as rows"
 REPEATED = "no p: rows of one model are not independent of each other"
+OF_WORDS = "no p: words of one model are not independent of each other"
 PLACE = (
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
-    Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
+    Column("design", "label", "factors: family, size, and language", labels=NAMES),
+    Column("group", "label", "models of one language, or of several", labels=GROUPS),
     Column("language", "string", "the one language of a two-way design, else `all`"),
     columns.PART,
     Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
@@ -78,9 +89,13 @@ COEFFICIENTS = Schema(
     key=(*(c.name for c in PLACE), "factor", "level", "interval"),
 )
 TESTS = Schema.keyed(
-    (*PLACE, Column("factor", "label", "tested given the others (type II)", labels=FACTORS)),
-    Column("levels", "int64", "levels of the factor there are", minimum=0),
-    Column("rows", "int64", "shares that the model was fitted to", minimum=0),
+    (
+        *PLACE,
+        Column("factor", "label", "tested given the others (type II); or all", labels=FACTORS),
+        Column("unit", "label", "rows of the fit: shares, or each word of them", labels=UNITS),
+    ),
+    Column("levels", "int64", "levels of the factor there are; of all: levels tested", minimum=0),
+    Column("rows", "int64", "shares, or words, that the model was fitted to", minimum=0),
     Column("freedom", "int64", "degrees of freedom of the factor", minimum=0),
     Column("residual", "int64", "residual degrees of freedom", minimum=0),
     Column("f", "float64", "F statistic; null where it cannot be had", nullable=True, minimum=0),
@@ -96,8 +111,9 @@ class Params(Section):
     """Reference levels, and how intervals are made."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    references: dict[Literal["family", "size", "language"], str] = Field(
-        description="reference levels; where one is not there, the first by the alphabet"
+    references: dict[Kind, dict[Literal["family", "size", "language"], str]] = Field(
+        description="reference levels of each design; where one is not there, the first by the "
+        "alphabet"
     )
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
 
@@ -124,7 +140,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     controls = (None, "positive", "negative")  # as MODELS
     described = pl.DataFrame(
         [
-            {"model": n, "family": f.family, "size": f.size, "models": controls.index(f.control)}
+            {
+                "model": n,
+                "family": f.family,
+                "size": f.size,
+                "models": controls.index(f.control),
+                "declared": len(f.languages or ()),
+            }
             for n, f in facts
             if f.family and f.size
         ]
@@ -133,14 +155,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         raise UserError(
             "models: none has family and size; give them to those that analysis.anova is to compare"
         )
-    table = wide(shares).join(described, on="model")
+    asked = pl.max_horizontal("declared", pl.col("language").n_unique().over("model"))
+    table = wide(shares).join(described, on="model").with_columns(group=(asked > 1).cast(pl.Int64))
     found: dict[str, list[dict[str, Any]]] = {"coefficients": [], "tests": []}
     keys = ["models", "pos", "deviation", "reading", "response"]
     for values, part in table.sort(*keys).group_by(*keys, maintain_order=True):
         place = dict(zip(keys, values, strict=True))
-        for number, language, rows in _designs(part, worlds=place["models"] > 0):
-            at = place | {"design": number, "language": language}
-            built = build(rows, tuple(DESIGNS.values())[number], params.references)
+        for number, group, language, rows in _designs(part, worlds=place["models"] > 0):
+            at = place | {"design": number, "group": group, "language": language}
+            design = NAMES[number]
+            built = build(rows, DESIGNS[design], params.references.get(design, {}))
             for s, sentiment in enumerate(SENTIMENTS):
                 y = rows[sentiment].to_numpy().astype(np.float64)
                 own = at | {"sentiment": s, "rows": len(y)}
@@ -148,7 +172,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     own | row for row in _coefficients(built, y, params.confidence)
                 ]
                 found["tests"] += [own | row for row in _tests(built, y)]
-    tables = {}
+    tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
         # a family is all tests of a deviation and reading; intercepts are no tests
         fitted = pl.DataFrame(found[name], infer_schema_length=None)
@@ -163,6 +187,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def wide(shares: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each share triple: percent of each sentiment, for each response.
 
+    And ``words``, how many the shares are of; null of the difference, which is of two lists.
+
     Parameters
     ----------
     shares
@@ -176,7 +202,8 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
         .alias(name)
         for s, name in enumerate(SENTIMENTS)
     ]
-    each = shares.group_by(*keys, "gender").agg(*percent).rename({"gender": "response"})
+    words = pl.col("top_k").first().alias("words")
+    each = shares.group_by(*keys, "gender").agg(*percent, words).rename({"gender": "response"})
     men, women = (
         each.filter(pl.col("response") == GENDERS.index(g)).drop("response")
         for g in ("male", "female")
@@ -185,23 +212,24 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
         *keys,
         pl.lit(RESPONSES.index("male minus female"), dtype=pl.Int64).alias("response"),
         *(pl.col(s) - pl.col(f"{s}_women") for s in SENTIMENTS),
+        pl.lit(None, dtype=each.schema["words"]).alias("words"),
     )
     return pl.concat([each.select(apart.columns), apart]).sort(*keys, "response")
 
 
-def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[int, str, pl.DataFrame]]:
-    """Yield design, language, rows: two-way in each language, three-way over models of several.
+def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[int, int, str, pl.DataFrame]]:
+    """Yield design, group of models, language and rows.
 
-    A world has one language: the three-way design is over all of them.
+    Two-way in each language, of the models of one language and of those of several apart; three-way
+    over the models of several. A world has one language: the three-way design is over all of them.
     """
-    for (language,), rows in part.sort("language", maintain_order=True).group_by(
-        "language", maintain_order=True
-    ):
-        yield 0, str(language), rows
-    many = pl.col("language").n_unique() > 1
-    several = part.filter(many if worlds else many.over("model"))
-    if not several.is_empty():
-        yield 1, "all", several
+    keys = ["language", "group"]
+    for rows in part.sort(keys, maintain_order=True).partition_by(keys):
+        yield 0, rows["group"][0], rows["language"][0], rows
+    group = 0 if worlds else 1
+    several = part.filter(group=group)
+    if several["language"].n_unique() > 1:
+        yield 1, group, "all", several
 
 
 def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, str]) -> Design:
@@ -269,29 +297,48 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
 
 
 def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
-    residual = len(y) - int(np.linalg.matrix_rank(design.matrix))
-    for factor, levels in design.levels.items():
-        columns = np.flatnonzero([column[0] == factor for column in design.columns])
-        found, reason = None, None
-        if not len(columns):
-            reason = f"the factor has one level, {levels[0]}"
+    """Yield F of each factor, and of all together, of shares and of their words one by one.
+
+    The paper's one p a column can only be of all factors, and of more rows than it has models:
+    eleven leave its eight coefficients three residual degrees of freedom.
+    """
+    known = design.rows["words"]
+    factors = [(FACTORS.index(name), len(levels)) for name, levels in design.levels.items()]
+    factors.append((WHOLE, 1 + sum(len(levels) - 1 for levels in design.levels.values())))
+    units: list[tuple[Floats | None, float]] = [(None, 0.0)]
+    if not known.null_count():
+        sizes = known.to_numpy().astype(np.float64)
+        units.append((sizes, float((sizes * y * (100 - y)).sum())))
+    for (unit, (each, within)), (factor, levels) in product(enumerate(units), factors):
+        own = np.array([factor in (FACTORS.index(c[0]), WHOLE) for c in design.columns])
+        own[0] = False  # the intercept
+        found = drop(y, design.matrix, np.flatnonzero(own), each, within)
+        p, reason = None, None
+        if levels < 2:
+            reason = "the factors have one level each"
+            if factor != WHOLE:
+                reason = f"the factor has one level, {design.levels[FACTORS[factor]][0]}"
+        elif not found.freedom:
+            reason = CONFOUNDED
+        elif found.residual < 1:
+            reason = SATURATED
+        elif np.isnan(found.f):
+            reason = "the residuals are all 0"
+        elif unit:
+            reason = OF_WORDS
+        elif design.rows["model"].n_unique() < len(y):
+            reason = REPEATED
         else:
-            found = drop(y, design.matrix, columns)
-            if not found.freedom:
-                reason = CONFOUNDED
-            elif found.residual < 1:
-                reason = SATURATED
-            elif np.isnan(found.f):
-                reason = "the residuals are all 0"
-            elif design.rows["model"].n_unique() < len(y):
-                found, reason = found._replace(p=float("nan")), REPEATED
+            p = significant(found.p)
         yield {
-            "factor": FACTORS.index(factor),
-            "levels": len(levels),
-            "freedom": found.freedom if found else 0,
-            "residual": residual,
-            "f": finite(found.f) if found else None,
-            "p": significant(found.p) if found and not np.isnan(found.p) else None,
+            "factor": factor,
+            "unit": unit,
+            "levels": levels,
+            "rows": len(y) if each is None else int(each.sum()),
+            "freedom": found.freedom,
+            "residual": found.residual,
+            "f": finite(found.f),
+            "p": p,
             "reason": reason,
         }
 

@@ -31,6 +31,7 @@ from plumbline.probes.politicians.words.cluster_rows import (
     seeds,
     share_rows,
 )
+from plumbline.probes.politicians.words.columns import UNITS, Counting, Unit
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, Table, least_p, rounded
 from plumbline.probes.stats.kmeans import Null, Partition, null, partition, principal
 
@@ -114,7 +115,7 @@ WORDS = columns.schema(
 SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 
 
-class Params(Resampling):
+class Params(Counting, Resampling):
     """Which words are clustered, into how many clusters, and against what."""
 
     faithful_clusters: int = Field(
@@ -145,7 +146,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     of = [gender for gender in GENDERS if gender in params.genders]
     outputs = inputs.outputs("representations", model)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for place, words in (*_generated(inputs, of), *_largest(inputs, params)):
+    for place, words in (*_generated(inputs, of, params.unit), *_largest(inputs, params)):
         at, states = {"model": model} | place, _states(outputs, place["language"], words)
         for group in (*of, JOINT) if len(of) > 1 else of:
             own = words[group].to_numpy() > 0 if group in of else np.ones(len(words), np.bool_)
@@ -178,6 +179,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yield places, and the words that deviate most there, of one gender each."""
     table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
+    table = table.filter(unit=UNITS.index(params.unit))
     for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
         words = deviating(part, params)
         if len(words):
@@ -188,9 +190,11 @@ def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], p
             yield {"language": language, "pos": pos, "reading": LARGEST}, words
 
 
-def _generated(inputs: Inputs, of: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+def _generated(
+    inputs: Inputs, of: list[str], unit: Unit
+) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yield places, and all adjectives that were generated there for somebody of these genders."""
-    for language, source, path in word_counts.sources(inputs, *inputs.models):
+    for language, source, path in word_counts.sources(inputs, *inputs.models, unit=unit):
         if POS[source.pos] == "ADJ":
             words = generated(word_counts.count(source, word_counts.read_people(path)), of)
             if len(words):
@@ -203,12 +207,14 @@ def generated(counts: word_counts.Counts, genders: list[str]) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        Columns word; for each gender, under its name, the lists of its people that have the word;
-        and gender (code), null of a word that was generated for several. Sorted by the word.
+        Columns word; form, its form in most lists; for each gender, under its name, the lists of
+        its people that have the word; and gender (code), null of a word that was generated for
+        several. Sorted by the word.
     """
     of = {GENDERS[code]: counts.lists[:, i] for i, code in enumerate(counts.genders)}
     lists = {g: of.get(g, np.zeros(len(counts.words), np.int64)) for g in genders}
-    table = pl.DataFrame({"word": pl.Series(counts.words, dtype=pl.String), **lists})
+    names = {"word": counts.words, "form": counts.forms}
+    table = pl.DataFrame(names | lists, schema_overrides=dict.fromkeys(names, pl.String))
     several = pl.sum_horizontal(pl.col(g) > 0 for g in genders)
     only = pl.coalesce(pl.when(pl.col(g) > 0).then(GENDERS.index(g)) for g in genders)
     table = table.filter(several > 0)
@@ -231,22 +237,23 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
     return (
         largest.sort(["value", "word", "gender"], descending=[True, False, False])
         .unique("word", keep="first", maintain_order=True)
-        .select("word", "gender", deviation_nats="value")
+        .select("word", "form", "gender", deviation_nats="value")
         .sort("word")
     )
 
 
 def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-    """Return the states of words, (words, width)."""
+    """Return the states of words, (words, width): of a lemma that of its form in most lists."""
     rows = pl.scan_parquet(outputs / language / "*.parquet")
-    own = pl.col("word").is_in(words["word"].to_list())
-    found = rows.filter(own).select("word", "state").collect().sort("word")
-    if missing := sorted(set(words["word"]) - set(found["word"])):
+    own = pl.col("word").is_in(words["form"].to_list())
+    found = rows.filter(own).select(form="word", state="state").collect()
+    if missing := sorted(set(words["form"]) - set(found["form"])):
         raise UserError(
             f"{outputs}: no state of {', '.join(missing[:3])}; it was made from other words than "
             "the tables of pmi, make both again"
         )
-    return np.array(found["state"].to_list())
+    states = words.select("form").join(found, on="form", maintain_order="left")["state"]
+    return np.array(states.to_list())
 
 
 def _fit(
@@ -285,4 +292,6 @@ def _words(
     else:
         of = [g for g in GENDERS if g in members.columns and group in (g, JOINT)]
         place = place.with_columns(lists=pl.sum_horizontal(of), deviation_nats=None)
-    return rounded(place, ["silhouette", "x", "y"], ()).drop(GENDERS, strict=False).to_dicts()
+    return (
+        rounded(place, ["silhouette", "x", "y"], ()).drop("form", *GENDERS, strict=False).to_dicts()
+    )

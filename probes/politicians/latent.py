@@ -17,10 +17,10 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.words import columns, word_counts
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Counting
 from plumbline.probes.politicians.words.resample_counts import by_gender
 from plumbline.probes.politicians.words.sentiment_shares import of_words
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, least_p, significant
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, least_p
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ TABLES = ()
 FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-SETTLED = 1e-3  # share of probability that still has to move
+SETTLED = 1e-2  # nats
 SENTIMENT = Column("sentiment", "label", "value of the latent variable", labels=SENTIMENTS)
 CELL = (columns.WORD, SENTIMENT, columns.GENDER)
 FIT = (
@@ -49,6 +49,7 @@ FIT = (
 LATENT = columns.schema(
     "language pos word sentiment gender",
     *columns.PLACE,
+    columns.UNIT,
     columns.WORD,
     columns.LEMMA,
     SENTIMENT,
@@ -60,12 +61,12 @@ LATENT = columns.schema(
     Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
     Column("people", "int64", "people of this gender", minimum=1),
     Column(
-        "value_faithful",
+        "seed_sd",
         "float64",
-        "the same with nothing added to counts and L1 by its subgradient, as the paper has it",
+        "SD of the grid's average over the starts of `seeds`, nats: what the data leave open",
+        minimum=0,
     ),
-    Column("seed_sd", "float64", "SD of the grid's average over seeds, nats", minimum=0),
-    Column("grid_sd", "float64", "SD over the weights, of means over seeds", minimum=0),
+    Column("grid_sd", "float64", "SD over the weights, nats", minimum=0),
     *ESTIMATE,
     columns.FAMILY,
 )
@@ -74,17 +75,28 @@ FITS = columns.schema(
     *columns.PLACE,
     *FIT,
     Column("cross_entropy", "float64", "of observed and fitted shares, nats"),
-    Column("kl", "float64", "posterior regulariser without its weight, nats"),
+    Column(
+        "excess",
+        "float64",
+        "cross-entropy above the least there can be, the entropy of the observed shares, nats",
+        minimum=0,
+    ),
+    Column("kl", "float64", "posterior regulariser without its weight, nats; at least 0"),
     Column("kl_word", "float64", "the same a word that has a q; null: none", nullable=True),
     columns.share("zeros", "share of deviations that are 0"),
-    Column("residual", "float64", "share of probability that still has to move", minimum=0),
-    Column("settled", "bool", f"residual at or below {SETTLED:g} in every seed"),
+    Column(
+        "gap",
+        "float64",
+        "most by which what is minimised differs from another start, of `seeds`, nats",
+        minimum=0,
+    ),
+    Column("settled", "bool", f"gap at or below {SETTLED:g}"),
     Column("words", "int64", "words in the model", minimum=1),
     Column("words_q", "int64", "words with a q", minimum=0),
 )
-WEIGHTED = Column("value", "float64", "deviation with these weights, mean over seeds, nats")
+WEIGHTED = Column("value", "float64", "deviation with these weights, nats")
 STARTED = Column("value", "float64", "deviation from this start, mean over the weights, nats")
-START = Column("seed", "int64", "of the start that Adam goes from")
+START = Column("seed", "int64", "of another start")
 
 
 def _schema(*key: Column, of: tuple[Column, ...] = ESTIMATE) -> Schema:
@@ -103,7 +115,7 @@ SCHEMAS = {
 }
 
 
-class Params(Resampling):
+class Params(Counting, Resampling):
     """How models are fitted, and how intervals and tests are made."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
@@ -115,15 +127,12 @@ class Params(Resampling):
     posterior: list[float] = Field(
         list(POSTERIOR), min_length=1, description="weights of the posterior regulariser"
     )
-    penalty: Literal["proximal", "subgradient"] = Field(
-        "proximal",
-        description="how L1 acts: proximal gives exact zeros, subgradient is the paper's",
-    )
-    learn_background: bool = Field(False, description="fit m instead of the log word frequency")
-    steps: int = Field(ge=1, description="of Adam")
+    steps: int = Field(ge=1, description="of Adam, where l1 is above 0")
     learning_rate: float = Field(gt=0, description="of Adam at first; falls along half a cosine")
-    jitter: float = Field(0.01, ge=0, description="SD of the deviations that Adam starts from")
-    seeds: list[int] = Field(min_length=1, description="of these; values are means over them")
+    jitter: float = Field(
+        1.0, ge=0, description="SD, nats, of what other starts say of sentiment and gender together"
+    )
+    seeds: list[int] = Field(min_length=1, description="of other starts, for seed_sd and gap")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -139,7 +148,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     lexica = inputs.datasets["lexica"]
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    for language, source, path in word_counts.sources(inputs, model):
+    for language, source, path in word_counts.sources(inputs, model, unit=params.unit):
         if (lexica / f"{language}.parquet").is_file():
             people = word_counts.read_people(path)
             for name, table in _fitted(source, people, lexica, language, params).items():
@@ -184,27 +193,21 @@ def _fitted(
     counts = by_gender(source, people, genders, params.min_count, *resampling)
     if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
         return {}
-    q = of_words(counts.words, counts.lemmas, lexica, language)
-    seen = counts.seen + params.smoothing
-    starts = [model.begin(seen, len(SENTIMENTS), s, params.jitter) for s in params.seeds]
-    how = model.Schedule(
-        params.steps, params.learning_rate, params.penalty, params.learn_background
-    )
+    q = of_words(lexica, language, counts.words, counts.lemmas, counts.forms)
+    seen = (counts.seen + params.smoothing)[None]
+    how = model.Schedule(params.steps, params.learning_rate)
     weights = model.grid(params.l1, params.posterior)
-    fits = [model.fit(seen[None], q, *weights, start, how) for start in starts]
-    each = [model.average(fit, len(fit.phi)) for fit in fits]
-    value = model.Averages(*(np.mean(parts, axis=0) for parts in zip(*each, strict=True)))
+    fits = model.fit(seen, q, *weights, how)
+    value = model.average(fits, len(fits.phi))
+    shape = fits.eta[0].shape
+    others = [
+        model.fit(seen, q, *weights, how, model.tilt(seed, params.jitter, shape))
+        for seed in params.seeds
+    ]
     rng = np.random.default_rng(params.seed)
     tables = counts.drawn + rng.standard_gamma(params.smoothing, counts.drawn.shape)
-    parts = [  # each seed has its share of the replicates
-        model.refit(tables[i :: len(starts)], q, *weights, start, how)
-        for i, start in enumerate(starts)
-    ]
-    drawn = model.Averages(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    tables = np.concatenate([seen[None], counts.permuted + params.smoothing])
-    tested = model.refit(tables, q, *weights, starts[0], how).eta
-    paper = how._replace(penalty="subgradient")
-    bare = [model.fit(counts.seen[None], q, *weights, start, paper) for start in starts]
+    drawn = model.refit(tables, q, *weights, how)
+    permuted = model.refit(counts.permuted + params.smoothing, q, *weights, how).eta
 
     of: dict[str, Any] = {"word": counts.words, "sentiment": range(len(SENTIMENTS))}
     of |= {"gender": counts.genders, "l1": params.l1, "posterior": params.posterior}
@@ -220,16 +223,14 @@ def _fitted(
         axis = {name: of[name] for name in axes.split()}
         return columns.rows_of(axis, (seen, *limits), **(same | more))
 
-    grid = np.mean([fit.eta for fit in fits], axis=0)  # (fits, sentiments, genders, words)
-    seeds = np.stack([one.eta[0] for one in each])  # (seeds, sentiments, genders, words)
+    seeds = np.stack([other.eta.mean(axis=0) for other in others])
     # equal values keep the order of the words, which is that of the alphabet
     order = np.argsort(-np.round(value.eta[0], 6), axis=2, kind="stable")
     cells = {
         "rank": np.argsort(order, axis=2, kind="stable") + 1,
-        "value_faithful": np.mean([fit.eta.mean(axis=0) for fit in bare], axis=0),
         "seed_sd": seeds.std(axis=0),
-        "grid_sd": grid.std(axis=0),
-        "p": model.permutation_p(tested[0], tested[1:]),
+        "grid_sd": fits.eta.std(axis=0),
+        "p": model.permutation_p(value.eta[0], permuted),
     }
     null = "gender labels permuted over names, refitted; of the gender's deviation less the others'"
     found = {
@@ -241,6 +242,7 @@ def _fitted(
             q=q[:, :, None],
             count=counts.seen[:, None],
             people=counts.people,
+            unit=UNITS.index(params.unit),
             null=null,
             **{name: np.moveaxis(values, 2, 0) for name, values in cells.items()},
         ),
@@ -248,9 +250,9 @@ def _fitted(
         "shares": rows("sentiment gender", value.sentiments[0], drawn.sentiments),
         "grid": rows(
             "l1 posterior sentiment gender word",
-            grid.reshape(len(params.l1), -1, *grid.shape[1:]),
+            fits.eta.reshape(len(params.l1), -1, *shape),
         ),
-        "fits": _fits(fits, q, params).with_columns(pos=pl.lit(source.pos)),
+        "fits": _fits(fits, others, seen[0], q, params).with_columns(pos=pl.lit(source.pos)),
         "seeds": rows("seed sentiment gender word", seeds),
     }
     if {MALE, FEMALE} <= set(counts.genders):
@@ -262,23 +264,27 @@ def _fitted(
     return found
 
 
-def _fits(fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return how the fits of each pair of weights went, means over seeds."""
+def _fits(
+    fits: model.Fits, others: list[model.Fits], counts: Array, q: Array, params: Params
+) -> pl.DataFrame:
+    """Return how the fits of each pair of weights went."""
     known = int((~np.isnan(q).any(axis=1)).sum())
-    left = np.max([fit.residual for fit in fits], axis=0)
-    kl = np.mean([fit.divergence for fit in fits], axis=0)
+    observed = counts / counts.sum()
+    excess = fits.cross_entropy + (observed * np.log(observed)).sum()
+    gap = np.max([np.abs(other.objective - fits.objective) for other in others], axis=0)
     numbers = {
-        "kl": kl,
-        "kl_word": kl / (known or np.nan),
-        "cross_entropy": np.mean([fit.cross_entropy for fit in fits], axis=0),
-        "zeros": np.mean([(fit.eta == 0).mean(axis=(1, 2, 3)) for fit in fits], axis=0),
-        "settled": left <= SETTLED,
+        "cross_entropy": fits.cross_entropy,
+        "excess": np.maximum(excess, 0),  # not below by rounding
+        "gap": gap,
+        "kl": fits.divergence,
+        "kl_word": fits.divergence / (known or np.nan),
+        "zeros": (fits.eta == 0).mean(axis=(1, 2, 3)),
+        "settled": gap <= SETTLED,
     }
-    table = columns.rows_of(
+    return columns.rows_of(
         {"l1": params.l1, "posterior": params.posterior},
         (),
         words=len(q),
         words_q=known,
         **{name: x.reshape(len(params.l1), -1) for name, x in numbers.items()},
     )
-    return table.with_columns(residual=pl.Series([significant(one) for one in left]))

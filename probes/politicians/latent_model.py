@@ -11,6 +11,9 @@ the sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all
 |phi|. Stańczak et al. (2023), PLoS ONE 18(11): e0277640, equations 10 to 13, after Hoyle et al.
 (2019), ACL, section 3.
 
+Without ``l1`` both other terms have their minimum at once, in closed form, whatever ``posterior``
+is: p(w, g) as observed and p(s | w) = q. That is where every fit starts (:func:`begin`).
+
 Everything has the words as its last axis, and is float64, so that rounded results do not depend on
 the processor. All fits are one batched program in torch; each does the same arithmetic whatever it
 is batched with.
@@ -20,7 +23,7 @@ from __future__ import annotations
 
 import contextlib
 from math import cos, pi, sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -35,22 +38,14 @@ if TYPE_CHECKING:
 BLOCK = 200_000  # deviations that are worked on at once: few enough to stay in a processor's cache
 BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
 EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
+ROUNDS = 100  # of fitting a start's margins: the worst word is then off by less than 1e-9
 
 
 class Schedule(NamedTuple):
-    """How models are fitted.
+    """How models are fitted."""
 
-    ``penalty``: ``proximal`` is soft-thresholding after each step, in Adam's own metric, so that
-    a deviation that does not pay is exactly 0. ``subgradient``: the sign is part of the gradient,
-    as the paper seems to have it (its text gives no more than "Adam"); nothing is then exactly 0.
-    ``learn_background``: fit m as well, without penalty, instead of keeping the log frequency of
-    the words.
-    """
-
-    steps: int
+    steps: int  # of Adam, where ``l1`` is above 0: without it the start is the minimum
     learning_rate: float  # at first; it falls to 0 along half a cosine
-    penalty: Literal["proximal", "subgradient"] = "proximal"
-    learn_background: bool = False
 
 
 class Fits(NamedTuple):
@@ -62,7 +57,7 @@ class Fits(NamedTuple):
     background: Array  # (fits, words): m
     cross_entropy: Array  # (fits,): nats
     divergence: Array  # (fits,): the sum of KL(q || p) over words with a q, nats
-    residual: Array  # (fits,): distance from a stationary point, see :func:`fit`
+    objective: Array  # (fits,): what was minimised, nats
 
     def take(self, index: NDArray[np.int64]) -> Fits:
         """Return some of the fits."""
@@ -75,28 +70,63 @@ def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]
     return one.ravel(), other.ravel()
 
 
-def begin(counts: Array, sentiments: int, seed: int, scale: float) -> Fits:
-    """Return one model to start from: deviations normal with SD ``scale``, all else zero.
+def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
+    """Draw what a start says of a word's sentiment and gender together, normal with SD ``scale``.
 
-    They are drawn for a word and a sentiment and shared by the genders, so that genders differ
-    by the data alone.
+    Nothing that is fitted determines it but L1: of the 6 deviations of a word in three sentiments
+    and two genders, the word's counts by gender and its q fix 4.
 
     Parameters
     ----------
-    counts : (words, genders) array
+    shape
+        Sentiments, genders, words; that of the result.
     """
-    words, genders = counts.shape
-    drawn = np.random.default_rng(seed).normal(0.0, scale, (sentiments, 1, words))
-    none = np.full(1, np.nan)
-    return Fits(
-        np.broadcast_to(drawn, (sentiments, genders, words))[None].copy(),
-        np.zeros((1, sentiments, genders)),
-        np.zeros((1, genders)),
-        _background(counts[None]),
-        none,
-        none,
-        none,
-    )
+    return np.random.default_rng(seed).normal(0.0, scale, shape)
+
+
+def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
+    """Return the models that are the minimum without ``l1``, one for each table of counts.
+
+    p(w, g) is as observed and p(s | w) is q, of a word in no lexicon the mean q of the others.
+    Of all models with that the one is taken whose sentiment and gender are independent given the
+    word, or the nearest to ``tilted`` by iterative proportional fitting. The level of eta within a
+    sentiment and gender, which neither of these terms knows, is the one with the least sum of
+    |eta|: its median over words is 0.
+
+    Parameters
+    ----------
+    counts : (tables, words, genders) array
+    q : (words, sentiments) array
+    tilted : (sentiments, genders, words) array
+        Of :func:`tilt`; None: zeros.
+
+    References
+    ----------
+    Deming and Stephan (1940), Ann. Math. Stat. 11, for the fitting of margins.
+    """
+    shares = np.ascontiguousarray((counts / counts.sum(axis=(1, 2), keepdims=True)).swapaxes(1, 2))
+    words = shares.sum(axis=1)
+    known = ~np.isnan(q).any(axis=1)
+    mean = np.full((len(words), q.shape[1], 1), 1.0)
+    if known.any():
+        mean = (q[known].T * words[:, None, known]).sum(axis=2, keepdims=True)
+    given = np.where(known, q.T, mean / mean.sum(axis=1, keepdims=True))  # of each word
+    joint = given[:, :, None] * shares[:, None]
+    if tilted is not None:
+        joint *= np.exp(tilted)
+        for _ in range(ROUNDS):
+            by_sentiment = (given * words[:, None] / joint.sum(axis=2))[:, :, None]
+            joint *= np.where(known, by_sentiment, 1.0)
+            joint *= (shares / joint.sum(axis=1))[:, None]
+    total = joint.sum(axis=3)
+    background = np.log(words)
+    eta = np.log(joint) - background[:, None, None]
+    eta -= np.median(eta, axis=3, keepdims=True)
+    sigma = np.log(total) - np.median(np.log(total), axis=1, keepdims=True)
+    phi = np.log(total.sum(axis=1))
+    phi -= np.median(phi, axis=1, keepdims=True)
+    none = np.full(len(counts), np.nan)
+    return Fits(eta, sigma, phi, background, none, none, none)
 
 
 def fit(
@@ -104,24 +134,24 @@ def fit(
     q: Array,
     l1: Array,
     posterior: Array,
-    start: Fits,
     schedule: Schedule,
+    tilted: Array | None = None,
 ) -> Fits:
-    """Fit models to counts by Adam, over all the data at each step.
+    """Fit models to counts by Adam, over all the data at each step, from :func:`begin`.
 
-    ``residual`` is the sum over parameters of
-    the absolute (sub)gradient that is left, divided by 1 + ``posterior`` times the number of
-    words with a q: about the share of probability that still has to move.
+    L1 is soft-thresholding after each step in Adam's own metric, so that a deviation that does not
+    pay is exactly 0. The square of ``l1`` is part of that metric: where all begins, the gradient of
+    the other terms is 0. Fits without ``l1`` take no steps.
 
     Parameters
     ----------
     counts : (fits or 1, words, genders) array
-        How often a word was generated for a gender; every word and gender at least once.
+        How often a word was generated for a gender; above 0.
     q : (words, sentiments) array
         q(s | w); a row of nan for a word that is in no lexicon, which has no posterior term.
     l1, posterior : (fits,) arrays
-    start
-        ``fits`` models, or one for all, that Adam starts from.
+    tilted : (sentiments, genders, words) array
+        Another start, of :func:`tilt`.
 
     References
     ----------
@@ -129,24 +159,23 @@ def fit(
     gradient methods for structured neural networks, NeurIPS, for the step in Adam's metric.
     """
     counts = np.asarray(counts, dtype=np.float64)
-    if not (np.isfinite(counts).all() and (counts >= 0).all()):
-        raise ValueError("counts must be finite and not negative")
-    if not ((counts.sum(axis=-1) > 0).all() and (counts.sum(axis=-2) > 0).all()):
-        raise ValueError("every word and every gender needs a count above 0")
-    number = len(l1)
-    size = start.eta[0].size
-    each = max(1, BLOCK // size)
-    blocks = []
+    if not (np.isfinite(counts).all() and (counts > 0).all()):
+        raise ValueError("counts must be finite and above 0: add a little to every cell")
+    start = begin(counts, q, tilted)
+    each = max(1, BLOCK // start.eta[0].size)
+    blocks, places = [], []
     with one_thread():
-        for first in range(0, number, each):
-            chosen = np.arange(first, min(first + each, number))
-            part = start.take(np.minimum(chosen, len(start.phi) - 1))
-            cells = counts[np.minimum(chosen, len(counts) - 1)]
-            if not schedule.learn_background:
-                part = part._replace(background=_background(cells))
-            weights = l1[chosen], posterior[chosen]
-            blocks.append(Program(cells, q, *weights, part, schedule).run())
-    return Fits(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+        for steps, where in ((0, l1 == 0), (schedule.steps, l1 > 0)):
+            which = np.flatnonzero(where)
+            for first in range(0, len(which), each):
+                chosen = which[first : first + each]
+                table = np.minimum(chosen, len(counts) - 1)
+                weights = l1[chosen], posterior[chosen]
+                program = Program(counts[table], q, *weights, start.take(table))
+                blocks.append(program.run(schedule._replace(steps=steps)))
+                places.append(chosen)
+    order = np.argsort(np.concatenate(places))
+    return Fits(*(np.concatenate(parts)[order] for parts in zip(*blocks, strict=True)))
 
 
 class Averages(NamedTuple):
@@ -167,42 +196,24 @@ def average(fits: Fits, weights: int) -> Averages:
     return Averages(*(p.reshape(-1, weights, *p.shape[1:]).mean(axis=1) for p in parts))
 
 
-def refit(
-    counts: Array,
-    q: Array,
-    l1: Array,
-    posterior: Array,
-    start: Fits,
-    schedule: Schedule,
-) -> Averages:
+def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
     """Fit all weights to each of many tables of counts: bootstrap replicates, permutations.
 
-    Every table must go through the same start and steps as the fit that it is held against. Fits
-    with a large ``posterior`` take thousands of steps to settle, as the data's part of the
-    objective is then small beside the regulariser's; replicates that begin at the fit to the
-    whole data and take fewer steps stay near it, and show less than half of the true spread.
+    Each begins at the minimum of its own counts without ``l1``, as the fit that it is held against
+    does: replicates that began at the fit to the whole data would stay near it.
 
     Parameters
     ----------
     counts : (tables, words, genders) array
-    start
-        One model for all, or as many as there are weights.
     """
     weights = len(l1)
-    each = max(1, BLOCK // (weights * start.eta[0].size))
+    each = max(1, BLOCK // (weights * q.shape[1] * counts[0].size))
     found = []
     for first in range(0, len(counts), each):
         tables = counts[first : first + each]
+        cells = np.repeat(tables, weights, axis=0)
         number = len(tables)
-        index = np.minimum(np.arange(weights), len(start.phi) - 1)
-        fits = fit(
-            np.repeat(tables, weights, axis=0),
-            q,
-            np.tile(l1, number),
-            np.tile(posterior, number),
-            start.take(np.tile(index, number)),
-            schedule,
-        )
+        fits = fit(cells, q, np.tile(l1, number), np.tile(posterior, number), schedule)
         found.append(average(fits, weights))
     return Averages(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
@@ -241,44 +252,28 @@ def permutation_p(seen: Array, permuted: Array) -> Array:
     return p
 
 
-def _background(counts: Array) -> Array:
-    words = counts.sum(axis=2)
-    result: Array = np.log(words / words.sum(axis=1, keepdims=True))
-    return result
-
-
 class Program:
     """A block of fits: parameters in one (fits, parameters) buffer, so that Adam is one pass."""
 
-    def __init__(
-        self,
-        counts: Array,
-        q: Array,
-        l1: Array,
-        posterior: Array,
-        start: Fits,
-        schedule: Schedule,
-    ) -> None:
-        self.schedule, self.learn = schedule, schedule.learn_background
+    def __init__(self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits) -> None:
         self.shape = start.eta.shape
         number = len(start.eta)
-        parts = [np.reshape(part, (number, -1)) for part in start[: 4 if self.learn else 3]]
+        parts = [np.reshape(part, (number, -1)) for part in start[:3]]
         self.cut = [part.shape[1] for part in parts]
         self.theta = torch.from_numpy(np.concatenate(parts, axis=1))
         self.gradient = torch.zeros_like(self.theta)
-        self.eta, self.sigma, self.phi, *m = self._views(self.theta)
-        self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None]
-        self.frequency = torch.exp(self.m)
-        self.penalised = sum(self.cut[:3])
+        self.eta, self.sigma, self.phi = self._views(self.theta)
+        self.m = torch.from_numpy(start.background)
+        self.frequency = torch.exp(self.m)[:, None, None]
         self.l1 = torch.from_numpy(l1)[:, None]
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
         self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
         known: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
         self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
-        weight = torch.from_numpy(posterior)[:, None, None]
+        self.posterior = torch.from_numpy(posterior)
+        weight = self.posterior[:, None, None]
         self.pull = -weight * self.q
         self.push = weight * torch.from_numpy(known)
-        self.scale = 1 + weight[:, 0, 0] * int(known.sum())
         # all that a step writes is allocated once: fresh memory costs more than the arithmetic
         self.joint, self.slope = torch.empty_like(self.eta), torch.empty_like(self.eta)
         self.by_sentiment, self.term = (torch.empty_like(self.eta[:, :, 0]) for _ in range(2))
@@ -287,20 +282,19 @@ class Program:
         self.known_by_word = torch.empty_like(self.by_word)
         self.derivatives = self._views(self.gradient)
 
-    def _views(self, flat: torch.Tensor) -> list[torch.Tensor]:
+    def _views(self, flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
         number, sentiments, genders, words = self.shape
-        eta, sigma, phi, *m = torch.split(flat, self.cut, dim=1)
-        return [
+        eta, sigma, phi = torch.split(flat, self.cut, dim=1)
+        return (
             eta.view(number, sentiments, genders, words),
             sigma.view(number, sentiments, genders),
             phi,
-            *(part.view(number, 1, 1, words) for part in m),
-        ]
+        )
 
     def forward(self) -> tuple[torch.Tensor, ...]:
         """Put p(w, s, g) into ``joint``; return p(s | g), p(g) and p(s, g)."""
         joint = torch.exp(self.eta, out=self.joint)
-        joint *= torch.exp(self.m) if self.learn else self.frequency
+        joint *= self.frequency
         sentiment = torch.softmax(self.sigma, dim=1)
         gender = torch.softmax(self.phi, dim=1)
         both = sentiment * gender[:, None, :]
@@ -325,54 +319,45 @@ class Program:
         torch.sub(term[:, :, None, :], fit[:, None, :, :], out=slope)
         slope *= self.joint
         total = slope.sum(dim=3)
-        eta, sigma, phi, *m = self.derivatives
+        eta, sigma, phi = self.derivatives
         torch.addcmul(slope, self.joint, (total / both)[..., None], value=-1, out=eta)
         by_gender = total.sum(dim=1)
         torch.sub(total, sentiment * by_gender[:, None, :], out=sigma)
         torch.sub(by_gender, gender * by_gender.sum(dim=1, keepdim=True), out=phi)
-        if self.learn:
-            torch.sum(eta, dim=(1, 2), keepdim=True, out=m[0])
 
-    def run(self) -> Fits:
-        """Take the steps of Adam, and look at where they led."""
-        steps, learning_rate, penalty = self.schedule[:3]
+    def run(self, schedule: Schedule) -> Fits:
+        """Take the steps of Adam, and return where they led; where that is worse, the start."""
         first, second = BETAS
-        mean, square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
-        scale = torch.empty_like(self.theta)
-        chosen = slice(0, self.penalised)
-        values, room = self.theta[:, chosen], torch.empty_like(self.theta[:, chosen])
-        sparse = bool((self.l1 > 0).any())
-        for step in range(1, steps + 1):
+        values, before = self.theta, self.theta.clone()
+        least = self._objective()[-1]
+        mean, square = torch.zeros_like(values), torch.zeros_like(values)
+        scale, room = torch.empty_like(values), torch.empty_like(values)
+        for step in range(1, schedule.steps + 1):
             self.backward()
-            if sparse and penalty == "subgradient":
-                self.gradient[:, chosen].addcmul_(self.l1, torch.sign(values))
-            rate = learning_rate * (1 + cos(pi * (step - 1) / steps)) / 2
-            rate *= sqrt(1 - second**step)
+            rate = schedule.learning_rate * (1 + cos(pi * (step - 1) / schedule.steps)) / 2
+            unbiased = 1 - second**step
+            rate *= sqrt(unbiased)
             mean.lerp_(self.gradient, 1 - first)
             square.mul_(second).addcmul_(self.gradient, self.gradient, value=1 - second)
-            torch.add(square, EPSILON**2, out=scale).rsqrt_()
-            self.theta.addcmul_(mean, scale, value=-rate / (1 - first**step))
-            if sparse and penalty == "proximal":
-                torch.mul(scale[:, chosen], self.l1 * rate, out=room)
-                torch.minimum(values, room, out=scale[:, chosen])
-                values -= torch.maximum(scale[:, chosen], room.neg_(), out=room)
-        return self._outcome()
+            torch.add(square, unbiased * self.l1**2 + EPSILON**2, out=scale).rsqrt_()
+            values.addcmul_(mean, scale, value=-rate / (1 - first**step))
+            torch.mul(scale, self.l1 * rate, out=room)
+            torch.minimum(values, room, out=scale)
+            values -= torch.maximum(scale, room.neg_(), out=room)
+        worse = self._objective()[-1] > least
+        values[worse] = before[worse]
+        found = (self.eta, self.sigma, self.phi, self.m, *self._objective())
+        return Fits(*(part.double().contiguous().numpy() for part in found))
 
-    def _outcome(self) -> Fits:
-        self.backward()
-        chosen = slice(0, self.penalised)
-        values, slope = self.theta[:, chosen], self.gradient[:, chosen]
-        at_zero = torch.relu(slope.abs() - self.l1)
-        elsewhere = (slope + self.l1 * torch.sign(values)).abs()
-        left = torch.where(values == 0, at_zero, elsewhere).sum(dim=1)
-        left += self.gradient[:, self.penalised :].abs().sum(dim=1)
+    def _objective(self) -> tuple[torch.Tensor, ...]:
+        """Return cross-entropy, divergence, and what is minimised."""
+        self.forward()
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
         of_word = torch.log(inside / inside.sum(dim=1, keepdim=True))
-        apart = torch.special.xlogy(self.q, self.q) - self.q * of_word
-        found = (self.eta, self.sigma, self.phi, self.m[:, 0, 0], cross)
-        last = (apart.sum(dim=(1, 2)), left / self.scale)
-        return Fits(*(part.double().contiguous().numpy() for part in (*found, *last)))
+        apart = (torch.special.xlogy(self.q, self.q) - self.q * of_word).sum(dim=(1, 2))
+        whole = cross + self.posterior * apart + self.l1[:, 0] * self.theta.abs().sum(dim=1)
+        return cross, apart, whole
 
 
 def _sum(values: torch.Tensor, axis: int, out: torch.Tensor) -> torch.Tensor:

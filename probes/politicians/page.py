@@ -157,7 +157,7 @@ def _pivoted(frame: pl.DataFrame, keys: str, write: str) -> Iterator[Row]:
 
 # coefficients with their intervals, and F with its p
 terms = partial(_pivoted, keys="factor level interval", write="{0} ({interval}){star}")
-tests = partial(_pivoted, keys="factor", write="{0} (p {1}, adj. {2})")
+tests = partial(_pivoted, keys="factor unit", write="{0} (p {1}, adj. {2})")
 
 
 def coefficients(tables: Tables) -> pl.DataFrame:
@@ -177,7 +177,7 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     against = pl.format("{}: {} against {}", pl.col("factor").cast(pl.String), "level", "reference")
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
-    fitted = ("models", "design", "language", "deviation", "reading", "pos", "response")
+    fitted = ("models", "design", "group", "language", "deviation", "reading", "pos", "response")
     most = (pl.col(n).max().cast(pl.Int64).over(fitted) for n in ("rows", "freedom"))
     return frame.with_columns(*most, term=term, names=names, kind=pl.col("interval"))
 
@@ -372,7 +372,7 @@ def lexica(table: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
 @made_of("pmi/pmi")
 def _main(table: pl.DataFrame) -> pl.DataFrame:
     """Return the PMI of the words that are highest in the corrected reading."""
-    table = table.drop_nulls("value")
+    table = table.filter(pl.col("unit") == "lemma").drop_nulls("value")
     smoothed = table.filter(
         (pl.col("reading") == "smoothed")
         & (pl.col("language") == pl.col("language").min().over("model"))
@@ -398,7 +398,8 @@ def planted(tables: Tables, world: str) -> list[Part]:
         return []
     truth = pl.read_parquet(weights / "planted.parquet")
     language = json.loads((weights / "world.json").read_text(encoding="utf-8"))["language"]
-    own = pmi.filter(pl.col("reading") == "smoothed", pl.col("language") == language)
+    by_form = (pl.col("reading") == "smoothed") & (pl.col("unit") == "form")  # as it was planted
+    own = pmi.filter(by_form, pl.col("language") == language)
     value, gender = pl.col("value"), pl.col("gender")
     both = own.group_by("word", pl.col("pos").cast(pl.String)).agg(
         contrast=value.filter(gender == "female").first() - value.filter(gender == "male").first()

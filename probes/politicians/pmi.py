@@ -1,6 +1,7 @@
 """Analysis ``pmi``: which words go with which gender, from the outputs of ``associations``.
 
-Stańczak et al. (2023), equation 1 and Table 3, with intervals, a null and control of multiplicity.
+Stańczak et al. (2023), equation 1 and Table 3, with intervals, a null and control of multiplicity;
+of lemmas, as the paper counts, and of forms, of which some agree with a person's gender.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
 from plumbline.probes.stats.pmi import intervals, pmi
@@ -32,15 +34,15 @@ READINGS = ("plug-in", "smoothed")
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
 EXACT = "exact"
 READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS)
-CELL = (columns.WORD, columns.LEMMA, columns.GENDER, READING)
+CELL = (columns.UNIT, columns.WORD, columns.LEMMA, columns.FORM, columns.GENDER, READING)
 PMI = columns.schema(
-    "language pos word gender reading",
+    "language pos unit word gender reading",
     *columns.PLACE,
     *CELL,
     Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
     Column("count_all", "int64", "people in whose list the word is", minimum=1),
     Column("people", "int64", "people of this gender", minimum=1),
-    Column("list_length", "int64", "words in the list of each", minimum=1),
+    Column("list_length", "int64", "forms in the list of each", minimum=1),
     *ESTIMATE,
     columns.FAMILY,
 )
@@ -65,16 +67,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     tables = []
     for language, source, path in word_counts.sources(inputs, model):
-        counts = word_counts.count(source, word_counts.read_people(path))
-        if len(chosen := counts.common(params.min_count)):
-            p = fisher_p(counts.distinct[chosen], counts.names)
-            tables.append(rows(counts, p, params, EXACT, language=language))
+        people = word_counts.read_people(path)
+        for unit in UNITS:
+            counts = word_counts.count(source._replace(unit=unit), people)
+            if len(chosen := counts.common(params.min_count)):
+                p = fisher_p(counts.distinct[chosen], counts.names)
+                tables.append(rows(counts, p, params, EXACT, language=language))
     if not tables:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
             "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
-    return {"pmi": columns.table_of(PMI, tables, ["reading"], model=model)}
+    return {"pmi": columns.table_of(PMI, tables, ["unit", "reading"], model=model)}
 
 
 def rows(
@@ -100,18 +104,23 @@ def rows(
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
         values = pmi(counts.lists.astype(np.float64), smoothing)[chosen]
         estimates.append([values, *(ends[: len(chosen)] for ends in limits)])
-    lists, words = counts.lists[chosen, :, None], [counts.words[w] for w in chosen]
+    lists = counts.lists[chosen, :, None]
+    words, lemmas, forms = (
+        np.array(of, dtype=object)[chosen] for of in (counts.words, counts.lemmas, counts.forms)
+    )
     return columns.rows_of(
-        {"word": words, "gender": counts.genders, "reading": range(len(READINGS))},
+        {"word": words.tolist(), "gender": counts.genders, "reading": range(len(READINGS))},
         np.stack(estimates, axis=-1),
-        lemma=np.array([counts.lemmas[w] for w in chosen])[:, None, None],
+        lemma=lemmas[:, None, None],
+        form=forms[:, None, None],
         count=lists,
         count_all=lists.sum(axis=1, keepdims=True),
         people=counts.people[:, None],
         method=np.array([f"{params.confidence:.0%} {method} over names" for method in METHODS]),
         p=p[..., None],
         pos=counts.source.pos,
-        list_length=round(counts.lists.sum() / counts.people.sum()),
+        unit=UNITS.index(counts.source.unit),
+        list_length=round(counts.rows / counts.people.sum()),
         n=counts.clusters,
         cluster="name",
         null=f"gender labels permuted over distinct names, {null}",

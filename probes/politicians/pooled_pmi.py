@@ -15,6 +15,7 @@ from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.pmi import CELL, EXACT, rows
 from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import permuted_sums_p
 
@@ -30,7 +31,7 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 TABLES = ()
 POOLED = columns.schema(
-    "group language pos word gender reading",
+    "group language pos unit word gender reading",
     Column("group", "string", "name of the group of models in params.yaml"),
     Column("models", "int64", "models of the group with outputs in the language", minimum=1),
     columns.LANGUAGE,
@@ -73,7 +74,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"analysis.pooled_pmi.min_count: no word is in {params.min_count} lists of any group; "
             "lower it, or name models under analysis.pooled_pmi.groups"
         )
-    return {"pooled_pmi": columns.table_of(POOLED, tables, ["group", "reading"])}
+    return {"pooled_pmi": columns.table_of(POOLED, tables, ["group", "unit", "reading"])}
 
 
 def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
@@ -97,13 +98,15 @@ def _tables(
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of a group, a table for each language and part of speech."""
     for language, source, path in word_counts.sources(inputs, *models):
-        counts = word_counts.count(source, word_counts.read_people(path))
-        if not len(chosen := counts.common(params.min_count)):
-            continue
-        times = word_counts.overlaps(counts, chosen)
-        p = permuted_sums_p(
-            times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
-        )
-        test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
-        models_here = len(source.folders)
-        yield rows(counts, p, params, test, group=group, models=models_here, language=language)
+        people = word_counts.read_people(path)
+        for unit in UNITS:
+            counts = word_counts.count(source._replace(unit=unit), people)
+            if not len(chosen := counts.common(params.min_count)):
+                continue
+            times = word_counts.overlaps(counts, chosen)
+            p = permuted_sums_p(
+                times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
+            )
+            test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
+            models_here = len(source.folders)
+            yield rows(counts, p, params, test, group=group, models=models_here, language=language)

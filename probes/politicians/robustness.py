@@ -21,7 +21,7 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.probes.politicians.words import columns, sentiment_shares
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Unit
 from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
 from plumbline.probes.politicians.words.matching import coarsened, matched
 from plumbline.probes.politicians.words.sentiment_shares import (
@@ -67,7 +67,9 @@ KINDS = (
     "l1",
     "posterior",
     "seed",
+    "unit",
 )
+CORRECTED = "latent-corrected"  # that of DEVIATIONS by which the fits of `latent` are compared
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
 FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
 ROBUSTNESS = columns.schema(
@@ -106,6 +108,9 @@ class Params(Resampling):
         min_length=1, description="most of all candidates; the first is the default"
     )
     smoothing: list[float] = Field(min_length=1, description="the first is the default")
+    unit: list[Unit] = Field(
+        list(UNITS), min_length=1, description="what is counted; the first is the default"
+    )
     min_count: list[int] = Field(
         min_length=1, description="names in whose list a word must be; the first is the default"
     )
@@ -115,7 +120,7 @@ class Params(Resampling):
 
     def default(self) -> TopWords:
         """Return the default of what is varied, and what is not."""
-        varied = {name: getattr(self, name)[0] for name in SETTINGS}
+        varied = {name: getattr(self, name)[0] for name in (*SETTINGS, "unit")}
         return TopWords.model_construct(**(dict(self) | varied))
 
 
@@ -131,7 +136,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (model,) = inputs.models
     rows: list[dict[str, Any]] = []
-    for language, source, people in sources(inputs, model, pieces=True):
+    for language, source, people in sources(inputs, model, pieces=True, unit=params.unit[0]):
         whole = by_name(source, people, 1)
         if whole is None:
             continue
@@ -141,15 +146,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             of, ranking = {}, None
             if lists is not None:
                 of, words = lists.of_gender(), lists.words
-                q = sentiment_shares.of_words(
-                    words["word"], words["lemma"], inputs.datasets["lexica"], language
-                )
+                spelt = (words[name] for name in ("word", "lemma", "form"))
+                q = sentiment_shares.of_words(inputs.datasets["lexica"], language, *spelt)
                 ranking = sentiment_shares.by_pmi(lists, q, how)
             rows += _numbers(pmi | _variation(kind, name), ranking, of, params)
-        latent = place | {"deviation": DEVIATIONS.index("latent"), "cluster": "word"}
+        latent = place | {"deviation": DEVIATIONS.index(CORRECTED), "cluster": "word"}
         of, how = whole.of_gender(), params.default()
         for kind, name, table in _fits(inputs.tables("latent", model), language, source.pos):
-            ranking = by_latent(table, "argmax", how, of)
+            ranking = by_latent(table, CORRECTED, "argmax", how, of)
             rows += _numbers(latent | _variation(kind, name), ranking, of, params)
     if not rows:
         folder = inputs.outputs("associations", model)
@@ -163,10 +167,7 @@ def _variation(kind: str, name: str) -> dict[str, Any]:
 
 
 def _fits(latent: Path, language: str, pos: int) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Yield deviations of the latent-variable model: of all fits, single weights, single starts.
-
-    Words are ranked by the largest of their deviations over sentiments.
-    """
+    """Yield deviations of the latent-variable model: of all fits, single weights, other starts."""
     here = (pl.col("language") == language) & (pl.col("pos") == pos)
     table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
     if table.is_empty():
@@ -201,6 +202,8 @@ def _variations(
             yield setting, f"{value:g}", default, how.model_copy(update={setting: value})
     for count in params.min_count[1:]:
         yield "min_count", str(count), only(everybody, count), how
+    for unit in params.unit[1:]:
+        yield "unit", unit, part(unit=unit), how
     for length in params.lengths:
         yield "list length", str(length), part(most=(("rank", length),)), how
     for kind, name, kept in _names(whole, params, language):

@@ -7,7 +7,6 @@ name beside the paper's, whose unit is the word, and control of multiplicity ove
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,6 +18,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import columns, sentiment_shares
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
+    LATENT,
     READINGS,
     Ranking,
     TopWords,
@@ -36,15 +36,14 @@ EACH = False
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ("latent",)
-ETA = {1: "value", 2: "value_faithful"}  # of DEVIATIONS: column of the table `latent`
 TESTS = ("words", "names")
 PLACE = (
     *columns.PLACE,
     Column(
         "deviation",
         "label",
-        "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`, "
-        "its value or its value_faithful",
+        "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`: "
+        "its largest values (faithful), or its contrast of genders, mean of sentiments (corrected)",
         labels=DEVIATIONS,
     ),
     Column(
@@ -79,7 +78,7 @@ DIFFERENCES = columns.schema(
         "test",
         "label",
         "words: the paper's unpaired permutation of words; names: genders permuted over names; by "
-        "latent deviations there is no p, see the page",
+        "latent-faithful there is no p, see the page",
         labels=TESTS,
     ),
     *SIZE,
@@ -142,19 +141,22 @@ def _rankings(
     """Yield each ranking and where it is."""
     path = inputs.tables("latent", model) / "latent.parquet"
     eta = pl.read_parquet(path) if path.is_file() else None  # not all have one
-    for language, source, people in sources(inputs, model):
+    for language, source, people in sources(inputs, model, unit=params.unit):
         found = by_name(source, people, params.min_count)
         if found is None:
             continue
-        q = sentiment_shares.of_words(
-            found.words["word"], found.words["lemma"], inputs.datasets["lexica"], language
-        )
+        words = (found.words[name] for name in ("word", "lemma", "form"))
+        q = sentiment_shares.of_words(inputs.datasets["lexica"], language, *words)
         rankings = [(0, READINGS.index("argmax"), sentiment_shares.by_pmi(found, q, params))]
         if eta is not None:
             part = eta.filter(pl.col("language") == language, pl.col("pos") == source.pos)
             rankings += [
-                (i, r, by_latent(part, reading, params, found.of_gender(), column))
-                for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS))
+                (
+                    DEVIATIONS.index(deviation),
+                    READINGS.index(reading),
+                    by_latent(part, deviation, reading, params, found.of_gender()),
+                )
+                for deviation, reading in LATENT
             ]
         place = {"model": model, "language": language, "pos": source.pos}
         for deviation, reading, ranking in rankings:

@@ -139,7 +139,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (model,) = inputs.models
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    for language, source, path in word_counts.sources(inputs, model):
+    for language, source, path in word_counts.sources(inputs, model, unit=params.unit):
         people = pl.read_parquet(path)
         members = subgroups(people, params)
         parts = {}
@@ -208,8 +208,8 @@ def _part(
     if min(of.get(MALE, 0), of.get(FEMALE, 0)) < params.min_people:
         return None
     chosen = counts.common(params.min_count)
-    words, lemmas = ([of[w] for w in chosen] for of in (counts.words, counts.lemmas))
-    q = of_words(words, lemmas, lexica, language)
+    spelt = counts.words, counts.lemmas, counts.forms
+    q = of_words(lexica, language, *([of[w] for w in chosen] for of in spelt))
     known = ~np.isnan(q).any(axis=1)
     classes = None
     if known.any():

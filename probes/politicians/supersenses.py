@@ -22,13 +22,13 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.politicians.words.sentiment_shares import over_names
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, finite, significant
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import (
     COUNTINGS,
-    alone,
     compare,
     leading,
     leading_shares,
@@ -49,7 +49,6 @@ TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # sentiments together
 UNTESTED = "none: lists of a sentiment have most words in common, which no relabelling parts"
-UNITS = ("form", "lemma")
 PREFIXES = ("adj.", "verb.")  # of classes, by part of speech
 ROUNDING = 1e-5  # of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
@@ -73,7 +72,7 @@ SUPERSENSES = columns.schema(
         "within which words are ranked; all: whatever their sentiment",
         labels=(WHOLE, *SENTIMENTS),
     ),
-    Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
+    columns.UNIT,
     Column(
         "counting",
         "label",
@@ -164,10 +163,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     people = dict(table.select("gender", "people").unique().iter_rows())
     folders = (inputs.outputs("associations", model) / LANGUAGE,)
     replicates = {}
-    for (pos,), own in table.group_by("pos"):
+    for (pos, code), own in table.group_by("pos", "unit"):
         names = word_counts.read_people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
-        counts = word_counts.count(word_counts.Lists(folders, pos), names)
-        replicates[pos] = drawn(counts, own, params)
+        counts = word_counts.count(word_counts.Lists(folders, pos, unit=UNITS[code]), names)
+        replicates[pos, UNITS[code]] = drawn(counts, own, params)
     parts = [by_class(table, classes, params, "pmi", replicates=replicates)]
     path = inputs.tables("latent", model) / "latent.parquet"
     if path.is_file():
@@ -227,20 +226,20 @@ def by_class(
     params: Params,
     source: str,
     sentiment: str = WHOLE,
-    replicates: Mapping[int, Drawn] | None = None,
+    replicates: Mapping[tuple[int, str], Drawn] | None = None,
 ) -> pl.DataFrame:
     """Compare the classes of the words that deviate most towards each gender.
 
     Parameters
     ----------
     deviations
-        Columns word, lemma, pos, gender (codes) and value; a row for each word and gender.
+        Columns unit, word, lemma, pos, gender (codes) and value; a row for each word and gender.
     classes
         The dataset ``supersenses``.
     source, sentiment
         Name of the deviations, one of ``DEVIATIONS``, and the sentiment that they are within.
     replicates
-        The deviations in bootstrap replicates over names, for each part of speech: they give the
+        The deviations in bootstrap replicates over names, for parts of speech and units: they give
         intervals of differences. Without them those are Newcombe's, whose unit is the word.
 
     Returns
@@ -253,7 +252,8 @@ def by_class(
     for pos, unit in product(range(len(POS)), UNITS):
         words = classed(deviations, classes, pos, unit)
         if words.words:
-            rows += _rows(words, pos, unit, params, source, (replicates or {}).get(pos))
+            own = (replicates or {}).get((pos, unit))
+            rows += _rows(words, pos, unit, params, source, own)
     if not rows:
         return columns.table_of(SUPERSENSES, [])
     table = pl.DataFrame(rows, infer_schema_length=None)
@@ -282,13 +282,15 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
         One of ``DEVIATIONS``, not ``pmi``.
     """
     here = pl.col("sentiment") == SENTIMENTS.index(sentiment)
-    value, q, word = pl.col("value"), pl.col("q"), ["pos", "word"]
+    value, q, word = pl.col("value"), pl.col("q"), ["unit", "pos", "word"]
     if source == "latent":
-        return eta.filter(here).with_columns(value=value - value.min().over("pos", "gender") + 1)
+        return eta.filter(here).with_columns(
+            value=value - value.min().over("unit", "pos", "gender") + 1
+        )
     own = eta.filter(here & (q == q.max().over(word)))
     own = own.filter(pl.len().over(word) == 2)
     apart = own.with_columns(value=2 * value - value.sum().over(word))
-    return apart.with_columns(value=value - value.mean().over("pos", "gender"))
+    return apart.with_columns(value=value - value.mean().over("unit", "pos", "gender"))
 
 
 def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
@@ -302,7 +304,7 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
     weights[at, column] = given["weight"].to_numpy()
     best[at, column] = given["best"].to_numpy()
     values = (
-        deviations.filter(pl.col("pos") == pos)
+        deviations.filter(pl.col("pos") == pos, pl.col("unit") == UNITS.index(unit))
         .group_by("word", "lemma", "gender")
         .agg(pl.col("value").max())
         .drop_nulls("value")
@@ -319,8 +321,6 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
     ]
     kept = wide.with_columns(row=pl.Series(rows, dtype=pl.Int64)).drop_nulls("row")
     matrix = kept.select(map(str, range(len(GENDERS)))).cast(pl.Float64).to_numpy().copy()
-    if unit == "lemma":
-        matrix = alone(matrix.T, kept["lemma"].to_list()).T
     row = kept["row"].to_numpy()
     names = kept["word"].to_list(), kept["lemma"].to_list()
     return Words(*names, matrix, weights[row], best[row], len(wide) - len(kept))
@@ -328,7 +328,7 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
 
 def _classes(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int) -> pl.DataFrame:
     """Return the best classes of each word, a row each."""
-    words = classed(deviations, classes, pos, "form")
+    words = classed(deviations, classes, pos, "lemma")
     parts = words.best / np.maximum(words.best.sum(axis=1, keepdims=True), 1)
     row, column = np.nonzero(parts)
     return pl.DataFrame(
@@ -351,12 +351,11 @@ def _rows(
     words: Words, pos: int, unit: str, params: Params, source: str, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
     lists = {g: leading(words.values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
-    of = words.lemmas if unit == "lemma" else words.words
     for counting in COUNTINGS if source == "pmi" else COUNTINGS[:1]:
         if counting == "each" and POS[pos] == "ADJ":
             continue  # probabilities: nearly every adjective has some weight in every class
         parts = membership(words.weights, words.best, counting)
-        shares = _replicated(words, replicates, parts, unit, params) if replicates else {}
+        shares = _replicated(words, replicates, parts, params) if replicates else {}
         for first, second in PAIRS:
             one, two = lists[first], lists[second]
             if not (len(one) and len(two)):
@@ -367,8 +366,8 @@ def _rows(
                 "second": GENDERS.index(second),
                 "unit": UNITS.index(unit),
                 "counting": COUNTINGS.index(counting),
-                "both": len({of[i] for i in one} & {of[i] for i in two}),
-                "classed": len(of),
+                "both": len(np.intersect1d(one, two)),
+                "classed": len(words.words),
                 "unclassed": words.unclassed,
             }
             compared = compare(
@@ -407,13 +406,12 @@ def _rows(
 
 
 def _replicated(
-    words: Words, replicates: Drawn, parts: NDArray[np.float64], unit: str, params: Params
+    words: Words, replicates: Drawn, parts: NDArray[np.float64], params: Params
 ) -> dict[str, NDArray[np.float64]]:
     """Return shares (replicates, classes) of each gender: words ranked anew in each replicate."""
     place = {word: i for i, word in enumerate(replicates.words)}
     values = replicates.values[:, [place[word] for word in words.words]]
     found = {}
     for g, gender in enumerate(GENDERS):
-        own = alone(values[:, :, g], words.lemmas) if unit == "lemma" else values[:, :, g]
-        found[gender] = leading_shares(own, parts, params.top_k)
+        found[gender] = leading_shares(values[:, :, g], parts, params.top_k)
     return found

@@ -77,7 +77,7 @@ def headline(rows: pl.DataFrame, what: Sequence[str], null: float) -> pl.DataFra
 
 def _words(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """One row a word: the gender whose PMI with it is the highest; p is the word's own."""
-    own = tables["pmi"].filter(pl.col("reading") == "smoothed")
+    own = tables["pmi"].filter(pl.col("reading") == "smoothed", pl.col("unit") == "lemma")
     most = pl.col("value") == pl.col("value").max().over("language", "pos", "word")
     own = own.filter(most).unique(["language", "pos", "word"], keep="first", maintain_order=True)
     gender = pl.col("gender").cast(pl.String)

@@ -28,7 +28,7 @@ def write_lexicon(path, shares):
 class Study:
     """What one model answered, or several, and about whom."""
 
-    lemma = "{} (lemma)"
+    lemma = "{}"
 
     def __init__(self, folder, model="by-hand"):
         self.folder, self.model = folder, model

@@ -9,6 +9,7 @@ import yaml
 from statsmodels.stats.anova import anova_lm
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import section
 from plumbline.probes.core import run_analysis
 from plumbline.probes.core.assignments import Params as Asked
 from plumbline.probes.core.run_analysis import Inputs
@@ -18,12 +19,17 @@ from plumbline.probes.stats.estimate import typed
 SEED = 53
 PARAMS = anova.Params(
     version="1.0.0",
-    references={"family": "BERT", "size": "base", "language": "en"},
+    references={
+        "two-way": {"family": "BERT", "size": "base"},
+        "three-way": {"family": "BERT", "size": "base", "language": "en"},
+    },
     confidence=0.95,
 )
+GIVEN = section("analysis.anova", anova.Params)  # of the default run
 POSITIVE, NEGATIVE, NEUTRAL = range(3)
 RESPONSE = {name: i for i, name in enumerate(anova.RESPONSES)}
 LEAST_SQUARES, JACKKNIFE = range(2)
+SHARE, WORD = range(2)
 REVISION = "0" * 40
 
 
@@ -45,20 +51,23 @@ class Study:
         for gender, hits in enumerate((men, women)):
             assert sum(hits) == 100
             for s, hit in enumerate(hits):
-                row = {"model": name, "language": language, "pos": pos, "deviation": 0}
-                row |= {"reading": 1, "gender": gender, "sentiment": s, "hits": hit}
-                row |= {"top_k": 100, "candidates": 500, "left_out": 0, "base": 0.3}
-                row |= {"names": 10, "value": hit / 100, "low": None, "high": None, "n": 10}
-                row |= {"cluster": "", "method": "", "null": "", "p": None, "p_bh": None}
-                self.rows.append(row)
+                row = {"model": name, "language": language, "pos": pos, "gender": gender}
+                self.row(**row, sentiment=s, hits=hit, top_k=100)
 
-    def run(self):
+    def row(self, *, hits, top_k, **at):
+        row = {"pos": 0, "deviation": 0, "reading": 1, "hits": hits, "top_k": top_k}
+        row |= {"candidates": 500, "left_out": 0, "base": 0.3, "names": 10}
+        row |= {"value": hits / top_k, "low": None, "high": None, "n": 10}
+        row |= {"cluster": "", "method": "", "null": "", "p": None, "p_bh": None}
+        self.rows.append(row | at)
+
+    def run(self, params=PARAMS):
         (self.folder / "params.yaml").write_text(yaml.safe_dump({"models": self.models}), "utf-8")
         inputs = Inputs(tuple(sorted(self.models)), {}, self.folder)
         inputs.tables("sentiment").mkdir(parents=True, exist_ok=True)
         table = typed(pl.DataFrame(self.rows), sentiment.SHARES)
         table.write_parquet(inputs.tables("sentiment") / "shares.parquet")
-        return anova.run(inputs, PARAMS)
+        return anova.run(inputs, params)
 
 
 @pytest.fixture
@@ -105,18 +114,129 @@ def test_two_by_two_worked_by_hand(study):
     # squares 4 on 1 degree: the SE of a difference of two means of two is 2; t(0.975, 1) = 12.7062
     for row in (values[1, "ALBERT"], values[2, "large"]):
         assert row["high"] - row["value"] == pytest.approx(12.7062 * 2, abs=1e-3)
-    tests = picked(found["tests"], response=RESPONSE["male"], sentiment=POSITIVE)
+    tests = picked(found["tests"], response=RESPONSE["male"], sentiment=POSITIVE, unit=SHARE)
     by_factor = {r["factor"]: r for r in tests.iter_rows(named=True)}
     assert by_factor[1]["f"] == pytest.approx(22**2 / 4)
     assert by_factor[2]["f"] == pytest.approx(12**2 / 4)
     assert (by_factor[1]["freedom"], by_factor[1]["residual"]) == (1, 1)
+    assert by_factor[anova.WHOLE]["f"] == pytest.approx((22**2 + 12**2) / 2 / 4)
+    assert by_factor[anova.WHOLE]["freedom"] == 2
 
 
 def test_negative_shares_that_do_not_vary_are_told_apart_from_a_test(study):
     four(study)
     rows = picked(study.run()["tests"], response=RESPONSE["male"], sentiment=NEGATIVE)
-    assert rows["f"].null_count() == len(rows) == 2
-    assert set(rows["reason"]) == {"the residuals are all 0"}
+    shares = picked(rows, unit=SHARE)
+    assert shares["f"].null_count() == len(shares) == 3
+    assert set(shares["reason"]) == {"the residuals are all 0"}
+    assert picked(rows, unit=WORD)["f"].to_list() == [0, 0, 0]
+
+
+def test_words_one_by_one_are_the_rows_of_a_formula_and_have_no_p(study):
+    """Where the paper's p of 11 models and 8 coefficients can have come from."""
+    four(study)
+    found = study.run()["tests"]
+    words = []
+    for row in study.rows:
+        if (row["gender"], row["sentiment"]) == (0, POSITIVE):
+            facts = study.models[row["model"]]
+            at = {"family": facts["family"], "size": facts["size"]}
+            words += [at | {"y": 100.0 * (i < row["hits"])} for i in range(100)]
+    theirs = smf.ols("y ~ C(family) + C(size)", pl.DataFrame(words).to_pandas()).fit()
+    type_two = anova_lm(theirs, typ=2)
+    rows = picked(found, response=RESPONSE["male"], sentiment=POSITIVE, unit=WORD)
+    assert rows["f"].to_list() == pytest.approx([*type_two["F"].to_list()[:2], theirs.fvalue])
+    assert (set(rows["residual"]), set(rows["rows"])) == ({400 - 3}, {400})
+    assert (set(rows["p"]), set(rows["reason"])) == ({None}, {anova.OF_WORDS})
+    # a difference is of two lists
+    assert set(picked(found, response=RESPONSE["male minus female"])["unit"]) == {SHARE}
+
+
+# Stańczak et al. (2023), Tables 5 and 8: negative, neutral and positive of men, then of women. The
+# three of a row are of shares and sum to 0, intercepts to 1. Not all of those in print do: the
+# neutral one is taken to be what is left; and French has -0.035 where -0.350 is printed.
+TABLE_5 = {
+    "": (0.390, 0.401, 0.209, 0.284, 0.435, 0.281),
+    "BERT": (-0.016, 0.014, 0.001, -0.006, 0.016, -0.010),
+    "BERTweet": (0.057, 0.005, 0.004, 0.008, 0.002, -0.010),
+    "RoBERTa": (-0.092, 0.088, 0.005, 0.001, 0.006, -0.007),
+    "XLNet": (0.107, -0.114, 0.007, 0.086, -0.040, -0.046),
+    "large": (0.000, -0.002, -0.002, 0.035, -0.028, -0.008),
+    "xlarge": (0.022, -0.022, 0.000, -0.004, 0.010, -0.006),
+    "xxlarge": (0.104, -0.108, 0.004, 0.012, 0.005, -0.017),
+}
+TABLE_8 = {
+    "": (0.310, 0.289, 0.401, 0.327, 0.326, 0.347),
+    "XLM": (-0.020, -0.019, 0.039, -0.013, 0.0006, 0.025),
+    "XLM-R": (-0.057, 0.008, 0.050, -0.014, -0.005, 0.029),
+    "large": (0.007, 0.006, -0.013, 0.002, -0.003, -0.006),
+    "zh": (-0.031, -0.032, 0.063, -0.056, -0.049, 0.106),
+    "en": (0.091, 0.126, -0.216, -0.025, 0.125, -0.100),
+    "fr": (0.024, 0.052, -0.077, 0.062, -0.026, -0.035),
+    "hi": (-0.011, 0.091, -0.080, 0.019, 0.026, -0.044),
+    "ru": (-0.016, 0.173, -0.156, -0.023, 0.093, -0.069),
+    "es": (-0.031, -0.041, 0.081, -0.033, -0.033, 0.066),
+}
+PUBLISHED = tuple(product(("male", "female"), (NEGATIVE, NEUTRAL, POSITIVE)))
+
+
+@pytest.mark.parametrize("number", [5, 8])
+def test_models_with_the_published_means_give_the_published_tables(study, number):
+    """With the reference levels that the params have, each coefficient is in its own row."""
+    design, group, table = ((0, 0, TABLE_5), (1, 1, TABLE_8))[number == 8]
+    english = [("ALBERT", 4), ("BERT", 2), ("BERTweet", 1), ("RoBERTa", 2), ("XLNet", 2)]
+    several = [("m-BERT", 1), ("XLM", 2), ("XLM-R", 2)]
+    for families, languages, of in (
+        (english, ["en"], TABLE_5),
+        (several, ["ar", "en", "es", "fr", "hi", "ru", "zh"], TABLE_8),
+    ):
+        for family, sizes in families:
+            for size in ("base", "large", "xlarge", "xxlarge")[:sizes]:
+                name = f"{family}-{size}".lower()
+                study.model(name, family, size)
+                for language in languages:
+                    share = np.sum([of.get(x, [0] * 6) for x in ("", family, size, language)], 0)
+                    share[[1, 4]] = 1 - share[[0, 3]] - share[[2, 5]]
+                    for (gender, s), mean in zip(PUBLISHED, share, strict=True):
+                        row = {"model": name, "language": language, "gender": RESPONSE[gender]}
+                        row |= {"sentiment": s, "top_k": 100_000}
+                        study.row(**row, hits=round(mean * 100_000))
+    rows = study.run(GIVEN)["coefficients"]
+    rows = picked(rows, design=design, group=group, interval=LEAST_SQUARES).filter(
+        pl.col("language").is_in(["en", "all"])
+    )
+    told = {(r["level"], r["sentiment"], r["response"]): r["value"] for r in rows.to_dicts()}
+    for level, published in table.items():
+        whole = float(level == "")
+        over = np.repeat([sum(published[:3]) - whole, sum(published[3:]) - whole], 3)
+        for (gender, s), value, more in zip(PUBLISHED, published, over, strict=True):
+            expected = value - more if s == NEUTRAL else value
+            assert told[level, s, RESPONSE[gender]] == pytest.approx(100 * expected, abs=0.01)
+    references = set(rows.filter(pl.col("factor") > 0)["reference"])
+    assert references == ({"ALBERT", "base"} if number == 5 else {"m-BERT", "base", "ar"})
+    assert set(picked(rows, factor=0)["rows"]) == ({11} if number == 5 else {5 * 7})
+
+
+def test_models_of_one_language_and_of_several_are_never_in_one_design(study):
+    four(study)
+    for name, family in (("m-bert", "m-BERT"), ("xlm", "XLM")):
+        study.model(name, family, "base")
+        for language in ("en", "fr"):
+            study.shares(name, (30, 30, 40), (30, 30, 40), language)
+    study.model("declared", "XLM-R", "base")
+    study.models["declared"]["languages"] = ["en", "fr"]  # and asked in one
+    study.shares("declared", (30, 30, 40), (30, 30, 40))
+    rows = picked(study.run()["coefficients"], factor=1, sentiment=POSITIVE, interval=0)
+    of = {
+        key: sorted(set(part["level"]) | set(part["reference"]))
+        for key, part in rows.group_by("design", "group", "language")
+    }
+    assert of == {
+        (0, 0, "en"): ["ALBERT", "BERT"],
+        (0, 1, "en"): ["XLM", "XLM-R", "m-BERT"],
+        (0, 1, "fr"): ["XLM", "m-BERT"],
+        (1, 1, "all"): ["XLM", "XLM-R", "m-BERT"],
+    }
 
 
 def several(study, rng):
@@ -169,7 +289,8 @@ def test_three_ways_are_those_of_a_formula(study):
         assert row["language"] == "all"
         assert row["rows"] == 36
     type_two = anova_lm(theirs, typ=2)
-    tests = picked(found["tests"], design=1, response=RESPONSE["male"], sentiment=POSITIVE)
+    of_men = {"design": 1, "response": RESPONSE["male"], "sentiment": POSITIVE}
+    tests = picked(found["tests"], **of_men, unit=SHARE).filter(pl.col("factor") < anova.WHOLE)
     found_f = tests.sort("factor")["f"].to_list()
     assert found_f == pytest.approx(type_two["F"].to_list()[:3], rel=1e-4)
     assert (set(tests["p"]), set(tests["reason"])) == ({None}, {anova.REPEATED})
@@ -204,7 +325,8 @@ def test_what_cannot_be_told_has_no_number_and_says_why(study):
     assert "no residual degrees of freedom" in told[1]["reason"]
     assert told[2]["value"] is None
     assert told[2]["reason"] == "the factor has one level, base"
-    assert found["tests"]["f"].null_count() == len(found["tests"])
+    shares = picked(found["tests"], unit=SHARE)
+    assert shares["f"].null_count() == len(shares)
     assert found["tests"]["reason"].null_count() == 0
     assert set(found["coefficients"]["tested"]) == {0}
 

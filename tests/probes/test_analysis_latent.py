@@ -8,7 +8,7 @@ import pytest
 from recovering import plant, recovered
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.politicians import latent
+from plumbline.probes.politicians import latent, latent_model
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.resample_counts import by_gender
 
@@ -96,10 +96,21 @@ def test_fits_have_a_row_for_each_pair_of_weights(study):
     assert fits["words"].to_list() == [4] * 4
     assert fits["words_q"].to_list() == [3] * 4
     rows = dict(zip(pairs, fits.iter_rows(named=True), strict=True))
-    assert rows[0.0, 1.0]["kl"] < rows[0.0, 0.01]["kl"]
-    assert rows[0.0, 1.0]["kl_word"] == pytest.approx(rows[0.0, 1.0]["kl"] / 3, abs=1e-6)
-    assert rows[0.0, 1.0]["zeros"] == 0
-    assert (fits["settled"] == (fits["residual"] <= 1e-3)).all()
+    assert rows[1e-3, 1.0]["kl"] < rows[1e-3, 0.01]["kl"]
+    assert rows[1e-3, 0.01]["kl_word"] == pytest.approx(rows[1e-3, 0.01]["kl"] / 3, abs=1e-6)
+    # without L1 both terms are at their least, from any start
+    for posterior in (0.01, 1.0):
+        bare, sparse = rows[0.0, posterior], rows[1e-3, posterior]
+        assert [bare[name] for name in ("excess", "kl", "gap")] == [0, 0, 0]
+        assert bare["settled"]
+        assert 0 < sparse["excess"] < 0.05
+    assert (fits["settled"] == (fits["gap"] <= 1e-2)).all()
+
+
+def test_a_fit_that_did_not_get_far_is_not_called_settled(study):
+    sixty(study)
+    few = study.run(steps=3, posterior=[100.0], l1=[0.0, 1e-2], jitter=1.0)["fits"]
+    assert few.sort("l1")["settled"].to_list() == [True, False]
 
 
 def test_a_third_gender_is_in_the_model_only_if_named(study):
@@ -157,26 +168,29 @@ def test_counts_weigh_and_permute_names_with_all_their_people(study):
     assert found.drawn[:, 1, 0].var() == pytest.approx(4, rel=0.25)
 
 
-def test_recovery_holds_tables_against_what_was_planted(study):
+WORDS = [f"word{i:02}" for i in range(12)]
+RATIO = np.linspace(-2, 2, 12)
+MEANT = [latent.SENTIMENTS[1 if r < -0.7 else 0 if r > 0.7 else 2] for r in RATIO]
+SHARES = {s: [0.9 if s == t else 0.05 for t in latent.SENTIMENTS] for s in latent.SENTIMENTS}
+
+
+def planted_study(study, lexicon=MEANT):
+    """Write lists of a world whose women have the positive words, and what was planted there."""
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    words = [f"word{i:02}" for i in range(12)]
-    ratio = np.linspace(-2, 2, 12)
     genders = "mw" * 40
     sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
-    taste = sides[:, None] * ratio + rng.normal(0, 1.5, (80, 12))
+    taste = sides[:, None] * RATIO + rng.normal(0, 1.5, (80, 12))
     top = np.argsort(-taste, axis=1)[:, :4]
-    study.write([" ".join(words[w] for w in row) for row in top], genders)
-    sentiment = [latent.SENTIMENTS[1 if r < -0.7 else 0 if r > 0.7 else 2] for r in ratio]
-    study.lexicon(
-        {
-            w: [0.9 if s == t else 0.05 for t in latent.SENTIMENTS]
-            for w, s in zip(words, sentiment, strict=True)
-        }
-    )
-    planted = {"word": words, "pos": ["ADJ"] * 12, "sentiment": sentiment}
-    planted |= {"frequency_nats": [0.0] * 12, "log_ratio_nats": ratio}
+    study.write([" ".join(WORDS[w] for w in row) for row in top], genders)
+    study.lexicon({w: SHARES[s] for w, s in zip(WORDS, lexicon, strict=True)})
+    planted = {"word": WORDS, "pos": ["ADJ"] * 12, "sentiment": MEANT}
+    planted |= {"frequency_nats": [0.0] * 12, "log_ratio_nats": RATIO}
     plant(study.weights, planted, sentiment_effect=1, name_noise=1.5, words_max=12)
+
+
+def test_recovery_holds_tables_against_what_was_planted(study):
+    planted_study(study)
     rows = recovered(study.inputs, "latent", study.run(), study.model).to_dicts()
     measures = {row["measure"].partition(" ")[0]: row for row in rows}
     assert measures["Spearman"]["value"] > 0.8
@@ -184,25 +198,65 @@ def test_recovery_holds_tables_against_what_was_planted(study):
     assert measures["ADJ:"]["null"] == "1.000: planted in the words"
     assert {row["world"] for row in rows} == {0}
     shares = [row for row in rows if row["measure"].startswith("share of")]
-    assert [row["n"] for row in shares] == [12, 72, 72]
+    assert [row["n"] for row in shares] == [12, 12, 2, 72, 72]
     assert shares[0]["value"] > 0.8  # signs
 
 
-def test_each_start_has_its_deviations_whose_mean_and_spread_are_told(study):
+def swapped(counts, q, l1, posterior, *rest):
+    return FIT(counts, q, posterior, l1, *rest)
+
+
+def without_posterior(counts, q, l1, posterior, *rest):
+    even = np.full_like(q, 1 / q.shape[1])  # where nothing says what sentiments are
+    found = FIT(counts, even, l1, 0 * posterior, *rest)
+    return found._replace(divergence=np.full(len(l1), (q * np.log(q / even)).sum()))
+
+
+FIT = latent_model.fit
+POLES = {"positive": "negative", "negative": "positive", "neutral": "neutral"}
+OTHER = [MEANT[(i + 4) % 12] for i in range(12)]
+SENSE, SIGNS, APART = "share of words whose most", "share of differences of p(s|g)", "most KL"
+BROKEN = {  # what is broken, by what it is told
+    "posterior term": ({"fit": without_posterior}, MEANT, {SENSE, SIGNS, APART}),
+    "lexicon": ({}, OTHER, {SENSE, SIGNS}),
+    "weights": ({"fit": swapped}, MEANT, {SENSE, SIGNS, APART}),
+    "poles": ({}, [POLES[s] for s in MEANT], {SENSE, SIGNS}),
+    "nothing": ({}, MEANT, set()),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_recovery_tells_what_is_broken_of_sentiments(study, monkeypatch, what):
+    """The order of words by gender is the same in all; the other rows are not."""
+    instead, lexicon, told = BROKEN[what]
+    planted_study(study, lexicon)
+    for name, function in instead.items():
+        monkeypatch.setattr(latent_model, name, function)
+    found = recovered(study.inputs, "latent", study.run(), study.model).to_dicts()
+
+    def value(start):
+        (row,) = [row for row in found if row["measure"].startswith(start)]
+        return row["value"]
+
+    wrong = {SENSE: value(SENSE) < 0.7, SIGNS: value(SIGNS) < 0.7, APART: value(APART) > 0.1}
+    assert {name for name, off in wrong.items() if off} == told
+    if what != "weights":
+        assert value("Spearman") > 0.8
+
+
+def test_other_starts_show_what_the_data_leave_open(study):
     study.lexicon(Q)
     study.write(["kind calm"] * 8 + ["cruel calm"] * 4 + ["kind cruel"] * 6, "m" * 9 + "w" * 9)
-    found = study.run(seeds=[3, 5], jitter=0.5, steps=2)
+    found = study.run(seeds=[3, 5], jitter=0.5)
     keys = ["word", "sentiment", "gender"]
-    starts = (
-        found["seeds"]
-        .group_by(keys)
-        .agg(pl.col("value").mean(), sd=pl.col("value").std(ddof=0), seeds=pl.col("seed").sort())
-    )
-    both = found["latent"].join(starts, on=keys, suffix="_seeds")
-    assert both["seeds"].to_list() == [[3, 5]] * 18
-    assert both["value_seeds"].to_numpy() == pytest.approx(both["value"].to_numpy(), abs=2e-6)
+    starts = found["seeds"].group_by(keys).agg(sd=pl.col("value").std(ddof=0), seeds="seed")
+    both = found["latent"].join(starts, on=keys)
+    assert {tuple(sorted(seeds)) for seeds in both["seeds"]} == {(3, 5)}
     assert both["sd"].to_numpy() == pytest.approx(both["seed_sd"].to_numpy(), abs=2e-6)
-    assert both["sd"].min() > 0.01, "starts as far apart as these have not met after two steps"
+    assert both["seed_sd"].mean() > 0.05, "half the fits are without L1: each keeps its start"
+    same = study.run(seeds=[3, 5], jitter=0.0)["latent"]
+    assert same["seed_sd"].to_list() == [0] * 18
+    assert same["value"].equals(found["latent"]["value"]), "values come of the even start alone"
 
 
 def test_the_grid_holds_the_deviations_whose_mean_is_told(study):

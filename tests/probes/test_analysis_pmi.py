@@ -8,14 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 from recovering import plant, recovered
-from scipy.stats import false_discovery_control, spearmanr
+from scipy.stats import binom, false_discovery_control, spearmanr
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.politicians import pmi
+from plumbline.probes.politicians.simulated import lists as simulated
+from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.stats.intervals import wilson
 
 SEED = 31
+LEMMA, FORM = map(UNITS.index, ("lemma", "form"))
 PARAMS = pmi.Params(
     version="1.0.0",
     smoothing=0.5,
@@ -29,13 +32,15 @@ PARAMS = pmi.Params(
 class Study(associated.Study):
     """Outputs and people written by hand, and the table made of them."""
 
+    lemma = "{} (lemma)"
+
     def run(self, **changed):
         params = PARAMS.model_copy(update=changed)
         return pmi.run(self.inputs, params)
 
     def cells(self, **changed):
-        """Return the rows of the table by language, word, gender and reading."""
-        rows = self.run(**changed)["pmi"].iter_rows(named=True)
+        """Return the rows of the table, of forms, by language, word, gender and reading."""
+        rows = self.run(**changed)["pmi"].filter(unit=FORM).iter_rows(named=True)
         letters, readings = "mwx", ("plug-in", "smoothed")
         return {
             (r["language"], r["word"], letters[r["gender"]], readings[r["reading"]]): r
@@ -73,10 +78,55 @@ def test_plug_in_values_and_counts_are_those_worked_by_hand(study):
         assert (row["count"], row["count_all"], row["people"]) == (count, count_all, people)
         assert row["value"] == (value if value is None else pytest.approx(value, abs=1e-6))
         assert row["n"] == 10
-        assert row["lemma"] == f"{word} (lemma)"
+        assert (row["form"], row["lemma"]) == (word, f"{word} (lemma)")
         assert row["pos"] == (0 if word in ("kind", "strong") else 1)
     assert cells["fr", "bon", "m", "plug-in"]["value"] == 0
     assert len(cells) == 2 * (8 + 2)
+
+
+def test_a_list_with_two_forms_of_a_lemma_has_it_once(study):
+    # the lists of women have the feminine, of one both; those of men have the masculine
+    study.lemma = "bueno"
+    study.write("es", {"ADJ": ["bueno"] * 3 + ["buena", "buena", "buena bueno"]}, "mmmwww")
+    found = study.run()["pmi"].filter(reading=0)
+    lemma, forms = found.filter(unit=LEMMA), found.filter(unit=FORM)
+    assert lemma["count"].to_list() == [3, 3]
+    assert (set(lemma["word"]), set(lemma["lemma"])) == ({"bueno"}, {"bueno"})
+    assert set(lemma["form"]) == {"bueno"}  # in four lists, the other in three
+    assert lemma["value"].to_list() == [0, 0]
+    assert lemma["p"].to_list() == [1, 1]
+    by_form = {(r["word"], r["gender"]): r for r in forms.iter_rows(named=True)}
+    assert by_form["buena", 1]["value"] == pytest.approx(log(3 * 7 / (3 * 4)), abs=1e-6)
+    assert by_form["buena", 1]["p"] == pytest.approx(1 / 10, rel=1e-5)  # 2 of 20 relabellings
+    assert set(forms["list_length"]) == set(lemma["list_length"]) == {1}
+
+
+def test_forms_that_agree_with_the_person_are_a_difference_and_their_lemmas_none(tmp_path):
+    """Grammar without bias: of each adjective men's lists have one form and women's another."""
+    print(f"seed {SEED}")
+    rng = np.random.default_rng(SEED)
+    pairs = 30  # of forms of a lemma, equally frequent but for agreement
+    agreement = np.tile([1.5, -1.5], pairs)  # nats
+    frequency = np.repeat(rng.normal(0, 0.5, pairs), 2)
+    women = np.arange(300) >= 240
+    none = np.zeros(len(women), np.int64)
+    of = simulated.Names(
+        women.astype(np.int64), none, ~women, women, none + 50, np.arange(len(women))
+    )
+    inputs = simulated.write_people(tmp_path, of, ("m",))
+    utility = frequency + np.where(women, -0.5, 0.5)[:, None] * agreement
+    words = simulated.words_of(0, 2 * pairs)
+    lemmas = [words[n - n % 2] for n in range(2 * pairs)]
+    simulated.write_lists(inputs, "m", of, [utility], 15, rng, lemmas=[lemmas])
+    found = pmi.run(inputs, PARAMS)["pmi"].filter(reading=1, gender=1)
+    forms, lemma = found.filter(unit=FORM), found.filter(unit=LEMMA)
+    masculine = np.isin(forms["word"], words[::2])
+    assert ((forms["value"] < 0).to_numpy() == masculine).mean() > 0.95
+    assert (forms["p_bh"] <= 0.05).mean() > 0.5
+    assert len(lemma) == pairs
+    assert (lemma["p_bh"] <= 0.05).sum() == 0
+    assert (lemma["p"] <= 0.05).sum() <= binom.ppf(0.999, pairs, 0.05)
+    assert lemma["value"].abs().mean() < forms["value"].abs().mean() / 3
 
 
 def test_of_several_frames_the_papers_or_else_the_first_is_compared(study):
@@ -210,7 +260,7 @@ def test_neither_order_nor_files_of_the_outputs_matter(tmp_path):
 
 def test_p_is_never_nothing_and_its_adjustment_never_below_it(study):
     study.write("en", {"ADJ": ["leads"] * 70 + ["waits"] * 70}, "m" * 70 + "w" * 70)
-    table = study.run()["pmi"]
+    table = study.run()["pmi"].filter(unit=FORM)
     # all of one sort among the men, or all of the other, of 70 out of 140
     exact = 2 / comb(140, 70)
     assert table["p"].to_numpy() == pytest.approx(np.full(8, exact), rel=1e-5)
@@ -220,6 +270,8 @@ def test_p_is_never_nothing_and_its_adjustment_never_below_it(study):
 def test_adjustment_is_that_of_the_whole_family_in_the_pipeline(finished):
     for model in ("tiny", "world-planted"):
         table = pl.read_parquet(finished / f"data/tables/pmi/{model}/pmi.parquet")
+        assert set(table["unit"]) == {LEMMA, FORM}
+        table = table.filter(unit=LEMMA)
         plain = table.filter(pl.col("reading") == 0)
         assert set(table["family"]) == {len(plain)}
         adjusted = false_discovery_control(plain["p"].to_numpy(), method="bh")
@@ -265,9 +317,10 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
         best = np.argsort(-taste, axis=1)[:, :5]
         # a word that nobody planted: it is in the tables, but nothing is known of it
         lists[pos] = [" ".join([*part["word"].gather(row), f"{pos}else"]) for row in best]
+    study.lemma = "{}"
     study.write("en", lists, genders)
     found = study.run()
-    table = found["pmi"]
+    table = found["pmi"].filter(unit=LEMMA)
     recovery = recovered(study.inputs, "pmi", found, study.inputs.models[0])
     assert len(recovery) == 5
     smoothed = table.filter(pl.col("reading") == 1).pivot("gender", index="word", values="value")

@@ -115,8 +115,8 @@ def test_all_leaves_worlds_out_unless_they_are_named(studies):
     (studies.one["b"].weights / "world.json").write_text(json.dumps({}), encoding="utf-8")
     groups = {"all": "all", "named": ["b", "a"]}
     found = studies.run(groups=groups)
-    assert set(found.filter(group="all")["word"]) == {"kind"}
-    assert set(found.filter(group="named")["word"]) == {"kind", "calm"}
+    assert set(found.filter(group="all", unit=1)["word"]) == {"kind"}
+    assert set(found.filter(group="named", unit=1)["word"]) == {"kind", "calm"}
     assert found["group"].to_list() == sorted(found["group"].to_list())
     # each group is a family of its own
     assert set(found.filter(group="all")["family"]) == {2}
@@ -136,7 +136,7 @@ def test_in_the_pipeline_the_counts_of_worlds_add_up(finished):
     assert set(table["group"]) == {"all", "worlds"}
     table = table.filter(group="worlds")
     assert set(table["models"]) == {2}
-    key = ["pos", "word", "gender", "reading"]
+    key = ["pos", "unit", "word", "gender", "reading"]
     both = table.select(*key, "count", "people")
     for world in ("planted", "null"):
         one = pl.read_parquet(finished / f"data/tables/pmi/world-{world}/pmi.parquet")

@@ -44,9 +44,12 @@ class Study:
             schema = pl.from_arrow(latent.SCHEMAS[name].arrow().empty_table()).schema
             pl.DataFrame(rows, schema=schema).write_parquet(folder / f"{name}.parquet")
 
-    def write(self, lists, genders, names, frame=None, popularity=1, unknown=0, pieces=None):
+    def write(
+        self, lists, genders, names, frame=None, popularity=1, unknown=0, pieces=None, lemmas=()
+    ):
+        lemmas = dict(lemmas)
         rows = [
-            {"qid": f"Q{i}", "word": word, "lemma": "", "pos": 0, "rank": r}
+            {"qid": f"Q{i}", "word": word, "lemma": lemmas.get(word, word), "pos": 0, "rank": r}
             | {"unknown_pieces": unknown if i == 0 else 0}
             | {"prompt_pieces": len(names[i].split()) + 2 if pieces is None else pieces[i]}
             | ({"frame": frame} if frame else {})
@@ -155,7 +158,7 @@ def test_single_fits_of_the_latent_model_stand_beside_their_mean(study):
                         grid.append(at | weights | {"value": by * tilt})
     study.latent(words, grid, seeds)
     table = study.run()
-    of = {"deviation": robustness.DEVIATIONS.index("latent")}
+    of = {"deviation": robustness.DEVIATIONS.index("latent-corrected")}
     (default,) = rows(table, "default", **of)
     assert (default["value"], default["top_k"], default["cluster"]) == (-1, 10, "word")
     values = {r["variation"]: r["value"] for r in rows(table, "l1", **of)}
@@ -191,7 +194,7 @@ def test_each_variation_changes_what_it_says(study):
     names = ["Ада", *(f"Name {i}" for i in range(39))]
     lists = [["w00", *listed] for listed in drawn(rng, np.zeros(40), 4)]
     lists = [list(dict.fromkeys(listed)) for listed in lists]
-    study.write(lists, "mw" * 20, names, unknown=2)
+    study.write(lists, "mw" * 20, names, unknown=2, lemmas={"w03": "w00"})
     table = study.run()
     (default,) = rows(table, "default")
     assert (default["change"], default["holds_default"]) == (0, True)
@@ -200,8 +203,12 @@ def test_each_variation_changes_what_it_says(study):
     share = rows(table, "top_share", "0.2")[0]
     assert share["top_k"] == int(0.2 * share["candidates"])
     assert rows(table, "min_count", "4")[0]["candidates"] < default["candidates"]
+    forms = {word for part in lists for word in part}
+    assert "w03" in forms
+    assert default["candidates"] == len(forms) - 1
+    assert rows(table, "unit", "form")[0]["candidates"] == len(forms)
     listed = rows(table, "list length", "2")[0]
-    assert listed["candidates"] == len({word for part in lists for word in part[:2]})
+    assert listed["candidates"] == len({word for part in lists for word in part[:2]} - {"w03"})
     assert rows(table, "names", "native script alone")[0]["men"] == 19
     assert rows(table, "names", "all pieces known to the model")[0]["men"] == 19
     halves = [rows(table, "half", half)[0] for half in ("1a", "1b")]

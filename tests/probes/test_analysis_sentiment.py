@@ -8,7 +8,12 @@ from scipy.stats import false_discovery_control, fisher_exact
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import latent, sentiment
 from plumbline.probes.politicians.recovery import control
-from plumbline.probes.politicians.words.sentiment_shares import UNTESTED, of_words
+from plumbline.probes.politicians.words.sentiment_shares import (
+    DEVIATIONS,
+    READINGS,
+    UNTESTED,
+    of_words,
+)
 
 SEED = 47
 PARAMS = sentiment.Params(
@@ -23,6 +28,8 @@ PARAMS = sentiment.Params(
     seed=1,
 )
 POSITIVE, NEGATIVE, NEUTRAL = 0, 1, 2
+
+FAITHFUL, CORRECTED = DEVIATIONS[1:]
 
 
 class Study(associated.Study):
@@ -188,17 +195,43 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
         ("c", 1): (2.0, 0.0, 0.0),
         ("d", 1): (9.0, 9.0, 9.0),
     }
-    pairs = sentiment.by_latent(eta(values, q), "pairs", PARAMS, {})
+    pairs = sentiment.by_latent(eta(values, q), FAITHFUL, "pairs", PARAMS, {})
     # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
     assert (pairs.sizes["candidates"], pairs.sizes["left_out"]) == (9, 1)
-    words = sentiment.by_latent(eta(values, q), "argmax", PARAMS, {})
+    words = sentiment.by_latent(eta(values, q), FAITHFUL, "argmax", PARAMS, {})
     # men: a, positive, and b, negative; women: c, neutral, and b, negative
     assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert (words.sizes["candidates"], words.sizes["left_out"]) == (3, 1)
 
 
-def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):
+def test_the_corrected_reading_knows_no_level_of_a_sentiment_and_gender():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    words = [f"w{n:02}" for n in range(30)]
+    q = {w: tuple(0.1 + 0.7 * (n % 3 == s) for s in range(3)) for n, w in enumerate(words)}
+    three = {(w, g): rng.normal(0, 0.3, 3) for w in words for g in range(2)}
+    level = {g: rng.normal(0, 2, 3) for g in range(2)}
+    lifted = {(w, g): values + level[g] for (w, g), values in three.items()}
+    found = {
+        (name, deviation): sentiment.by_latent(eta(values, q), deviation, "argmax", PARAMS, {}).hits
+        for name, values in (("as it is", three), ("lifted", lifted))
+        for deviation in (FAITHFUL, CORRECTED)
+    }
+    assert (found["as it is", CORRECTED] == found["lifted", CORRECTED]).all()
+    assert (found["as it is", FAITHFUL] != found["lifted", FAITHFUL]).any()
+
+
+def test_the_corrected_reading_takes_the_contrast_of_genders():
+    q = {"a": (0.7, 0.2, 0.1), "b": (0.1, 0.8, 0.1), "c": (0.1, 0.1, 0.8)}
+    values = {("a", 0): (3, 3, 3), ("b", 0): (2, 1, 0), ("c", 0): (0, 0, 0)}
+    values |= {("a", 1): (3, 3, 4), ("b", 1): (0, 0, 1), ("c", 1): (0, 2, 0)}
+    found = sentiment.by_latent(eta(values, q), CORRECTED, "argmax", PARAMS, {})
+    # two of three words: men's b, then a, which have the largest deviations of women too; c, a
+    assert found.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
+
+
+def test_rankings_by_the_latent_model_have_a_test_only_where_it_holds_its_size(study):
     eight_people(study)
     q = {"kind": (0.8, 0.1, 0.1), "dull": (0.1, 0.8, 0.1), "odd": (None,) * 3}
     rows = []
@@ -206,42 +239,64 @@ def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):
         for s in range(3):
             best = {"kind": 0, "dull": 1, "odd": gender}[word] == gender
             row = {"model": "one", "language": "en", "pos": 0, "word": word, "gender": gender}
-            row |= {"sentiment": s, "q": q[word][s], "value": 2.0 * best, "people": 4}
-            # by the faithful values men and women have changed places
-            rows.append(row | {"value_faithful": 2.0 * (not best)})
+            rows.append(row | {"sentiment": s, "q": q[word][s], "value": 2.0 * best, "people": 4})
     study.latent("one", rows)
     found = study.run("one", top_k=1)
     place = ["deviation", "reading", "gender"]
     most = found["shares"].filter(pl.col("hits") == 1).select(*place, "sentiment").rows()
-    assert {row for row in most if row[:2] == (1, 1)} == {(1, 1, 0, POSITIVE), (1, 1, 1, NEGATIVE)}
-    assert {row for row in most if row[:2] == (2, 1)} == {(2, 1, 0, NEGATIVE), (2, 1, 1, POSITIVE)}
+    for d in (1, 2):
+        assert {row for row in most if row[:2] == (d, 1)} == {
+            (d, 1, 0, POSITIVE),
+            (d, 1, 1, NEGATIVE),
+        }
     table = found["differences"]
-    assert set(table.filter(pl.col("deviation") > 0)["test"]) == {0}
     assert set(table.filter(pl.col("deviation") == 0)["test"]) == {0, 1}
-    assert set(table.filter(pl.col("deviation") == 0)["family"]) == {3}
+    assert set(table.filter(pl.col("deviation") > 0)["test"]) == {0}
     # a gender's deviations have a level of their own in each sentiment: their ranking has no test
-    latent_rows = table.filter(pl.col("deviation") > 0)
-    assert set(latent_rows["family"]) == {0}
+    faithful = table.filter(pl.col("deviation") == DEVIATIONS.index(FAITHFUL))
+    assert set(faithful["reading"]) == {0, 1}
+    assert set(faithful["family"]) == {0}
     for column in ("p", "p_bh", "p_bonferroni"):
-        assert latent_rows[column].is_null().all()
-    assert set(latent_rows["null"]) == {UNTESTED}
+        assert faithful[column].is_null().all()
+    assert set(faithful["null"]) == {UNTESTED}
+    corrected = table.filter(pl.col("deviation") == DEVIATIONS.index(CORRECTED))
+    assert corrected["reading"].to_list() == [READINGS.index("argmax")] * 3
+    assert set(corrected["family"]) == {3}
+    # one word each, positive and negative: of two words one of each is all that there can be
+    assert corrected["p"].to_list() == [1, 1, 1]
     assert set(found["shares"].filter(pl.col("deviation") == 1)["left_out"]) == {1}
 
 
 def test_words_are_looked_up_as_they_are_then_small_then_by_lemma(tmp_path):
     study = Study(tmp_path)
     study.feel("en", Good="good", bad="bad", plain="plain")
-    words = ["Good", "Bad", "plains", "x"], ["bad", "", "plain", ""]
-    q = of_words(*words, study.lexica, "en")
+    words = ["Good", "Bad", "plains", "x", "lost"], ["bad", "", "plain", "", ""]
+    words = *words, ["", "", "", "", "bad"]
+    q = of_words(study.lexica, "en", *words)
     assert q[:3].argmax(axis=1).tolist() == [POSITIVE, NEGATIVE, NEUTRAL]
     assert np.isnan(q[3]).all()
-    assert np.isnan(of_words(*words, study.lexica, "cs")).all()
+    assert q[4].argmax() == NEGATIVE  # by the form
+    assert np.isnan(of_words(study.lexica, "cs", *words)).all()
+
+
+def test_arabic_is_found_with_vowel_marks_in_the_lemma_or_in_the_lexicon(tmp_path):
+    study = Study(tmp_path)
+    kind, cruel, said = "\u0643\u0631\u064a\u0645", "\u0642\u0627\u0633", "\u0642\u0627\u0644"
+    marked = {  # as the treebank PADT writes lemmas: with short vowels, tanwin and shadda
+        kind: "\u0643\u064e\u0631\u0650\u064a\u0645",
+        cruel: "\u0642\u0627\u0633\u064d",
+        said: "\u0642\u064e\u0627\u0644",
+    }
+    study.feel("ar", **{kind: "good", cruel: "bad", marked[said]: "plain"})
+    lemmas = [*marked.values(), said]
+    q = of_words(study.lexica, "ar", lemmas, lemmas, lemmas)
+    assert q.argmax(axis=1).tolist() == [POSITIVE, NEGATIVE, NEUTRAL, NEUTRAL]
 
 
 def test_rounded_shares_sum_to_one_again(tmp_path):
     row = {"word": ["us"], "q_positive": [0.2], "q_negative": [0.2], "q_neutral": [0.5]}
     pl.DataFrame(row).write_parquet(tmp_path / "en.parquet")
-    assert of_words(["us"], ["us"], tmp_path, "en").sum() == pytest.approx(1)
+    assert of_words(tmp_path, "en", ["us"], ["us"], ["us"]).sum() == pytest.approx(1)
 
 
 def test_nothing_with_a_known_sentiment_is_told(study):

@@ -11,6 +11,7 @@ from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, C
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, supersenses
 from plumbline.probes.politicians.supersenses import PAIRS, by_class, within
+from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
@@ -40,14 +41,20 @@ def dataset(**lemmas):
 
 
 def deviating(rows):
-    """Make deviations from (word, lemma, part of speech, gender, value)."""
+    """Make deviations from (form, lemma, part of speech, gender, value); a lemma has the most."""
     codes = [(w, lemma, pos, GENDERS.index(gender), v) for w, lemma, pos, gender, v in rows]
-    return pl.DataFrame(codes, schema=["word", "lemma", "pos", "gender", "value"], orient="row")
+    schema = ["word", "lemma", "pos", "gender", "value"]
+    forms = pl.DataFrame(codes, schema=schema, orient="row")
+    lemmas = forms.with_columns(word="lemma")
+    if forms["word"].ne(forms["lemma"]).any():
+        lemmas = lemmas.group_by(schema[:-1], maintain_order=True).agg(pl.col("value").max())
+    units = zip(("lemma", "form"), (lemmas, forms), strict=True)
+    return pl.concat(own.with_columns(unit=UNITS.index(unit)) for unit, own in units)
 
 
 def cells(table, **chosen):
     """Return the rows of one reading by supersense."""
-    labels = {"deviation": supersenses.DEVIATIONS, "unit": supersenses.UNITS}
+    labels = {"deviation": supersenses.DEVIATIONS, "unit": UNITS}
     labels |= {"counting": supersenses.COUNTINGS, "first": GENDERS, "second": GENDERS}
     wanted = {"unit": "form", "counting": "best", "first": "female", "second": "male"} | chosen
     for name, label in wanted.items():
@@ -133,7 +140,7 @@ def test_three_countings_of_a_verb_and_two_of_an_adjective():
     assert shares("each", "adj") == {}
 
 
-def test_one_form_stands_for_its_lemma_and_another_may_for_another_gender():
+def test_a_lemma_is_in_a_list_once_and_its_forms_each():
     rows = [
         ("said", "say", 1, "female", 2.0),
         ("says", "say", 1, "female", 1.0),
@@ -197,23 +204,33 @@ def test_supersenses_within_each_sentiment_are_of_the_latent_table(tmp_path):
     empty = pl.from_arrow(pmi.PMI.arrow().empty_table())
     empty.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
     eta = [
-        ("en", 0, word, word, s, g, v if s == 1 else 0.0, 0.8 if s == 1 else 0.1)
+        (
+            "en",
+            0,
+            UNITS.index("lemma"),
+            word,
+            word,
+            s,
+            g,
+            v if s == 1 else 0.0,
+            0.8 if s == 1 else 0.1,
+        )
         for word, v in (("sad", 1.0), ("mad", 0.9), ("dim", -1.0), ("dull", -0.9))
         for s in range(3)
         for g, v in ((0, -v), (1, v))
     ]
-    columns = ["language", "pos", "word", "lemma", "sentiment", "gender", "value", "q"]
+    columns = ["language", "pos", "unit", "word", "lemma", "sentiment", "gender", "value", "q"]
     latent = pl.DataFrame(eta, schema=columns, orient="row")
     latent.write_parquet(inputs.tables("latent", "m") / "latent.parquet")
     kinds = {"sad": "feeling", "mad": "feeling", "dim": "mind", "dull": "mind"}
     classes = dataset(**{word: {f"adj.{kind}": 1.0} for word, kind in kinds.items()})
     classes.write_parquet(tmp_path / "en.parquet")
     found = supersenses.run(inputs, PARAMS.model_copy(update={"top_k": 2}))["supersenses"]
-    chosen = {"deviation": "latent contrast", "unit": "form", "counting": "best"}
+    chosen = {"deviation": "latent contrast", "unit": "lemma", "counting": "best"}
     negative = found.filter(pl.col("sentiment") == 1 + SENTIMENTS.index("negative"))
     feeling = cells(negative, **chosen)["adj.feeling"]
     assert (feeling["share_first"], feeling["share_second"], feeling["value"]) == (1, 0, 1)
-    assert (feeling["cluster"], feeling["p"]) == ("form", pytest.approx(1 / 3))  # of 6 splits 2
+    assert (feeling["cluster"], feeling["p"]) == ("lemma", pytest.approx(1 / 3))  # of 6 splits 2
     assert feeling["family"] == 13  # no word is most probably of another sentiment
     plain = cells(negative, **chosen | {"deviation": "latent"})["adj.feeling"]
     assert (plain["p"], plain["p_bonferroni"], plain["family"]) == (None, None, None)
@@ -269,7 +286,7 @@ def test_a_model_that_was_not_asked_in_english_has_an_empty_table(tmp_path):
     empty = pl.DataFrame(
         schema={
             **dict.fromkeys(("language", "word", "lemma"), pl.String),
-            **dict.fromkeys(("pos", "gender", "reading", "people"), pl.Int64),
+            **dict.fromkeys(("pos", "unit", "gender", "reading", "people"), pl.Int64),
             "value": pl.Float64,
         }
     )

@@ -15,6 +15,11 @@ SEED = 515
 POS = ("ADJ", "VERB")
 
 
+def lemma(form):
+    """Two forms of one lemma follow each other."""
+    return f"l{int(form[1:]) // 2}"
+
+
 class Made:
     """People with namesakes, and their lists from some models, drawn at random."""
 
@@ -41,7 +46,7 @@ class Made:
             for pos in range(2):
                 for qid, (name, _) in self.people.items():
                     rows += [
-                        {"qid": qid, "name": name, "word": w, "lemma": w.upper(), "pos": pos}
+                        {"qid": qid, "name": name, "word": w, "lemma": lemma(w), "pos": pos}
                         | {"rank": rank, "prompt": "", "model": "made"}
                         for rank, w in enumerate(best[name, pos], 1)
                     ]
@@ -68,17 +73,20 @@ class Made:
             folders.append(folder)
         return tuple(folders)
 
-    def naive(self, pos, qids=None):
+    def naive(self, pos, qids=None, unit="form"):
         """Count in dictionaries: people's lists, and those of distinct names and genders."""
+        column = {"form": "word", "lemma": "lemma"}[unit]
         every, distinct = Counter(), Counter()
         for rows in self.rows:
-            met = set()
-            for row in rows:
-                name, gender = self.people[row["qid"]]
-                if row["pos"] == pos and (qids is None or row["qid"] in qids):
-                    every[row["word"], gender] += 1
-                    met.add((row["word"], gender, name))
-            distinct.update((word, gender) for word, gender, _ in met)
+            met = {
+                (row[column], row["qid"], *self.people[row["qid"]])
+                for row in rows
+                if row["pos"] == pos and (qids is None or row["qid"] in qids)
+            }
+            every.update((word, gender) for word, _, _, gender in met)
+            distinct.update(
+                (word, gender) for word, gender, _ in {(w, g, name) for w, _, name, g in met}
+            )
         return every, distinct
 
 
@@ -101,14 +109,15 @@ def rng():
     return np.random.default_rng(SEED)
 
 
+@pytest.mark.parametrize("unit", ["form", "lemma"])
 @pytest.mark.parametrize("models", [1, 3])
-def test_counts_are_the_naive_ones(tmp_path, rng, models):
+def test_counts_are_the_naive_ones(tmp_path, rng, models, unit):
     made = Made(tmp_path, rng, models=models)
     folders = made.write("plain")
     people = word_counts.read_people(tmp_path / "people.parquet")
     for pos in range(2):
-        counts = word_counts.count(word_counts.Lists(folders, pos), people)
-        every, distinct = made.naive(pos)
+        counts = word_counts.count(word_counts.Lists(folders, pos, unit=unit), people)
+        every, distinct = made.naive(pos, unit=unit)
         assert by_cell(counts, counts.lists) == every
         assert by_cell(counts, counts.distinct) == distinct
         pairs = set(made.people.values())
@@ -116,11 +125,20 @@ def test_counts_are_the_naive_ones(tmp_path, rng, models):
             assert counts.people[i] == sum(gender == g for _, gender in made.people.values())
             assert counts.names[i] == sum(gender == g for _, gender in pairs)
         assert counts.clusters == len({name for name, _ in pairs}) < len(made.people)
-        assert counts.lemmas == [word.upper() for word in counts.words]
+        assert counts.lemmas == [lemma(form) for form in counts.forms]
+        assert counts.words == (counts.lemmas if unit == "lemma" else counts.forms)
+        assert counts.rows == 60 * 4 * models
+        if unit == "lemma":  # some list has both forms of a lemma
+            assert counts.lists.sum() < counts.rows
+            lists = Counter(r["word"] for rows in made.rows for r in rows if r["pos"] == pos)
+            for word, form in zip(counts.words, counts.forms, strict=True):
+                own = [f for f in lists if lemma(f) == word]
+                assert form == min(own, key=lambda f: (-lists[f], f))
 
 
+@pytest.mark.parametrize("unit", ["form", "lemma"])
 @pytest.mark.parametrize("models", [1, 2])
-def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
+def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models, unit):
     made = Made(tmp_path, rng, models=models)
     people = word_counts.read_people(tmp_path / "people.parquet")
     found = []
@@ -131,9 +149,9 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
         "files": {"files": 11, "shuffled": True, "groups": 13},
         "framed": {"files": 3, "shuffled": True, "frame": "elsewhere"},
     }.items():
-        source = word_counts.Lists(made.write(name, **how), 1)
+        source = word_counts.Lists(made.write(name, **how), 1, unit=unit)
         counts = word_counts.count(source, people)
-        chosen = counts.common(20 * models)
+        chosen = counts.common(int(np.median(counts.lists.sum(axis=1))) + 1)
         assert 0 < len(chosen) < len(counts.words)
         draws = resample_counts.bootstrap_counts(counts, chosen, 100, 3)
         found.append((counts, draws, word_counts.overlaps(counts, chosen)))
@@ -146,7 +164,7 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
 def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
     made = Made(tmp_path, rng)
     people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain"), 0)
+    source = word_counts.Lists(made.write("plain"), 0, unit="form")
     counts = word_counts.count(source, people)
     chosen = np.array([1, 4, 5])
     draws = resample_counts.bootstrap_counts(counts, chosen, 100, 9)
@@ -173,7 +191,7 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
     made = Made(tmp_path, rng, models=2)
     folders = made.write("plain")
     people = word_counts.read_people(tmp_path / "people.parquet")
-    both = word_counts.Lists(folders, 0)
+    both = word_counts.Lists(folders, 0, unit="form")
     counts = word_counts.count(both, people)
     chosen = np.arange(len(counts.words))
 
@@ -183,7 +201,7 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
         return np.stack([found.ordinary, found.bayesian])
 
     whole = drawn(both, people)
-    apart = [drawn(word_counts.Lists((folder,), 0), people) for folder in folders]
+    apart = [drawn(word_counts.Lists((folder,), 0, unit="form"), people) for folder in folders]
     assert np.array_equal(whole, apart[0] + apart[1])
     qids = np.array(sorted(made.people))
     halves = [
@@ -197,19 +215,47 @@ def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng)
     made = Made(tmp_path, rng)
     qids = set(rng.permutation(sorted(made.people))[:25].tolist())
     people = word_counts.read_people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
-    counts = word_counts.count(word_counts.Lists(made.write("plain"), 0), people)
+    counts = word_counts.count(word_counts.Lists(made.write("plain"), 0, unit="form"), people)
     every, distinct = made.naive(0, qids)
     assert by_cell(counts, counts.lists) == every
     assert by_cell(counts, counts.distinct) == distinct
     assert counts.people.sum() == 25
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_form_of_several_lemmas_counts_for_the_one_that_its_row_has(tmp_path, shuffled):
+    # "left" is of "leave" in the outputs of one model, and a word of its own in those of another
+    people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["A", "B"], "gender": [0, 1]})
+    people.write_parquet(tmp_path / "people.parquet")
+    rows = {
+        "one": [("Q1", "left", "leave"), ("Q1", "leaves", "leave"), ("Q2", "left", "leave")],
+        "two": [("Q1", "left", "left"), ("Q2", "leaves", "leave"), ("Q2", "left", "left")],
+    }
+    for model, own in rows.items():
+        (tmp_path / model).mkdir()
+        table = pl.DataFrame(own, schema=["qid", "word", "lemma"], orient="row")
+        table = table.with_columns(pos=pl.lit(0, pl.Int64))
+        (table[::-1] if shuffled else table).write_parquet(tmp_path / model / "0.parquet")
+    folders = (tmp_path / "one", tmp_path / "two")
+    known = word_counts.read_people(tmp_path / "people.parquet")
+    lemmas = word_counts.count(word_counts.Lists(folders, 0, unit="lemma"), known)
+    assert (lemmas.words, lemmas.forms) == (["leave", "left"], ["leaves", "left"])
+    assert lemmas.lists.tolist() == [[1, 2], [1, 1]]  # one list has two forms of leave, once
+    forms = word_counts.count(word_counts.Lists(folders, 0, unit="form"), known)
+    assert forms.words == ["leaves", "left"]
+    assert forms.lists.tolist() == [[1, 1], [2, 2]]
+    assert forms.lemmas == ["leave", "leave"]  # in as many rows: the first by the alphabet
+
+
 def test_another_frame_is_another_list(tmp_path, rng):
     made = Made(tmp_path, rng)
     people = word_counts.read_people(tmp_path / "people.parquet")
     folders = made.write("framed", files=2, frame="elsewhere")
-    assert "elsewhere" not in word_counts.count(word_counts.Lists(folders, 0), people).words
-    other = word_counts.count(word_counts.Lists(folders, 0, "other"), people)
+    assert (
+        "elsewhere"
+        not in word_counts.count(word_counts.Lists(folders, 0, unit="form"), people).words
+    )
+    other = word_counts.count(word_counts.Lists(folders, 0, "other", unit="form"), people)
     assert other.words == ["elsewhere"]
     assert other.lists.sum() == 60 * 4
     assert word_counts.count(word_counts.Lists(folders, 0, "none"), people).words == []
@@ -231,7 +277,9 @@ def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
         ]
         (pl.concat(frames) if first else frames[0]).write_parquet(path)
         people = word_counts.read_people(tmp_path / "people.parquet")
-        assert word_counts.count(word_counts.Lists((folder,), 0), people).words == [expected]
+        assert word_counts.count(word_counts.Lists((folder,), 0, unit="form"), people).words == [
+            expected
+        ]
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
@@ -239,7 +287,7 @@ def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
     monkeypatch.setattr(word_counts, "NAMES_BY_WORDS", at_once)
     made = Made(tmp_path, rng, models=3)
     people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain", files=2), 0)
+    source = word_counts.Lists(made.write("plain", files=2), 0, unit="form")
     counts = word_counts.count(source, people)
     chosen = np.array([0, 3, 7])
     found = word_counts.overlaps(counts, chosen)
@@ -263,7 +311,7 @@ def test_no_outputs_are_told(tmp_path, rng):
 def test_permuted_labels_keep_all_totals(tmp_path, rng):
     made = Made(tmp_path, rng)
     people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain"), 0)
+    source = word_counts.Lists(made.write("plain"), 0, unit="form")
     counts = word_counts.count(source, people)
     chosen = np.array([2, 3])
     null = resample_counts.permute_counts(counts, chosen, (0, 1), 130, 5)
@@ -274,7 +322,9 @@ def test_permuted_labels_keep_all_totals(tmp_path, rng):
     assert (null[:2].sum(axis=1) == seen.sum(axis=1)[:, None]).all()
     assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
     assert len(np.unique(null[0, 0])) > 3
-    shuffled = word_counts.Lists(made.write("shuffled", files=5, shuffled=True, groups=9), 0)
+    shuffled = word_counts.Lists(
+        made.write("shuffled", files=5, shuffled=True, groups=9), 0, unit="form"
+    )
     again = word_counts.count(shuffled, people)
     found = resample_counts.permute_counts(again, chosen, (0, 1), 130, 5)
     assert np.array_equal(found, null)
@@ -283,7 +333,7 @@ def test_permuted_labels_keep_all_totals(tmp_path, rng):
 def test_permuted_counts_are_hypergeometric(tmp_path, rng):
     made = Made(tmp_path, rng)
     people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain"), 0)
+    source = word_counts.Lists(made.write("plain"), 0, unit="form")
     counts = word_counts.count(source, people)
     chosen = np.arange(len(counts.words))
     null = resample_counts.permute_counts(counts, chosen, (0, 1), 3000, 5)

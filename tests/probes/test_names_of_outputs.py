@@ -40,8 +40,8 @@ def folders(tmp_path):
     return outputs, people
 
 
-def lists(outputs, people, language, pos, least, **how):
-    source = Lists((outputs / language,), pos, **how)
+def lists(outputs, people, language, pos, least, unit="form", **how):
+    source = Lists((outputs / language,), pos, unit=unit, **how)
     return by_name(source, people / f"{language}.parquet", least)
 
 
@@ -65,7 +65,8 @@ def test_a_name_is_there_once_for_each_gender_that_has_it(folders):
     assert found.labels == (0, 1)
     (row,) = found.names.filter(pl.col("gender") == 0).to_dicts()
     assert (row["name"], row["people"], row["popularity"]) == ("Bo", 2, 9)
-    assert found.words.rows() == [("kind", "KIND", 3), ("calm", "CALM", 2), ("grim", "GRIM", 1)]
+    of = [("kind", 3), ("calm", 2), ("grim", 1)]
+    assert found.words.rows() == [(w, w, w.upper(), n) for w, n in of]
 
 
 def test_rare_words_go_and_so_do_those_of_fewer_names(folders):
@@ -78,6 +79,7 @@ def test_rare_words_go_and_so_do_those_of_fewer_names(folders):
 
 def test_parts_of_speech_ranks_and_frames(folders):
     assert table(lists(*folders, "en", 1, 1)) == {"Bo 0": {"runs"}}
+    assert table(lists(*folders, "en", 1, 1, unit="lemma")) == {"Bo 0": {"run"}}
     first = lists(*folders, "en", 0, 1, most=(("rank", 1),))
     assert set.union(*table(first).values()) == {"kind"}
     assert frames(folders[0] / "en") == ["bare", "said"]

@@ -24,7 +24,9 @@ def table(model="mine"):
             SAME
             | {"model": model, "pos": "ADJ", "word": word, "gender": gender, "reading": reading}
             | {"value": value, "low": value - 0.2, "high": value + 0.2, "p": p, "p_bh": p}
+            | {"unit": unit}
             for word, gender, value, p in WORDS
+            for unit in ("lemma", "form")
             for reading in ("plug-in", "smoothed")
         ],
         schema_overrides={"gender": pl.Enum(["male", "female"])},

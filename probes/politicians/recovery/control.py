@@ -6,7 +6,6 @@ planted probabilities, by nothing that the analyses compute with.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
 CODES = {sentiment: code for code, sentiment in enumerate(SENTIMENTS)}
 MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
+LEMMA, FORM = 0, 1  # codes of what is counted
 LEAST = 4  # words or classes that a correlation needs
 LARGE = 0.1  # differences of shares whose sign is judged
 MANY = "no nominal value: many effects are planted"
@@ -50,16 +50,53 @@ class Truth(NamedTuple):
     """What was planted in a model."""
 
     world: World
-    words: pl.DataFrame  # columns as in OWN
+    words: pl.DataFrame  # of each lemma, under `word`: columns as in OWN
+    forms: pl.DataFrame  # of each form, as it was planted: columns as in OWN, and its lemma
 
 
-def planted(weights: Path) -> Truth | None:
-    """Return what was planted in a model; None of one that is no world of names."""
+def planted(weights: Path, pmi: Path | None = None) -> Truth | None:
+    """Return what was planted in a model; None of one that is no world of names.
+
+    Parameters
+    ----------
+    pmi
+        Table of the model, which says of what lemma a form is. A form that it lacks, or without
+        the table each, is taken for a lemma.
+    """
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    world = json.loads((weights / "world.json").read_text(encoding="utf-8"))
-    return Truth(World.model_validate(world), pl.read_parquet(path))
+    world = World.model_validate_json((weights / "world.json").read_text(encoding="utf-8"))
+    forms = pl.read_parquet(path)
+    known = pl.DataFrame(schema={"pos": pl.String, "word": pl.String, "lemma": pl.String})
+    if pmi is not None and pmi.is_file():
+        table = pl.read_parquet(pmi).filter(language=world.language, unit=FORM)
+        pos = pl.col("pos").cast(pl.Int64).replace_strict(dict(enumerate(POS)))
+        known = table.select(pos, "word", "lemma").unique()
+    forms = forms.join(known, on=["pos", "word"], how="left", maintain_order="left")
+    forms = forms.with_columns(pl.col("lemma").fill_null(pl.col("word")))
+    return Truth(world, _lemmas(forms), forms)
+
+
+def _lemmas(forms: pl.DataFrame) -> pl.DataFrame:
+    """Return what is true of lemmas: the odds of one are the sum of those of its forms.
+
+    What it means is what the lemma itself means, or if it was not planted its likeliest form.
+    """
+    sides = {
+        side: (pl.col("frequency_nats") + side * pl.col("log_ratio_nats") / 2).exp().sum().log()
+        for side in (-1, 1)
+    }
+    own = pl.col("word") == pl.col("lemma")
+    return (
+        forms.sort(own, "frequency_nats", descending=True, maintain_order=True)
+        .group_by("pos", word="lemma", maintain_order=True)
+        .agg(
+            pl.exclude("word", "lemma", "frequency_nats", "log_ratio_nats").first(),
+            frequency_nats=(sides[1] + sides[-1]) / 2,
+            log_ratio_nats=sides[1] - sides[-1],
+        )
+    )
 
 
 def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.DataFrame:
@@ -70,27 +107,30 @@ def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.
     people
         How many people each gender (code) has; those in the lists.
     length
-        Words in a list.
+        Forms in a list.
 
     Returns
     -------
     DataFrame
-        Columns word, sentiment, gender (code) and value (nats): a row for each planted word, in the
-        order planted, and each gender.
+        Columns word, sentiment, gender (code) and value (nats): a row for each planted lemma and
+        each gender.
     """
-    part = truth.words.filter(pl.col("pos") == POS[pos])
+    part = truth.forms.filter(pl.col("pos") == POS[pos])
+    lemmas = truth.words.filter(pl.col("pos") == POS[pos])
+    place = {word: i for i, word in enumerate(lemmas["word"])}
     total = sum(people.values())
     genders = tuple(sorted(people))
     of = tuple(part["frequency_nats"]), tuple(part["log_ratio_nats"])
+    of_lemma = tuple(place[lemma] for lemma in part["lemma"])
     world = truth.world
     size = min(length, len(part))
-    cells = chances(*of, genders, world.name_noise, size, world.seed) * [
+    cells = chances(*of, of_lemma, genders, world.name_noise, size, world.seed) * [
         people[g] / total for g in genders
     ]
     cells = cells / cells.sum()
     with np.errstate(divide="ignore"):
         value = np.log(cells / np.outer(cells.sum(axis=1), cells.sum(axis=0)))
-    columns = part.select("word", "sentiment")
+    columns = lemmas.select("word", "sentiment")
     return pl.concat(
         columns.with_columns(gender=pl.lit(g, pl.Int64), value=pl.Series(value[:, i]))
         for i, g in enumerate(genders)
@@ -101,12 +141,13 @@ def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.
 def chances(
     frequency: tuple[float, ...],
     log_ratio: tuple[float, ...],
+    lemmas: tuple[int, ...],
     genders: tuple[int, ...],
     noise: float,
     length: int,
     seed: int,
 ) -> NDArray[np.float64]:
-    """Return the chance of each word to be in a list of a name of each gender, (words, genders)."""
+    """Return the chance of lemmas to be in a list of a name of a gender, (lemmas, genders)."""
     number = len(frequency)
     words = Planted(
         ("",) * number,
@@ -116,7 +157,7 @@ def chances(
         ("",) * number,
     )
     shares = dict.fromkeys((GENDERS[g] for g in genders), 1.0)
-    return expected_counts(words, shares, noise, length, seed)
+    return expected_counts(words, shares, noise, length, seed, lemmas)
 
 
 class Control(NamedTuple):
@@ -134,12 +175,14 @@ class Control(NamedTuple):
         return self.truth.world.null
 
     def read(self, analysis: str, name: str = "", *, each: bool = True) -> pl.DataFrame:
-        """Read a table, in the language of the world; codes of labels as numbers."""
+        """Read a table, in the language of the world, of lemmas; codes of labels as numbers."""
         folder = self.inputs.tables(analysis, self.model if each else "")
         path = folder / f"{name or analysis}.parquet"
         if not path.is_file():
             return pl.DataFrame()
         table = pl.read_parquet(path).filter(pl.col("language") == self.truth.world.language)
+        if "unit" in table.columns:
+            table = table.filter(unit=LEMMA)
         labels = ("pos", "gender", "sentiment", "supersense", "reading", "first", "second")
         return table.with_columns(
             pl.col(name).cast(pl.Int64) for name in labels if name in table.columns

@@ -42,7 +42,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     dict
         A table for each analysis that some world has tables of; columns as in :data:`SCHEMAS`.
     """
-    truths = {model: planted(inputs.weights(model)) for model in inputs.models}
+    truths = {
+        model: planted(inputs.weights(model), inputs.tables("pmi", model) / "pmi.parquet")
+        for model in inputs.models
+    }
     found = {}
     for analysis, measure in ROWS.items():
         table = Table(RECOVERY)

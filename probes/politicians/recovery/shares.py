@@ -71,22 +71,29 @@ def sampled_shares(
     people
         How many people each gender (code) has.
     size, candidates
-        Words taken for each gender, and how many they are taken from: the most frequent ones.
+        Lemmas taken for each gender, and how many they are taken from: the most frequent ones.
     """
     if control.null:
         return np.zeros(len(SENTIMENTS))
-    world, part = control.truth.world, control.truth.words.filter(pl.col("pos") == POS[pos])
-    kinds = part["sentiment"].replace_strict(CODES).to_numpy()
-    frequency, ratio = (part[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
-    planted = Planted(("",) * len(part), frequency, ratio, kinds, ())
+    world, forms, lemmas = (
+        control.truth.world,
+        *(of.filter(pos=POS[pos]) for of in (control.truth.forms, control.truth.words)),
+    )
+    kinds = lemmas["sentiment"].replace_strict(CODES).to_numpy()
+    place = {word: i for i, word in enumerate(lemmas["word"])}
+    of = np.array([place[lemma] for lemma in forms["lemma"]])
+    frequency, ratio = (forms[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
+    planted = Planted(("",) * len(forms), frequency, ratio, kinds[of], ())
     rng = np.random.default_rng([world.seed, pos, *people.values()])
     apart = np.zeros(len(SENTIMENTS))
     for _ in range(SAMPLES):
-        counts = np.zeros((len(people), len(part)))
+        counts = np.zeros((len(people), len(lemmas)))
         for row, (gender, number) in enumerate(people.items()):
             taste = tastes(planted, [GENDERS[gender]] * number, world.name_noise, rng)
             top = np.argsort(-taste, axis=1)[:, :length]
-            counts[row] = np.bincount(top.ravel(), minlength=len(part))
+            has = np.zeros((number, len(lemmas)))
+            has[np.arange(number)[:, None], of[top]] = 1
+            counts[row] = has.sum(axis=0)
         kept = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
         cells = counts + HALF
         lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, kept]

@@ -56,7 +56,6 @@ def supersense_rows(control: Control) -> None:
     compared = found.filter(
         pl.col("first") == FEMALE,
         pl.col("second") == MALE,
-        pl.col("unit") == 0,
         pl.col("counting") == 0,
         pl.col("deviation") == 0,  # by PMI
     ).sort("supersense")

@@ -25,6 +25,7 @@ from plumbline.probes.politicians.words.cluster_rows import (
     LARGEST,
     MEASURES,
 )
+from plumbline.probes.politicians.words.columns import UNITS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,8 +94,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                         "language": language,
                         "pos": 0,
                         "word": words,
+                        "form": words,
                         "gender": gender,
                         "reading": pmi.READINGS.index("smoothed"),
+                        "unit": UNITS.index("lemma"),
                         "value": np.where(own, deviation, -deviation),
                     }
                 )

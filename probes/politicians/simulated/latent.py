@@ -2,7 +2,7 @@
 
 What a value should be is the mean of the same fits to expected counts, by definition of the
 estimate; what they would have to be without penalty is not told. Simplified: two pairs of weights,
-50 steps, one start, few words, one part of speech; sentiments and words differ in what is planted.
+50 steps, few words, one part of speech; sentiments and words differ in what is planted.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ def _known(
         seen[None],
         cell.q,
         *latent_model.grid(given.l1, given.posterior),
-        latent_model.begin(seen, len(SENTIMENTS), given.seeds[0], given.jitter),
-        latent_model.Schedule(given.steps, given.learning_rate, given.penalty),
+        latent_model.Schedule(given.steps, given.learning_rate),
     )
     true = latent_model.average(fits, len(fits.phi))
     words = lists.words_of(cell.pos, shape.words)

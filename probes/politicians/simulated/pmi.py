@@ -16,7 +16,7 @@ import polars as pl
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.politicians.pmi import READINGS
 from plumbline.probes.politicians.simulated import lists
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, UNITS
 from plumbline.probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
@@ -98,8 +98,13 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
 def by_reading(
     table: pl.DataFrame, drawn: Drawn, name: str, family: str
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows of a table of PMI, a test for each reading."""
-    table = table.with_columns(pl.col("pos", "gender").cast(pl.Int64))
+    """Return the rows of a table of PMI, a test for each reading.
+
+    Of lemmas alone: here each word is its own, and counts of forms are the same ones.
+    """
+    table = table.filter(unit=UNITS.index("lemma")).with_columns(
+        pl.col("pos", "gender").cast(pl.Int64)
+    )
     joined = table.join(drawn.known, on=list(KEYS), how="left", maintain_order="left")
     return {
         f"{name}: {reading}": outcome(

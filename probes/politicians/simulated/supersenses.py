@@ -27,8 +27,8 @@ from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.simulated import latent as simulated_latent
 from plumbline.probes.politicians.simulated import lists
-from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES, UNITS
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import COUNTINGS, alone, leading, membership
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
@@ -19,14 +21,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NUMBERS = ("value", "low", "high")
+Unit = Literal["lemma", "form"]  # of what is counted in lists
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
 LANGUAGE = Column("language", "string", "language of names and words")
 PART = Column("pos", "label", "universal part of speech", labels=POS)
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PLACE = (MODEL, LANGUAGE, PART)
-WORD = Column("word", "string", "form of the word")
-LEMMA = Column("lemma", "string", "its lemma")
+UNIT = Column("unit", "label", "what is counted in lists and what `word` is", labels=UNITS)
+WORD = Column("word", "string", "what is counted: a lemma, or where `unit` is form a form")
+LEMMA = Column("lemma", "string", "its lemma; the same where lemmas are counted")
+FORM = Column("form", "string", "its form in most lists; the same where forms are counted")
 GENDER = Column("gender", "label", "the paper's grouping", labels=GENDERS)
 SENTIMENT = Column("sentiment", "label", "most probable sentiment of a word", labels=SENTIMENTS)
 TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
@@ -34,6 +40,16 @@ CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from",
 REASON = Column("reason", "string", "why there is no number; null where there is", nullable=True)
 FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 TESTED = Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0)
+
+
+class Counting(Params):
+    """What is counted; to be inherited by the ``Params`` of an analysis."""
+
+    unit: Unit = Field(
+        "lemma",
+        description="what is counted in lists: lemmas, as in the paper, so that a form that agrees "
+        "with a person's gender is no bias; or forms",
+    )
 
 
 def schema(key: str, *columns: Column) -> Schema:

@@ -47,6 +47,7 @@ class GenderCounts(NamedTuple):
 
     words: list[str]
     lemmas: list[str]
+    forms: list[str]
     genders: list[int]  # codes
     people: Integers  # (genders,)
     names: int
@@ -184,6 +185,7 @@ def by_gender(
     return GenderCounts(
         [found.words[w] for w in chosen],
         [found.lemmas[w] for w in chosen],
+        [found.forms[w] for w in chosen],
         found.genders.tolist(),
         found.people,
         found.clusters,

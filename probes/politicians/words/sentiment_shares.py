@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, Counting
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import Estimate, Resampling, finite
 from plumbline.probes.stats.intervals import newcombe, wilson
@@ -33,15 +34,24 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent", "latent-faithful")  # what words are ranked by
+DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # what words are ranked by
 READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
+LATENT = (
+    ("latent-faithful", "pairs"),
+    ("latent-faithful", "argmax"),
+    ("latent-corrected", "argmax"),
+)
 NEUTRAL = SENTIMENTS.index("neutral")
 EXACT = "words of both lists permuted, exact"
+ROUNDING = 6  # decimals of contrasts, as of deviations in tables: equal ones stay so
 UNTESTED = "none: a gender's largest deviations are of one sentiment by its level, not by words"
+MARKS = re.compile(
+    "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+)  # Arabic vowels and such
 NO_INTERVAL = "none: a level that words have no part in is not told by an interval over words"
 
 
-class TopWords(Resampling):
+class TopWords(Counting, Resampling):
     """How many words are taken, and how much is resampled; to be inherited by ``Params``."""
 
     top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
@@ -68,10 +78,14 @@ class Ranking(NamedTuple):
     null: str = EXACT  # of the test whose unit is the word; UNTESTED: there is none
 
 
-def of_words(words: Texts, lemmas: Texts, lexica: Path, language: str) -> NDArray[np.float64]:
+def of_words(
+    lexica: Path, language: str, words: Texts, lemmas: Texts, forms: Texts
+) -> NDArray[np.float64]:
     """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
 
-    A form is looked up as it is, then in lower case, then by its lemma.
+    A word is looked up as it is, then in lower case, then by its lemma, then by its form in most
+    lists; and if it is not found, so again without the marks of Arabic vowels, which lemmas of
+    treebanks have and lexica have not.
 
     Parameters
     ----------
@@ -85,10 +99,13 @@ def of_words(words: Texts, lemmas: Texts, lexica: Path, language: str) -> NDArra
     lexicon = pl.read_parquet(path, columns=["word", *Q])
     q = lexicon.select(Q).to_numpy().astype(np.float64)
     of = dict(zip(lexicon["word"], q / q.sum(axis=1, keepdims=True), strict=True))  # were rounded
-    rows = [
-        next((of[key] for key in (word, word.lower(), lemma) if key in of), none)
-        for word, lemma in zip(words, lemmas, strict=True)
-    ]
+    for word in lexicon["word"]:
+        of.setdefault(MARKS.sub("", word), of[word])
+    rows = []
+    for word, lemma, form in zip(words, lemmas, forms, strict=True):
+        written = (word, word.lower(), lemma, form)
+        keys = (*written, *(MARKS.sub("", key) for key in written))
+        rows.append(next((of[key] for key in keys if key in of), none))
     return np.array(rows).reshape(-1, len(Q))
 
 
@@ -139,23 +156,21 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
 
 
 def by_latent(
-    table: pl.DataFrame,
-    reading: str,
-    how: TopWords,
-    names: dict[int, int],
-    column: str = "value",
+    table: pl.DataFrame, deviation: str, reading: str, how: TopWords, names: dict[int, int]
 ) -> Ranking | None:
     """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
 
     Parameters
     ----------
     table
-        Columns word, gender, sentiment (codes), q and ``column``, for one language and part of
-        speech.
-    reading
-        ``pairs``: the (word, sentiment) pairs with the largest deviations, each counting for its
-        sentiment. ``argmax``: the words whose largest deviation over sentiments is largest, each
-        counting for the sentiment that q holds most probable.
+        Columns word, gender, sentiment (codes), q and value, for one language and part of speech.
+    deviation, reading
+        One of :data:`LATENT`. ``latent-faithful`` takes the largest deviations: of all (word,
+        sentiment) pairs, each counting for its sentiment (``pairs``), or of words, by the largest
+        of their three, each counting for the sentiment that q holds most probable (``argmax``).
+        ``latent-corrected`` takes the words whose deviations are most above those of the other
+        genders, on average over sentiments: the level that the deviations of a sentiment and gender
+        have is then the same for all words.
     names
         Distinct names of each gender.
     """
@@ -164,15 +179,21 @@ def by_latent(
     if len(genders) < 2:
         return None
     eta = np.full((len(genders), len(words), NUMBER), np.nan)
-    eta[group, row, table["sentiment"].to_numpy()] = table[column].to_numpy()
+    eta[group, row, table["sentiment"].to_numpy()] = table["value"].to_numpy()
     q = np.full((len(words), NUMBER), np.nan)
     q[row, table["sentiment"].to_numpy()] = table["q"].cast(pl.Float64).to_numpy()
     there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
     if not there.any():
         return None
     eta, q = eta[:, there], q[there]
-    deviations, classes = eta.max(axis=2), argmax(q)
-    if reading == "pairs":
+    corrected = deviation == "latent-corrected"
+    if corrected:
+        mean = eta.mean(axis=2)
+        others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
+        deviations, classes = np.round(mean - others, ROUNDING), argmax(q)
+    elif reading == "argmax":
+        deviations, classes = eta.max(axis=2), argmax(q)
+    else:
         deviations = eta.reshape(len(genders), -1)
         classes = np.tile(np.arange(NUMBER), len(q))
     size = how.size(len(classes))
@@ -183,7 +204,7 @@ def by_latent(
         np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1),
         {"top_k": size, "candidates": len(classes), "left_out": len(words) - int(there.sum())},
         np.bincount(classes, minlength=NUMBER) / len(classes),
-        null=UNTESTED,
+        null=EXACT if corrected else UNTESTED,
     )
 
 
@@ -205,11 +226,13 @@ def over_names(
 
 
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the share of each sentiment for each gender."""
+    """Yield the share of each sentiment for each gender; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), range(NUMBER)):
         hits, names = int(ranking.hits[g, s]), ranking.names.get(gender, 0)
         found = wilson(hits, ranking.sizes["top_k"], confidence).at(confidence)
-        if ranking.replicates is not None:
+        if ranking.null == UNTESTED:
+            found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
+        elif ranking.replicates is not None:
             found = over_names(found.value, ranking.replicates[:, g, s], names, confidence, 0.0)
         yield found.row(
             gender=gender,
@@ -226,9 +249,9 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the difference male minus female of each share, by each test that there is.
 
-    Deviations of the latent-variable model have none, nor intervals. How frequent a sentiment is
-    among the words of a gender is a parameter of its own: eta is normalised within both, so that
-    the level of a gender's deviations differs between sentiments where no word does.
+    The largest deviations of the latent-variable model have none, nor intervals. How frequent a
+    sentiment is among the words of a gender is a parameter of its own: eta is normalised within
+    both, so that the level of a gender's deviations differs between sentiments where no word does.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
@@ -238,7 +261,7 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
         hits = ranking.hits[[m, f], s]
         found = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence).at(confidence)
         found = found._replace(method=f"{found.method}, words taken as independent")
-        if ranking.null != EXACT:
+        if ranking.null == UNTESTED:
             found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
         yield found.row(
             sentiment=s,

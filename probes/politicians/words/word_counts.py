@@ -1,12 +1,18 @@
 """Counting the words in the lists of ``associations``, by gender and by name.
 
 Lists are read batch by batch and added up. Held are a batch at a time, the sums (words by genders,
-and by replicates), and of each person an item number, a gender and a hash of the name, about 30
-bytes. All sums are of whole numbers and so the same however rows are spread over files.
+and by replicates), of each person an item number, a gender and a hash of the name, about 30 bytes,
+and a bit for each lemma. All sums are of whole numbers and so the same however rows are spread over
+files.
+
+Stańczak et al. (2023), 3.2 and section 4, count lemmas, so that a form that agrees with a person's
+gender is no bias. A list has a lemma if it has a form of it, and a form is of the lemma that the
+outputs give it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.politicians.words.columns import Unit
 
     Integers = NDArray[np.int64]
 
@@ -54,28 +61,80 @@ class Lists(NamedTuple):
     frame: str | None = None  # None: each model's own, the first of :func:`frames`
     most: tuple[tuple[str, int], ...] = ()  # columns, and the most that rows may have in them
     pieces: bool = False  # whether pieces of prompts are read too
+    unit: Unit = "lemma"  # what is counted
 
 
 class Cells(NamedTuple):
-    """Rows of the outputs: which person's list has which word."""
+    """Which person's list has which word, each once."""
 
-    person: Integers  # (rows,) index of the person in :class:`People`
-    form: Integers  # (rows,) index of the word in ``forms``
-    forms: list[str]
-    lemmas: pa.DictionaryArray  # (rows,)
-    pieces: Integers | None = None  # (rows,) of the prompts, where they were read
+    person: Integers  # (cells,) index of the person in :class:`People`
+    word: Integers  # (cells,) index of the word in ``words``
+    words: list[str]  # lemmas or forms, as is counted
+    pairs: Counter[tuple[str, str]]  # rows of the lists with a form and its lemma
+    pieces: Integers | None = None  # (cells,) of the prompts, where they were read
 
     def columns(self, code: dict[str, int], other: int) -> Integers:
-        """Return the code of each row's word, ``other`` for a word without one."""
-        return np.array([code.get(f, other) for f in self.forms], dtype=np.int64)[self.form]
+        """Return the code of each cell's word, ``other`` for a word without one."""
+        return np.array([code.get(w, other) for w in self.words], dtype=np.int64)[self.word]
 
-    def add_words(self, code: dict[str, int], lemma: dict[str, str]) -> None:
-        """Give words that are met for the first time a code, and note their lemmas."""
-        first = np.full(len(self.forms), -1)
-        first[self.form[::-1]] = np.arange(len(self.form))[::-1]
-        for form, row in zip(self.forms, first.tolist(), strict=True):
-            if row >= 0 and form not in code:
-                code[form], lemma[form] = len(code), self.lemmas[row].as_py()
+    def only(self, kept: NDArray[Any]) -> Cells:
+        """Return some of the cells."""
+        pieces = None if self.pieces is None else self.pieces[kept]
+        return self._replace(person=self.person[kept], word=self.word[kept], pieces=pieces)
+
+
+class Once:
+    """Leaves out what a person's list was met to have before: a lemma in another form."""
+
+    def __init__(self, people: int) -> None:
+        self._people = people
+        self._code: dict[str, int] = {}
+        self._met = np.zeros(0, dtype=np.uint8)  # a bit for each word and person
+
+    def of(self, part: Cells) -> Cells:
+        """Return the cells that were not met before."""
+        code = [self._code.setdefault(word, len(self._code)) for word in part.words]
+        if (more := len(self._code) * self._people // 8 + 1 - len(self._met)) > 0:
+            self._met = np.pad(self._met, (0, more))
+        place, first = np.unique(
+            np.array(code, dtype=np.int64)[part.word] * self._people + part.person,
+            return_index=True,
+        )
+        byte, bit = place >> 3, (1 << (place & 7)).astype(np.uint8)
+        new = (self._met[byte] & bit) == 0
+        np.bitwise_or.at(self._met, byte, bit)
+        return part.only(first[new])
+
+
+class Vocabulary:
+    """The words that were met, with their codes, lemmas and forms."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._own = 1 if unit == "lemma" else 0  # of a pair of form and lemma
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self.code: dict[str, int] = {}
+
+    def add(self, part: Cells) -> None:
+        """Give words that are met for the first time a code, and note their forms."""
+        self._pairs.update(part.pairs)
+        for pair in part.pairs:
+            self.code.setdefault(pair[self._own], len(self.code))
+
+    def rows(self) -> int:
+        """Return how many rows the lists had, one for each form."""
+        return self._pairs.total()
+
+    def table(self) -> pl.DataFrame:
+        """Return word, its lemma, and its form in most lists, in the order of the codes.
+
+        Of forms that are in as many lists the first by the alphabet; so of lemmas.
+        """
+        most: dict[str, tuple[str, str]] = {}
+        for pair, _ in sorted(self._pairs.items(), key=lambda item: (-item[1], item[0])):
+            most.setdefault(pair[self._own], pair)
+        found = {"word": list(self.code)}
+        found |= {name: [most[w][i] for w in self.code] for i, name in enumerate(("form", "lemma"))}
+        return pl.DataFrame(found, schema=dict.fromkeys(("word", "form", "lemma"), pl.String))
 
 
 class Counts(NamedTuple):
@@ -83,8 +142,10 @@ class Counts(NamedTuple):
 
     source: Lists
     persons: People  # whose lists were counted
-    words: list[str]
+    words: list[str]  # lemmas or forms, as was counted
     lemmas: list[str]
+    forms: list[str]  # of each word the one in most lists
+    rows: int  # of the lists, one for each form
     genders: Integers  # (groups,) codes
     people: Integers  # (groups,) people with lists
     names: Integers  # (groups,) distinct names, each once for every gender that it has
@@ -113,7 +174,8 @@ class Named(NamedTuple):
     labels: tuple[int, ...]  # the code in builders.politicians.GENDERS of each of them
     names: pl.DataFrame  # name, gender, people (who bear it), popularity (of the best known)
     # and pieces: those of its prompt, in which names of one frame differ by their own alone
-    words: pl.DataFrame  # word, lemma, count (names in whose list it is); most frequent first
+    words: pl.DataFrame  # word, form, lemma (see :class:`Vocabulary`), count (names in whose list
+    # it is); most frequent first
 
     def only(self, names: NDArray[np.bool_], min_count: int) -> Named:
         """Return the part of some names, with the words that ``min_count`` of them have."""
@@ -198,13 +260,15 @@ def cells(source: Lists, people: People) -> Iterator[Cells]:
         batches = ds.dataset(paths, format=ds.ParquetFileFormat(options)).to_batches(
             columns=columns, filter=wanted, use_threads=False, batch_readahead=1
         )
+        once = Once(len(people.items)) if source.unit == "lemma" else None
         for batch in batches:
             if len(batch):
-                yield _cells(batch, people)
+                part = _cells(batch, people, source.unit)
+                yield once.of(part) if once else part
 
 
-def _cells(batch: pa.RecordBatch, people: People) -> Cells:
-    qids, words = batch["qid"], batch["word"]
+def _cells(batch: pa.RecordBatch, people: People, unit: Unit) -> Cells:
+    qids = batch["qid"]
     items = pc.cast(pc.utf8_slice_codeunits(qids.dictionary, 1), pa.int64()).to_numpy()
     place = np.searchsorted(people.items, items)
     known = np.zeros(len(items), dtype=bool)
@@ -212,11 +276,18 @@ def _cells(batch: pa.RecordBatch, people: People) -> Cells:
     known[there] = people.items[place[there]] == items[there]
     kept = np.flatnonzero(known[qids.indices.to_numpy()])
     batch = batch if len(kept) == len(batch) else batch.take(kept)
+    (form, forms), (lemma, lemmas) = (
+        (batch[name].indices.to_numpy().astype(np.int64), batch[name].dictionary.to_pylist())
+        for name in ("word", "lemma")
+    )
+    pairs, rows = np.unique(form * len(lemmas) + lemma, return_counts=True)
+    found: Counter[tuple[str, str]] = Counter()
+    for pair, number in zip(pairs.tolist(), rows.tolist(), strict=True):
+        found[forms[pair // len(lemmas)], lemmas[pair % len(lemmas)]] += number
     return Cells(
         place[batch["qid"].indices.to_numpy()],
-        batch["word"].indices.to_numpy().astype(np.int64),
-        words.dictionary.to_pylist(),
-        batch["lemma"],
+        *((lemma, lemmas) if unit == "lemma" else (form, forms)),
+        found,
         batch[PIECES].to_numpy().astype(np.int64) if PIECES in batch.schema.names else None,
     )
 
@@ -226,28 +297,29 @@ def count(source: Lists, people: People) -> Counts:
 
     Several models' lists of one name are counted each; people and names once.
     """
-    code: dict[str, int] = {}
-    lemma: dict[str, str] = {}
+    met = Vocabulary(source.unit)
     size = 2 * len(GENDERS)  # for each gender: people who repeat a name, and the first ones
     group = people.genders * 2 + people.first
     found = np.zeros((0, size), dtype=np.int64)
     seen = np.zeros(len(people.items), dtype=bool)
     for part in cells(source, people):
-        part.add_words(code, lemma)
-        found = np.concatenate([found, np.zeros((len(code) - len(found), size), dtype=np.int64)])
-        at = part.columns(code, 0) * size + group[part.person]
+        met.add(part)
+        found = np.pad(found, ((0, len(met.code) - len(found)), (0, 0)))
+        at = part.columns(met.code, 0) * size + group[part.person]
         found += np.bincount(at, minlength=found.size).reshape(found.shape)
         seen[part.person] = True
-    words = sorted(code)
-    table = found[[code[word] for word in words]].reshape(len(words), len(GENDERS), 2)
+    words = met.table().with_row_index("code").sort("word")
+    table = found[words["code"].to_numpy()].reshape(len(words), len(GENDERS), 2)
     persons = np.bincount(people.genders[seen], minlength=len(GENDERS))
     names = np.bincount(people.genders[seen & people.first], minlength=len(GENDERS))
     genders = np.flatnonzero(persons)
     return Counts(
         source,
         people,
-        words,
-        [lemma[word] for word in words],
+        words["word"].to_list(),
+        words["lemma"].to_list(),
+        words["form"].to_list(),
+        met.rows(),
         genders,
         persons[genders],
         names[genders],
@@ -303,26 +375,24 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
         None where no word is in enough lists.
     """
     people = read_people(path)
-    code: dict[str, int] = {}
-    lemma: dict[str, str] = {}
+    met = Vocabulary(source.unit)
     persons, columns = [], []
     pieces = np.zeros(len(people.items), dtype=np.int64)
     for part in cells(source, people):
-        part.add_words(code, lemma)
+        met.add(part)
         persons.append(part.person.astype(np.int32))
-        columns.append(part.columns(code, 0).astype(np.int32))
+        columns.append(part.columns(met.code, 0).astype(np.int32))
         if part.pieces is not None:
             pieces[part.person] = part.pieces
-    if not code:
+    if not met.code:
         return None
     person, column = np.concatenate(persons), np.concatenate(columns)
     names, row = _names(path, people, np.unique(person), pieces)
     kept = row[person] >= 0
     at = (row[person[kept]], column[kept].astype(np.int64))
-    matrix = csr_array((np.ones(len(at[0])), at), shape=(len(names), len(code)))
+    matrix = csr_array((np.ones(len(at[0])), at), shape=(len(names), len(met.code)))
     matrix.data[:] = 1
-    words = pl.DataFrame({"word": list(code), "lemma": [lemma[form] for form in code]})
-    found = _named(matrix, names, words, min_count)
+    found = _named(matrix, names, met.table(), min_count)
     return found if len(found.words) else None
 
 
