@@ -26,6 +26,7 @@ TRAINED = (  # made of weights that a stage trains: these, and what lies in them
     "data/tables/fairness",
     "data/tables/ensemble",
     "data/tables/shift",
+    "data/tables/reliability",
     "data/tables/recovery",
     "data/report",
 )

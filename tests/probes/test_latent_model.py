@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -309,3 +312,32 @@ def test_p_counts_permutations_at_least_as_far():
 def test_contrast_of_three_genders_is_against_the_mean_of_the_others():
     eta = np.array([[1.0], [2.0], [6.0]])
     assert latent_model.contrast(eta)[:, 0] == pytest.approx([-3, -1.5, 4.5])
+
+
+HASHED = """
+import hashlib
+import numpy as np
+from plumbline.probes.politicians.latent_model import Schedule, fit, tilt
+rng = np.random.default_rng(5)
+counts, q = rng.integers(1, 40, (1, 120, 2)).astype(float), rng.dirichlet([1.0, 1.0, 1.0], 120)
+weights = np.array([0.0, 1e-4, 1e-2]), np.array([1.0, 1.0, 100.0])
+found = [fit(counts, q, *weights, Schedule(250, 0.2), t) for t in (None, tilt(1, 1.0, (3, 2, 120)))]
+print(hashlib.sha256(b"".join(part.eta.tobytes() for part in found)).hexdigest())
+"""
+NARROW = {  # what a processor with AVX2 and without AVX-512 would compute with
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_CBWR": "AVX2",
+}
+
+
+@pytest.mark.slow
+def test_a_processor_without_avx_512_fits_the_same_bytes():
+    """The default run's weights, which do not settle: a last digit of a start would show."""
+    run = [sys.executable, "-W", "ignore", "-c", HASHED]
+    wide, narrow = (
+        subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout
+        for env in (os.environ, os.environ | NARROW)
+    )
+    assert len(wide.strip()) == 64
+    assert narrow == wide
