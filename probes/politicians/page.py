@@ -250,22 +250,15 @@ def _averages(own: pl.DataFrame, place: Place) -> figures.Forest:
     return _shares(own.sort("label", "gender", "sentiment"), place.title)
 
 
-@made_of("pooled_pmi/pooled_pmi")
-def apart(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return words with the PMI of women and of men, and their difference (Table 3)."""
-    by = ["group", "models", "language", "pos", "reading"]
-    sides = [
-        frame.filter(pl.col("gender") == gender)
-        .drop_nulls("value")
-        .select(*by, "word", *(pl.col(name).name.suffix(f"_{gender}") for name in ENDS))
-        for gender in ("female", "male")
-    ]
-    both = sides[0].join(sides[1], on=[*by, "word"])
-    difference = pl.col("value_female") - pl.col("value_male")
-    both = both.with_columns(difference=difference).sort(
-        *by, pl.col("difference").abs(), "word", descending=[*(False,) * len(by), True, False]
-    )
-    return both.group_by(by, maintain_order=True).head(DIFFERENT)
+@made_of("pooled_pmi/differences", "pooled_pmi/pooled_pmi")
+def apart(frame: pl.DataFrame, each: pl.DataFrame) -> pl.DataFrame:
+    """Return the words that are furthest apart, with the PMI of women and of men (Table 3)."""
+    by = ["group", "models", "language", "pos", "unit", "word", "reading"]
+    frame = frame.filter(unit="lemma").drop_nulls("value").sort(*by[:4], "reading", "rank")
+    for gender in ("female", "male"):
+        own = each.filter(gender=gender).select(*by, pl.col("value").alias(gender))
+        frame = frame.join(own, on=by, how="left", maintain_order="left")
+    return frame.group_by(*by[:4], "reading", maintain_order=True).head(DIFFERENT)
 
 
 def _measures(frame: pl.DataFrame) -> Iterator[Row]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.politicians.words.resample_counts import Draws
 
 EACH = True
 DATASETS = ("politicians",)
@@ -71,8 +72,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for unit in UNITS:
             counts = word_counts.count(source._replace(unit=unit), people)
             if len(chosen := counts.common(params.min_count)):
+                draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
                 p = fisher_p(counts.distinct[chosen], counts.names)
-                tables.append(rows(counts, p, params, EXACT, language=language))
+                tables.append(rows(counts, draws, p, params, EXACT, language=language))
     if not tables:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
@@ -82,7 +84,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def rows(
-    counts: word_counts.Counts, p: NDArray[np.float64], params: Params, null: str, **same: str | int
+    counts: word_counts.Counts,
+    draws: Draws,
+    p: NDArray[np.float64],
+    params: Params,
+    null: str,
+    **same: str | int,
 ) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
@@ -90,6 +97,8 @@ def rows(
     ----------
     counts
         At least one word is common.
+    draws
+        Of the common words.
     p : (words, groups) array
         For the common words.
     null
@@ -98,7 +107,6 @@ def rows(
         Columns that have one value in all rows.
     """
     chosen = counts.common(params.min_count)
-    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
     estimates = []
     for smoothing, drawn in ((0.0, draws.ordinary), (params.smoothing, draws.bayesian)):
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)

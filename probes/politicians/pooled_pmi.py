@@ -1,7 +1,8 @@
 """Analysis ``pooled_pmi``: PMI from the lists of several models added up, as the paper pools them.
 
 Stańczak et al. (2023), section 4 and Table 3, with intervals and a null over names: what several
-models answer to one name is no independent evidence.
+models answer to one name is no independent evidence. Of one model it is the table ``pmi``; it is a
+stage of its own, as a further model changes the sums and not the tables of the others.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.pmi import CELL, EXACT, rows
-from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words import columns, gender_difference, word_counts
 from plumbline.probes.politicians.words.columns import UNITS
+from plumbline.probes.politicians.words.gender_difference import differences
+from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import permuted_sums_p
 
@@ -30,12 +33,15 @@ EACH = False
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 TABLES = ()
-POOLED = columns.schema(
-    "group language pos unit word gender reading",
+PLACE = (
     Column("group", "string", "name of the group of models in params.yaml"),
     Column("models", "int64", "models of the group with outputs in the language", minimum=1),
     columns.LANGUAGE,
     columns.PART,
+)
+POOLED = columns.schema(
+    "group language pos unit word gender reading",
+    *PLACE,
     *CELL,
     Column("count", "int64", "lists of people of this gender that have the word", minimum=0),
     Column("count_all", "int64", "lists that have the word", minimum=1),
@@ -43,7 +49,10 @@ POOLED = columns.schema(
     *ESTIMATE,
     columns.FAMILY,
 )
-SCHEMAS = {"pooled_pmi": POOLED}
+DIFFERENCES = columns.schema(
+    "group language pos unit word reading", *PLACE, *gender_difference.COLUMNS
+)
+SCHEMAS = {"pooled_pmi": POOLED, "differences": DIFFERENCES}
 
 
 class Params(pmi.Params):
@@ -57,7 +66,7 @@ class Params(pmi.Params):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the table ``pooled_pmi`` of all groups; columns as in :data:`SCHEMAS`.
+    """Compute the tables of all groups; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -74,7 +83,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"analysis.pooled_pmi.min_count: no word is in {params.min_count} lists of any group; "
             "lower it, or name models under analysis.pooled_pmi.groups"
         )
-    return {"pooled_pmi": columns.table_of(POOLED, tables, ["group", "unit", "reading"])}
+    each, apart = zip(*tables, strict=True)
+    return {
+        "pooled_pmi": columns.table_of(POOLED, each, ["group", "unit", "reading"]),
+        "differences": columns.table_of(DIFFERENCES, apart),
+    }
 
 
 def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
@@ -95,8 +108,8 @@ def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
 
 def _tables(
     inputs: Inputs, group: str, models: list[str], params: Params
-) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a group, a table for each language and part of speech."""
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the rows of both tables of a group, for each language, part of speech and unit."""
     for language, source, path in word_counts.sources(inputs, *models):
         people = word_counts.read_people(path)
         for unit in UNITS:
@@ -108,5 +121,10 @@ def _tables(
                 times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
             )
             test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
-            models_here = len(source.folders)
-            yield rows(counts, p, params, test, group=group, models=models_here, language=language)
+            draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+            at = {"group": group, "models": len(source.folders), "language": language}
+            how = params.smoothing, params.seed, params.confidence
+            yield (
+                rows(counts, draws, p, params, test, **at),
+                differences(counts, chosen, draws, *how, **at),
+            )

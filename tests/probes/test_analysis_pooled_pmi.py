@@ -33,8 +33,8 @@ class Studies:
         for name, lists in lists_of.items():
             self.one[name].write(language, lists, genders, names)
 
-    def run(self, **changed):
-        return pooled_pmi.run(self.inputs, PARAMS.model_copy(update=changed))["pooled_pmi"]
+    def run(self, table="pooled_pmi", **changed):
+        return pooled_pmi.run(self.inputs, PARAMS.model_copy(update=changed))[table]
 
 
 @pytest.fixture
@@ -99,6 +99,27 @@ def test_a_model_pooled_with_itself_is_no_more_certain(studies):
     assert (np.abs(exact - drawn) <= 5 * np.sqrt(exact * (1 - exact) / 9999) + 2e-4).all()
     assert len(exact) >= 10
     assert exact.min() < 0.5
+
+
+def test_differences_are_those_of_the_counts_of_all_models(studies):
+    # women: calm in 4 of 5 entries; men: kind in 6 of 9
+    studies.write(
+        "en",
+        {
+            "a": {"ADJ": ["kind", "kind", "kind calm", "calm", "calm"]},
+            "b": {"ADJ": ["kind calm", "kind", "kind calm", "kind calm", "calm"]},
+        },
+        "mmmww",
+    )
+    found = studies.run("differences").filter(unit=1, reading=0)
+    rows = {row["word"]: row for row in found.iter_rows(named=True)}
+    assert (rows["calm"]["count_female"], rows["calm"]["count_male"]) == (4, 3)
+    assert (rows["kind"]["count_female"], rows["kind"]["count_male"]) == (1, 6)
+    assert rows["calm"]["value"] == pytest.approx(log(4 / 5 / (3 / 9)), abs=1e-6)
+    assert rows["kind"]["value"] == pytest.approx(log(1 / 5 / (6 / 9)), abs=1e-6)
+    assert (rows["kind"]["rank"], rows["calm"]["rank"], rows["kind"]["models"]) == (1, 2, 2)
+    studies.write("en", {name: {"ADJ": ["kind"] * 4} for name in "ab"}, "mmmm")
+    assert studies.run("differences").is_empty()
 
 
 def test_languages_have_the_models_that_were_asked_in_them(studies):

@@ -9,23 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.pmi import smoothed
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from plumbline.probes.politicians.words.resample_counts import Draws
     from plumbline.probes.politicians.words.word_counts import Counts
 
 READINGS = ("plug-in", "smoothed")
-DIFFERENCES = (
+COLUMNS = (
+    columns.UNIT,
     columns.WORD,
     columns.LEMMA,
     Column("reading", "label", "as in `pmi`", labels=READINGS),
@@ -59,27 +60,29 @@ def difference(cells: NDArray[np.float64]) -> NDArray[np.float64]:
 def differences(
     counts: Counts,
     chosen: NDArray[np.intp],
+    draws: Draws,
     smoothing: float,
-    n_bootstrap: int,
     seed: int,
     confidence: float,
+    **same: str | int,
 ) -> pl.DataFrame:
-    """Return a row for each chosen word and reading, with columns :data:`DIFFERENCES`, by rank.
+    """Return a row for each chosen word and reading, with columns :data:`COLUMNS`, by rank.
 
     The intervals are those of the analysis `pmi`: Poisson weights of distinct names for the
     plug-in, the Bayesian bootstrap where ``smoothing`` is added to every cell. There is no p: those
     of each gender are beside it. Words that nobody of one gender has are infinitely far apart, and
-    null in the plug-in.
+    null in the plug-in. There is no row where no woman or no man has a list.
 
-    Raises
-    ------
-    ValueError
-        If no woman or no man has a list.
+    Parameters
+    ----------
+    draws
+        Of the chosen words.
+    same
+        Columns that have one value in all rows.
     """
     if not {FEMALE, MALE} <= set(counts.genders.tolist()):
-        raise ValueError("lists of women and of men are needed")
+        return pl.DataFrame()
     sides = [int(np.searchsorted(counts.genders, gender)) for gender in (FEMALE, MALE)]
-    draws = bootstrap_counts(counts, chosen, n_bootstrap, seed)
     drawn = smoothed(draws.bayesian, smoothing, seed, draws.merged)
     ends, values = [], []
     for replicates, added in ((draws.ordinary, 0.0), (drawn, smoothing)):
@@ -107,5 +110,7 @@ def differences(
         method=np.array([f"{confidence:.0%} {method} over names" for method in methods]),
         null="none: see the PMI of each gender",
         pos=counts.source.pos,
+        unit=columns.UNITS.index(counts.source.unit),
+        **same,
     )
     return table.sort("reading", "rank")
