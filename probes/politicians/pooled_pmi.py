@@ -36,6 +36,7 @@ TABLES = ()
 PLACE = (
     Column("group", "string", "name of the group of models in params.yaml"),
     Column("models", "int64", "models of the group with outputs in the language", minimum=1),
+    Column("members", "string", "their names"),
     columns.LANGUAGE,
     columns.PART,
 )
@@ -123,6 +124,7 @@ def _tables(
             test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
             draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
             at = {"group": group, "models": len(source.folders), "language": language}
+            at["members"] = ", ".join(folder.parent.name for folder in source.folders)
             how = params.smoothing, params.seed, params.confidence
             yield (
                 rows(counts, draws, p, params, test, **at),

@@ -54,14 +54,14 @@ class Truth(NamedTuple):
     forms: pl.DataFrame  # of each form, as it was planted: columns as in OWN, and its lemma
 
 
-def planted(weights: Path, pmi: Path | None = None) -> Truth | None:
+def planted(weights: Path, words: Path | None = None) -> Truth | None:
     """Return what was planted in a model; None of one that is no world of names.
 
     Parameters
     ----------
-    pmi
-        Table of the model, which says of what lemma a form is. A form that it lacks, or without
-        the table each, is taken for a lemma.
+    words
+        Folder of the dataset, which says of what lemma a form is: of the most frequent one that it
+        has. A form that it lacks, or without the dataset each, is taken for a lemma.
     """
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
@@ -69,10 +69,13 @@ def planted(weights: Path, pmi: Path | None = None) -> Truth | None:
     world = World.model_validate_json((weights / "world.json").read_text(encoding="utf-8"))
     forms = pl.read_parquet(path)
     known = pl.DataFrame(schema={"pos": pl.String, "word": pl.String, "lemma": pl.String})
-    if pmi is not None and pmi.is_file():
-        table = pl.read_parquet(pmi).filter(language=world.language, unit=FORM)
+    file = words / f"{world.language}.parquet" if words is not None else None
+    if file is not None and file.is_file():
+        table = pl.read_parquet(file).sort("count", "lemma", descending=[True, False])
         pos = pl.col("pos").cast(pl.Int64).replace_strict(dict(enumerate(POS)))
-        known = table.select(pos, "word", "lemma").unique()
+        known = table.select(pos, "lemma", word="form").unique(
+            ["pos", "word"], keep="first", maintain_order=True
+        )
     forms = forms.join(known, on=["pos", "word"], how="left", maintain_order="left")
     forms = forms.with_columns(pl.col("lemma").fill_null(pl.col("word")))
     return Truth(world, _lemmas(forms), forms)
@@ -115,24 +118,42 @@ def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.
         Columns word, sentiment, gender (code) and value (nats): a row for each planted lemma and
         each gender.
     """
+    cells = true_cells(truth, pos, people, length)
+    return cells.with_columns(value=pmi_of(cells)).drop("expected")
+
+
+def pmi_of(cells: pl.DataFrame) -> pl.Series:
+    """Return the PMI of word and gender, nats, in the order of the rows.
+
+    Parameters
+    ----------
+    cells
+        A row for each word and gender with ``expected``, the number of lists with the word.
+    """
+    all_, expected = pl.col("expected").sum(), pl.col("expected")
+    of_word, of_gender = expected.sum().over("word"), expected.sum().over("gender")
+    return cells.select((expected * all_ / of_word / of_gender).log()).to_series()
+
+
+def true_cells(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.DataFrame:
+    """Return how many lists are expected to have a word: columns word, sentiment, gender, expected.
+
+    Parameters as in :func:`true_pmi`.
+    """
     part = truth.forms.filter(pl.col("pos") == POS[pos])
     lemmas = truth.words.filter(pl.col("pos") == POS[pos])
     place = {word: i for i, word in enumerate(lemmas["word"])}
-    total = sum(people.values())
     genders = tuple(sorted(people))
     of = tuple(part["frequency_nats"]), tuple(part["log_ratio_nats"])
     of_lemma = tuple(place[lemma] for lemma in part["lemma"])
     world = truth.world
     size = min(length, len(part))
-    cells = chances(*of, of_lemma, genders, world.name_noise, size, world.seed) * [
-        people[g] / total for g in genders
-    ]
-    cells = cells / cells.sum()
-    with np.errstate(divide="ignore"):
-        value = np.log(cells / np.outer(cells.sum(axis=1), cells.sum(axis=0)))
+    chance = chances(*of, of_lemma, genders, world.name_noise, size, world.seed)
     columns = lemmas.select("word", "sentiment")
     return pl.concat(
-        columns.with_columns(gender=pl.lit(g, pl.Int64), value=pl.Series(value[:, i]))
+        columns.with_columns(
+            gender=pl.lit(g, pl.Int64), expected=pl.Series(chance[:, i]) * people[g]
+        )
         for i, g in enumerate(genders)
     )
 

@@ -12,6 +12,11 @@ from plumbline.probes.politicians.recovery.shares import (
     sentiment_rows,
     subgroup_rows,
 )
+from plumbline.probes.politicians.recovery.together import (
+    anova_rows,
+    average_rows,
+    pooled_rows,
+)
 from plumbline.probes.politicians.recovery.words import pmi_rows, supersense_rows
 from plumbline.probes.stats.estimate import Table
 from plumbline.probes.worlds.recovery import RECOVERY
@@ -30,7 +35,9 @@ ROWS = {
     "subgroups": subgroup_rows,
     "robustness": robustness_rows,
 }
-TABLES = tuple(ROWS)
+OF_SEVERAL = {"pooled_pmi": pooled_rows, "averages": average_rows, "anova": anova_rows}
+TABLES = (*ROWS, *OF_SEVERAL)
+DATASETS = ("words",)
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 
 
@@ -43,7 +50,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         A table for each analysis that some world has tables of; columns as in :data:`SCHEMAS`.
     """
     truths = {
-        model: planted(inputs.weights(model), inputs.tables("pmi", model) / "pmi.parquet")
+        model: planted(inputs.weights(model), inputs.datasets.get("words"))
         for model in inputs.models
     }
     found = {}
@@ -52,6 +59,17 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for model, truth in truths.items():
             if truth is not None:
                 measure(Control(inputs, model, truth, table, params))
+        if table.rows:
+            found[analysis] = table.frame()
+    for analysis, measure_all in OF_SEVERAL.items():
+        table = Table(RECOVERY)
+        controls = [
+            Control(inputs, model, truth, table, params)
+            for model, truth in truths.items()
+            if truth is not None
+        ]
+        if controls:
+            measure_all(controls)
         if table.rows:
             found[analysis] = table.frame()
     return found
