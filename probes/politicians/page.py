@@ -315,7 +315,7 @@ def _people(frame: pl.DataFrame) -> Iterator[Row]:
 def varied(table: pl.DataFrame) -> pl.DataFrame:
     """Return the numbers of which one thing was done otherwise, with what became of them."""
     plain, kind = (pl.col(name).cast(pl.String) for name in ("number", "kind"))
-    by = plain + pl.lit(", by ") + pl.col("deviation").cast(pl.String)
+    by = plain + pl.lit(", latent")  # the one deviation of that model which has p
     size = pl.col("change").abs()
     moved = pl.when(size > 0).then(pl.lit("moved")).otherwise(pl.lit("still"))
     order = ("language", "pos", "deviation", "number", "sentiment", "kind", "variation")
