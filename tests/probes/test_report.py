@@ -306,7 +306,8 @@ def test_means_over_models_and_differences_of_genders_are_shown(sections, finish
     table = table.filter(pl.col("reading") == 1, pl.col("response") == 3)  # men less women
     assert len(table) > 20
     for r in table.to_dicts():
-        row = [r["language"], ("positive", "negative", "neutral")[r["sentiment"]]]
+        pos, sentiment = ("ADJ", "VERB")[r["pos"]], ("positive", "negative", "neutral")
+        row = [r["language"], pos, sentiment[r["sentiment"]]]
         row += [
             shown_as(r["value"]),
             "–" if r["low"] is None else limits(r),
@@ -319,8 +320,8 @@ def test_means_over_models_and_differences_of_genders_are_shown(sections, finish
     for _, part in pooled.group_by("group", "language", "pos", "reading"):
         first = part.sort("rank").row(0, named=True)
         rows = [row for row in sections["pooled_pmi"].rows if row[0] == first["word"]]
-        cells = [shown_as(first["value"]), limits(first), str(first["n"])]
-        assert cells in [row[3:] for row in rows]
+        cells = [shown_as(first["value"]), str(first["n"])]
+        assert cells in [[row[3], row[5]] for row in rows]
 
 
 def test_subgroups_show_people_of_each_gender_and_differences(sections, finished):
@@ -385,7 +386,7 @@ def test_non_binary_people_are_shown_with_their_number(sections, text, finished)
     assert "non-binary" in sections["subgroups"].tables[0][0]
     headers = [t[0] for t in sections["robustness"].tables if len(t[0]) > 10]
     assert headers
-    assert all("non-binary" in header for header in headers)
+    assert all(any("non-binary" in cell for cell in header) for header in headers)
 
 
 def test_content_is_warned_of_before_any_word_is_shown(site):
