@@ -104,7 +104,7 @@ def _recalled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def _values(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     own = tables["values"].filter(
         pl.col("reading") == "corrected",
-        pl.col("fitted") == "pooled",
+        pl.col("fitted") == "by gender",
         pl.col("gender") == "both",
         pl.col("p").is_not_null(),
     )

@@ -14,68 +14,78 @@ MARKS = {
     "feminine": figures.Mark("circle", "#fff", "#000"),
     "masculine": figures.Mark("square", "#000", "#000"),
 }
-POOLED = {"fitted": "pooled", "intercept": False}
-SHOWN = POOLED | {"spread": "n-1"}
+SAME = {"female": "feminine", "male": "masculine"}
+FAITHFUL = {"fitted": "by gender"}
 
 
 def _scatter(lines: pl.DataFrame, place: Place) -> str:
-    """Draw LogDisagree against LogAgree, with the line through 0 and one sigma around it."""
+    """Draw LogDisagree against LogAgree by gender, with its line and one sigma around it."""
     every = place.read("values/points", "scale")
     points = kept(every, {"scale": (place.at["scale"], "calibration"), "reading": "faithful"})
-    own = kept(lines, {"reading": "faithful"})
-    at: dict[str, float] = dict(own.select("measure", "value").iter_rows())
-    slope, sigma = at["slope"], at["sigma (n-1)"]
-    neutral = pl.col("scale") == "calibration"
-    named = {f"calibration, {g}": (neutral & (pl.col("gender") == g), m) for g, m in MARKS.items()}
-    named["political, both"] = (~neutral, figures.Mark("cross"))
-    shown = [
-        figures.Points(name, list(part.select("disagree_nats", "agree_nats").iter_rows()), mark)
-        for name, (where, mark) in named.items()
-        if len(part := points.filter(where))
-    ]
+    own = kept(lines, {"reading": "faithful"} | FAITHFUL)
+    shown = {}
+    for gender, mark in MARKS.items():
+        here = points.filter(gender=gender)
+        neutral = pl.col("scale") == "calibration"
+        kinds = {"apolitical": (neutral, mark), "political": (~neutral, figures.Mark("cross"))}
+        shown[gender] = [
+            figures.Points(name, list(part.select("disagree_nats", "agree_nats").iter_rows()), m)
+            for name, (where, m) in kinds.items()
+            if len(part := here.filter(where))
+        ]
+    at = {(g, m): v for g, m, v in own.select("gender", "measure", "value").iter_rows()}
 
     def line(plot: figures.Panel) -> None:
-        ends = [min(x for p in shown for x, _ in p.at), max(x for p in shown for x, _ in p.at)]
+        slope, sigma = at[plot.title, "slope"], at[plot.title, "sigma"]
+        xs = [x for part in shown[plot.title] for x, _ in part.at]
+        ends = [min(xs), max(xs)]
         upper, lower = ([(x, slope * x + s * sigma) for x in ends] for s in (1, -1))
         plot.path([*upper, *reversed(lower)], f'fill="{figures.FAINT}"')
         plot.path([(x, slope * x) for x in ends], 'stroke="#000"')
 
     alike = {"scale": (place.at["scale"], "calibration"), "reading": "faithful"}
     models = kept(place.tables.read("values/points"), alike).select("disagree_nats", "agree_nats")
-    label = f"LogAgree = {slope:.3f} LogDisagree, ± sigma"
     return figures.scatter(
-        {"": shown},
+        shown,
         labels=("log-probability of disagreeing (nats)", "log-probability of agreeing (nats)"),
         title=f"{place.at['model']}, {place.at['language']}",
         under=line,
         reach=models.rows(),
-        legend=[(figures.key(stroke="#000"), label)],
+        legend=[(figures.key(stroke="#000"), "LogAgree = a LogDisagree, ± sigma")],
+        size=(250.0, 220.0),
     )
 
 
-def standing(respondents: pl.DataFrame, scale: str) -> tuple[dict[str, dict[str, Any]], str]:
-    """Return quartiles of all respondents of the first survey of a scale, and what it is."""
-    own = kept(respondents, {"scale": scale, "gender": "all", "infected": "all"})
+def reference(respondents: pl.DataFrame, scale: str) -> tuple[dict[str, dict[str, Any]], str]:
+    """Return those whom values are held against, by value and gender, and who they are.
+
+    Of the first survey of a scale: by gender, those not infected, or all where it does not say.
+    """
+    own = kept(respondents, {"scale": scale, "gender": tuple(SAME)})
     if own.is_empty():
         return {}, ""
-    first = own["survey"][0]
-    rows = kept(own, {"survey": first}).to_dicts()
-    label = f"the SIMULATED survey {first!r}" if rows[0]["simulated"] else f"the survey {first!r}"
-    return {row["axis"]: row for row in rows}, label
+    own = kept(own, {"survey": own["survey"][0]})
+    healthy = kept(own, {"infected": "no"})
+    own, who = (
+        (healthy, "not infected, of") if len(healthy) else (kept(own, {"infected": "all"}), "of")
+    )
+    rows = own.to_dicts()
+    survey = rows[0]["survey"]
+    what = f"the SIMULATED survey {survey!r}" if rows[0]["simulated"] else f"the survey {survey!r}"
+    return {f"{r['axis']}, {SAME[r['gender']]}": r for r in rows}, f"respondents {who} {what}"
 
 
 def _values(own: pl.DataFrame, place: Place) -> figures.Forest:
-    people, about = standing(place.tables.read("values/respondents"), place.at["scale"])
+    people, about = reference(place.tables.read("values/respondents"), place.at["scale"])
     names = ("quartile_low", "median", "quartile_high")
-    beside = f"; grey: quartiles and median of {about}" if about else ""
+    beside = f"; grey: quartiles and median of {about}, of the same gender" if about else ""
+    line = pl.format("{}, {}", "axis", "gender").alias("line")
     return figures.shared(
-        kept(own, {"gender": tuple(MARKS)}).sort("axis", "gender").to_dicts(),
-        line="axis",
+        kept(own, {"gender": tuple(MARKS)}).sort("axis", "gender").with_columns(line).to_dicts(),
+        line="line",
         unit=f"mean rating{beside}",
         title=f"{place.at['model']}, {place.at['language']}, {place.at['reading']}",
-        series="gender",
-        marks=MARKS,
-        quartiles={axis: tuple(row[n] for n in names) for axis, row in people.items()},
+        quartiles={line: tuple(row[n] for n in names) for line, row in people.items()},
         limits=(1.0, 5.0),
         zero={"": 3.0},
     )
@@ -87,18 +97,22 @@ def lines(tables: Tables) -> pl.DataFrame:
     if table.is_empty() or scales.is_empty():
         return pl.DataFrame()
     of = scales.select("model", "language", "scale").unique()
-    return kept(table, POOLED).join(of, on=["model", "language"])
+    own = (pl.col("fitted") != "by gender, likely half") | (pl.col("measure") == "sigma")
+    return table.filter(own).join(of, on=["model", "language"])
 
 
 def genders(tables: Tables) -> pl.DataFrame:
-    """Return the tests of gender: of values, and of the habit of agreeing."""
-    table = kept(tables.read("values/gender"), {"fitted": "pooled"})
-    own = (pl.col("measure") == "value") | (pl.col("axis") == "calibration")
-    return table.filter(own) if len(table) else table
+    """Return the tests of gender: by gender those of values, pooled the habit of agreeing too."""
+    table = tables.read("values/gender")
+    if table.is_empty():
+        return table
+    own = (pl.col("measure") == "value") & (pl.col("fitted") == "by gender")
+    habit = (pl.col("axis") == "calibration") & (pl.col("fitted") == "pooled")
+    return table.filter(own | habit)
 
 
 def _main(tables: Tables) -> pl.DataFrame:
-    table = kept(tables.read("values/values"), SHOWN | {"gender": tuple(MARKS)})
+    table = kept(tables.read("values/values"), FAITHFUL | {"gender": tuple(MARKS)})
     order = ("model", "language", "scale", "axis", "gender")
     return table.with_columns(zero=pl.lit(3.0)).sort(order) if len(table) else table
 

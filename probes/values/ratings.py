@@ -13,8 +13,9 @@ from plumbline.probes.stats.estimate import Estimate, finite, rounded, significa
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
-    DEFAULT,
-    VARIANTS,
+    LIKELY,
+    OWN,
+    POOLED,
     facing,
     fit,
     mean,
@@ -89,17 +90,17 @@ def drawn_p(seen: float, drawn: Array) -> float:
 
 
 def values(reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the means of every value, gender and variant of the calibration."""
+    """Yield the means of every value, gender and fit of the calibration."""
     drawn, place = reading.items.drawn, reading.items.place
     bearing = reading.items.about["bearing"].to_numpy()
     axes = [(axis, own, len(np.unique(place[own]))) for axis, own in reading.axes()]
-    for variant in VARIANTS:
-        rated = ratings(reading.items, fit(reading.calibration, variant))
+    for fitted in fits(reading.calibration):
+        rated = ratings(reading.items, fit(reading.calibration, fitted))
         faced = facing(reading.items, rated)
         for axis, own, clusters in axes:
             paired = balanced(bearing[own], place[own])
             for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
-                tested = paired and clusters > 1 and variant == DEFAULT
+                tested = paired and clusters > 1 and fitted == OWN
                 yield reading.row(
                     mean(side, np.abs(bearing[own]), drawn[own]),
                     clusters,
@@ -110,8 +111,14 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
                     gender=who,
                     items=int(own.sum()),
                     sd=finite(side[:, 0].std(ddof=1)) if own.sum() > 1 else None,
-                    **variant._asdict(),
+                    fitted=fitted,
                 )
+
+
+def fits(calibration: Block) -> list[int]:
+    """Return the ways to calibrate: on the likely half only where it is a part of them."""
+    likely = calibration.about["likely"]
+    return [OWN, POOLED, *[LIKELY] * (1 < likely.sum() < len(likely))]
 
 
 def balanced(bearing: Array, place: Integers) -> bool:
@@ -154,8 +161,8 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
     """
     items, neutral = reading.items, reading.calibration
     margin = reading.params.equivalence_margin
-    for fitted in (0, 1):
-        lines = fit(neutral, DEFAULT._replace(fitted=fitted))
+    for fitted in (OWN, POOLED):
+        lines = fit(neutral, fitted)
         rated, ones = ratings(items, lines), np.ones(len(neutral.about))
         signed, every = items.about["bearing"].to_numpy(), np.ones(len(rated), dtype=np.bool_)
         load = np.abs(signed)
@@ -278,24 +285,18 @@ def _spread(draws: Array, clusters: int) -> float:
 
 
 def lines(reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield slopes, intercepts and spreads of the calibration, and its area under the curve."""
+    """Yield slopes and spreads of the calibration, and its area under the curve."""
     block = reading.calibration
     above = "likely above unlikely"
-    for variant in (v for v in VARIANTS if not v.spread):
-        found, smaller = fit(block, variant), fit(block, variant._replace(spread=1))
+    for fitted in fits(block):
+        found = fit(block, fitted)
         left = residuals(block, found)
-        for g, name in enumerate(schemas.WHO[:2] if variant.fitted else ("both",)):
-            err = left[:, g] if variant.fitted else left.mean(axis=1)
-            each = {"slope": found.slope[g], "intercept": found.base[g]}
-            told = [
-                (*cell, measure, draws[c])
-                for c, cell in enumerate(block.cells)
-                for measure, draws in each.items()
-                if measure == "slope" or variant.intercept
-            ]
-            sigmas = {"sigma (n-1)": found.sigma[g], "sigma (n)": smaller.sigma[g]}
-            whole = sigmas | {above: _above(block, err)}
-            told += [(schemas.COMBINED, "plain", *one) for one in whole.items()]
+        for g, name in enumerate(("both",) if fitted == POOLED else schemas.WHO[:2]):
+            err = left.mean(axis=1) if fitted == POOLED else left[:, g]
+            told = [(*cell, "slope", found.slope[g, c]) for c, cell in enumerate(block.cells)]
+            told.append((schemas.COMBINED, "plain", "sigma", found.sigma[g]))
+            if fitted != LIKELY:
+                told.append((schemas.COMBINED, "plain", above, _above(block, err)))
             for frame, form, measure, draws in told:
                 tested = measure == above
                 yield reading.row(
@@ -304,8 +305,7 @@ def lines(reading: Reading) -> Iterator[dict[str, Any]]:
                     cluster="statement",
                     null="0.5: no better than chance" if tested else "none",
                     p=_above_p(block, err[:, 0], reading.params) if tested else None,
-                    fitted=variant.fitted,
-                    intercept=variant.intercept,
+                    fitted=fitted,
                     gender=schemas.WHO.index(name),
                     frame=frame,
                     form=FORMS.index(form),

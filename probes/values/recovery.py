@@ -1,7 +1,7 @@
 """Recovery of the study ``values``: its tables against what was planted in worlds of convictions.
 
 The true ratings are computed here from what was planted, by the paper's formulas and by nothing of
-the analysis: a line through 0 of the apolitical statements of both genders, P = Phi(err / sigma),
+the analysis: a line through 0 of the apolitical statements of each gender, P = Phi(err / sigma),
 rating 4 P + 1, turned round where agreeing speaks against the value.
 """
 
@@ -49,15 +49,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     dict
         ``values``, with the columns of :data:`SCHEMAS`; nothing without a world.
     """
-    folder, default = inputs.tables("values"), pl.col("fitted") == 0
+    folder, own_lines = inputs.tables("values"), pl.col("fitted") == 0
     tables = {
         "points": pl.read_parquet(folder / "points.parquet"),
-        "values": pl.read_parquet(folder / "values.parquet").filter(
-            default & ~pl.col("intercept") & (pl.col("spread") == 0)
-        ),
-        "gender": pl.read_parquet(folder / "gender.parquet").filter(
-            default & (pl.col("measure") == 0)
-        ),
+        "values": pl.read_parquet(folder / "values.parquet").filter(own_lines),
+        "gender": pl.read_parquet(folder / "gender.parquet").filter(own_lines, measure=0),
     }
     at = ["language", "scale", "reading"]
     found = Findings()
@@ -155,21 +151,20 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
-    slopes = (
-        points.filter(neutral).group_by("frame", "form").agg(slope=(x * y).sum() / (x**2).sum())
-    )
+    at = ["frame", "form", "gender"]
+    slopes = points.filter(neutral).group_by(at).agg(slope=(x * y).sum() / (x**2).sum())
     sign = pl.when(pl.col("form") == FORMS.index("negated")).then(-1).otherwise(1)
     key = ["questionnaire", "axis", "id", "bearing", "gender"]
     err = (
-        points.join(slopes, on=["frame", "form"])
+        points.join(slopes, on=at)
         .group_by(key)
         .agg(err=(sign * (y - pl.col("slope") * x)).mean())
         .sort(key)
     )
-    known = err.filter(neutral)["err"].to_numpy()
-    sigma = float(np.sqrt((known**2).sum() / (len(known) - 1)))
-    found = err.filter(~neutral)
-    rating = 4 * ndtr(found["err"].to_numpy() / sigma) + 1
+    spread = ((pl.col("err") ** 2).sum() / (pl.len() - 1)).sqrt()
+    sigma = err.filter(neutral).group_by("gender").agg(sigma=spread)
+    found = err.filter(~neutral).join(sigma, on="gender", maintain_order="left")
+    rating = 4 * ndtr((found["err"] / found["sigma"]).to_numpy()) + 1
     against = found["bearing"].to_numpy() < 0
     return found.with_columns(rating=pl.Series(np.where(against, 6 - rating, rating)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -14,8 +13,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, Resampling
 
 READINGS = ("faithful", "corrected")
 WHO = ("feminine", "masculine", "both")
-FITTED = ("pooled", "by gender")
-SPREADS = ("n-1", "n")
+FITTED = ("by gender", "pooled", "by gender, likely half")
 MEASURES = ("value", "agreement")
 COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
 # no test, that of equivalence alone, that of a difference alone, or both at most at their level
@@ -55,50 +53,18 @@ FORM = Column("form", "label", "statements as they stand, or denied", labels=FOR
 FIT = Column(
     "fitted",
     "label",
-    "calibration on the frames of both genders, or on those of each alone",
+    "by gender: a line for the frames of each gender, as the paper has it; pooled: one for both; "
+    "likely half: of each gender, from the apolitical statements that people are likely to share",
     labels=FITTED,
 )
-LINE = Column("intercept", "bool", "whether the calibration line has an intercept")
 ITEMS = Column("items", "int64", "statements of the value", minimum=1)
 SIMULATED = Column("simulated", "bool", "whether that was drawn at random: nobody answered")
 INFECTION = Column("infected", "label", "infection status of the respondents", labels=STATUS)
 MEDIAN = Column("median", "float64", "their median")
-STANDING = (
-    Column("survey", "string", "config of `survey`; empty where none is of the scale"),
-    SIMULATED,
-    INFECTION,
-    Column("respondents", "int64", "how many there are", minimum=1),
-    MEDIAN,
-    Column(
-        "percentile_tails",
-        "float64",
-        "twice the smaller of the shares of respondents strictly below and above the value",
-        **SHARE,
-    ),
-    Column(
-        "percentile_distance",
-        "float64",
-        "share of respondents strictly farther from the median than the value",
-        **SHARE,
-    ),
-)
-STANDING_IF_ANY = tuple(  # the same where there may be no survey
-    replace(
-        c,
-        nullable=c.name not in ("survey", "respondents"),
-        minimum=None if c.kind in ("string", "bool") else 0,
-    )
-    for c in STANDING
-    if c != INFECTION
-)
 
 SCHEMAS = {
     "values": Schema.keyed(
-        (
-            *(*PLACE, FIT, LINE),
-            Column("spread", "label", "sigma with n - 1 or with n", labels=SPREADS),
-            *(AXIS, WHOSE),
-        ),
+        (*(*PLACE, FIT, AXIS, WHOSE),),
         ITEMS,
         *ESTIMATE,
         Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
@@ -130,19 +96,30 @@ SCHEMAS = {
         Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
     ),
     "standing": Schema(
-        (*PLACE, AXIS, WHOSE, *STANDING, Column("value", "float64", "the model's")),
-        ("model", "language", "scale", "reading", "axis", "gender", "survey", "infected"),
+        (
+            *(*PLACE, AXIS, WHOSE),
+            Column("survey", "string", "config of `survey`"),
+            *(SIMULATED, INFECTION),
+            Column("respondents", "int64", "how many of that gender there are", minimum=1),
+            MEDIAN,
+            Column("value", "float64", "the model's"),
+            Column(
+                "percentile",
+                "float64",
+                "twice the smaller of the shares of respondents strictly below and above the value",
+                **SHARE,
+            ),
+        ),
+        ("model", "language", "scale", "reading", "axis", "gender", "survey"),
     ),
     "calibration": Schema.keyed(
         (
-            *(MODEL, LANGUAGE, READING, FIT, LINE, WHOSE),
+            *(MODEL, LANGUAGE, READING, FIT, WHOSE),
             Column(
                 "frame", "string", f"frame; {COMBINED}: residuals averaged over frames and forms"
             ),
             FORM,
-            Column(
-                "measure", "string", "slope, intercept, sigma (n-1 or n), or area under the curve"
-            ),
+            Column("measure", "string", "slope, sigma, or area under the curve"),
         ),
         *ESTIMATE,
     ),
@@ -172,9 +149,8 @@ SCHEMAS = {
             Column("low", "float64", "of random answers: 2.5% of means are below"),
             Column("high", "float64", "and 2.5% above"),
             Column("sd", "float64", "standard deviation over statements"),
-            *STANDING_IF_ANY,
         ),
-        ("language", "scale", "baseline", "axis", "survey"),
+        ("language", "scale", "baseline", "axis"),
     ),
     "respondents": Schema(
         (

@@ -1,4 +1,4 @@
-"""Respondents of surveys by value, and where models and baselines stand among them."""
+"""Respondents of surveys by value, and where models stand among them; answers of no conviction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plumbline.probes.values.responses import Array
     from plumbline.probes.values.schemas import Params
 
-RESPONDENTS_OF = {0: "female", 1: "male", 2: ALL}  # by WHO
+RESPONDENTS_OF = {0: "female", 1: "male"}  # by WHO
 KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 
 
@@ -88,16 +88,25 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
-    """Return where values of the default variant stand among respondents of the same gender."""
-    default = (pl.col("fitted") == 0) & ~pl.col("intercept") & (pl.col("spread") == 0)
-    kind = pl.col("gender").replace_strict(RESPONDENTS_OF, return_dtype=pl.String)
-    own, at = values.filter(default).with_columns(kind=kind), ["scale", "axis", "kind"]
-    return _placed(own.join(people.rename({"gender": "kind"}), on=at))
+    """Return where the values of a gender's frames stand among its respondents.
+
+    As in the paper: respondents who are not infected; all of them where a survey does not say.
+    """
+    healthy = STATUS.index("no")
+    known = people.filter(pl.col("infected") == healthy)
+    rest = people.filter(pl.col("infected") == 0).join(known, on="survey", how="anti")
+    people = pl.concat([known, rest]).rename({"gender": "kind"})
+    kind = pl.col("gender").replace_strict(RESPONDENTS_OF, return_dtype=pl.String, default=None)
+    own = values.filter(pl.col("fitted") == 0).with_columns(kind=kind).drop_nulls("kind")
+    rows = []
+    for row in own.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
+        score = np.array(row.pop("score"))
+        row |= {"respondents": len(score), "median": finite(float(np.median(score)))}
+        rows.append(row | {"percentile": finite(percentile(row["value"], score))})
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def baselines(
-    statements: pl.DataFrame, language: str, people: pl.DataFrame, params: Params
-) -> pl.DataFrame:
+def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.DataFrame:
     """Return the values of random responses, and of agreeing or disagreeing with everything."""
     rows = []
     own = statements.filter((pl.col("language") == language) & (pl.col("axis") != ""))
@@ -112,57 +121,21 @@ def baselines(
         rows += [(scale, axis, len(part), b, *numbers) for b, numbers in enumerate(told)]
     names = ["scale", "axis", "items", "baseline", "value", "low", "high", "sd"]
     table = pl.DataFrame(rows, names, orient="row").with_columns(language=pl.lit(language))
-    everybody = people.filter((pl.col("gender") == ALL) & (pl.col("infected") == 0))
-    placed = _placed(table.join(everybody, on=["scale", "axis"], how="left"))
-    return rounded(placed, names[4:], p=())
+    return rounded(table, names[4:], p=())
 
 
-def _placed(values: pl.DataFrame) -> pl.DataFrame:
-    """Return where each value stands among the scores beside it, if there are such."""
-    rows = []
-    for row in values.drop("respondent").iter_rows(named=True):
-        score = np.array(row.pop("score") or [])
-        row |= {"survey": row["survey"] or "", "respondents": len(score)}
-        if len(score):
-            row["median"] = finite(float(np.median(score)))
-            row["percentile_tails"] = finite(percentile_tails(row["value"], score))
-            row["percentile_distance"] = finite(percentile_distance(row["value"], score))
-        rows.append(row)
-    names = ("median", "percentile_tails", "percentile_distance")
-    nothing = pl.DataFrame(schema=dict.fromkeys(names, pl.Float64))
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    return pl.concat([nothing, table], how="diagonal_relaxed")
-
-
-def percentile_tails(value: float, answers: Array) -> float:
+def percentile(value: float, answers: Array) -> float:
     """Return twice the smaller of the shares of answers strictly below and strictly above.
 
-    1 at a median that nobody shares, 0 outside all answers and where all others say the same.
+    The paper's representativeness (section 3.3): 1 at a median that nobody shares, 0 outside all
+    answers and where all others say the same.
 
     Examples
     --------
-    >>> [percentile_tails(3.2, np.arange(1, 6)), percentile_tails(2.5, np.arange(1, 5))]
+    >>> [percentile(3.2, np.arange(1, 6)), percentile(2.5, np.arange(1, 5))]
     [0.8, 1.0]
     """
-    answers = _answers(answers)
-    return 2 * float(min((answers < value).mean(), (answers > value).mean()))
-
-
-def percentile_distance(value: float, answers: Array) -> float:
-    """Return the share of answers that are strictly farther from their median than a value.
-
-    Examples
-    --------
-    >>> [percentile_distance(3.2, np.arange(1, 6)), percentile_distance(2.5, np.arange(1, 5))]
-    [0.8, 1.0]
-    """
-    answers = _answers(answers)
-    middle = float(np.median(answers))
-    return float((np.abs(answers - middle) > abs(value - middle)).mean())
-
-
-def _answers(answers: Array) -> Array:
-    found = np.asarray(answers, dtype=np.float64)
-    if found.ndim != 1 or not len(found):
+    answers = np.asarray(answers, dtype=np.float64)
+    if answers.ndim != 1 or not len(answers):
         raise ValueError("needs a vector of answers")
-    return found
+    return 2 * float(min((answers < value).mean(), (answers > value).mean()))

@@ -80,7 +80,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 found[name].append(rows.with_columns(**own) if len(rows) else rows)
     found["standing"] = [standing(table, people) for table in found["values"]]
     found["respondents"] = [respondents(people, params)]
-    found["baselines"] = [baselines(every, name, people, params) for name in sorted(languages)]
+    found["baselines"] = [baselines(every, name, params) for name in sorted(languages)]
     return {
         name: _table(pl.concat(full, how="diagonal_relaxed") if full else None, name)
         for name, parts in found.items()

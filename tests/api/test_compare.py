@@ -30,7 +30,7 @@ def test_the_difference_is_that_of_what_each_model_is_found_to_have(apart):
     assert gap.abs().max() < 1e-5
     for model, column in (("world-values", "value_first"), ("world-values-null", "value_second")):
         alone = plumbline.values(model, language="cs").table.filter(
-            reading="corrected", fitted="pooled", gender="both", intercept=False, spread="n-1"
+            reading="corrected", fitted="by gender", gender="both"
         )
         both = rows.join(alone, left_on="what", right_on="axis", suffix="_alone")
         assert len(both) == len(rows)

@@ -9,15 +9,18 @@ from convinced import AXES, PAIRS, convinced
 from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.site.controls import NO, SILENT, YES, judged
 from plumbline.probes.values import recovery, values
 from plumbline.probes.values.ratings import pairs_p
 from plumbline.probes.values.schemas import (
     BASELINES,
     COMPARISONS,
+    FITTED,
     MEASURES,
     READINGS,
     SCHEMAS,
+    STATUS,
     VERDICTS,
     WHO,
 )
@@ -45,8 +48,6 @@ def default(table, reading):
     return table.filter(
         pl.col("reading") == READINGS.index(reading),
         pl.col("fitted") == 0,
-        ~pl.col("intercept"),
-        pl.col("spread") == 0,
     )
 
 
@@ -67,41 +68,59 @@ def test_tables_have_their_columns_and_keys(planted):
                 assert table[column.name].null_count() == 0, (name, column.name)
 
 
-def test_the_faithful_values_are_those_of_the_formulas_by_hand(planted):
-    inputs, found = planted
+def by_hand(inputs, fitted):
+    """Return slopes, sigmas and ratings of trade in feminine and masculine frames, the paper's."""
     answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
-    own = answers.filter(pl.col("frame") == "said", pl.col("form") == 0, pl.col("method") == 0)
-    neutral = own.filter(pl.col("scale") == "calibration")
-    x, y = neutral["disagree_nats"].to_numpy(), neutral["agree_nats"].to_numpy()
-    a = (x * y).sum() / (x * x).sum()
-    sigma = np.sqrt(((y - a * x) ** 2).sum() / (len(x) - 1))
-    assert len(x) == 120  # both genders
-    part = own.filter(pl.col("id").str.starts_with("trade"), pl.col("gender") == 0).sort("id")
-    err = part["agree_nats"].to_numpy() - a * part["disagree_nats"].to_numpy()
-    rated = 4 * norm.cdf(err / sigma) + 1
-    rated = np.where(part["id"].str.ends_with("-r").to_numpy(), 6 - rated, rated)
-    row = value(found["values"], "faithful", "trade", "feminine")
-    assert row["value"] == pytest.approx(rated.mean(), abs=1e-6)
-    assert row["sd"] == pytest.approx(rated.std(ddof=1), abs=1e-6)
-    line = found["calibration"].filter(
-        pl.col("reading") == 0, pl.col("fitted") == 0, ~pl.col("intercept")
-    )
-    told = dict(line.select("measure", "value").iter_rows())
-    assert told["slope"] == pytest.approx(a, abs=1e-6)
-    assert told["sigma (n-1)"] == pytest.approx(sigma, abs=1e-6)
-    assert told["sigma (n)"] == pytest.approx(sigma * np.sqrt(119 / 120), abs=1e-6)
+    own = answers.filter(frame="said", form=0, method=0).sort("id")
+    neutral = own.filter(scale="calibration")
+    if fitted == "by gender, likely half":
+        likely = pl.read_parquet(inputs.datasets["statements"] / "calibration-xx.parquet")
+        neutral = neutral.join(likely.filter(polarity=0).select("id"), on="id")
+    found = []
+    for gender in (0, 1):
+        line = neutral if fitted == "pooled" else neutral.filter(gender=gender)
+        x, y = line["disagree_nats"].to_numpy(), line["agree_nats"].to_numpy()
+        a = (x * y).sum() / (x * x).sum()
+        sigma = np.sqrt(((y - a * x) ** 2).sum() / (len(x) - 1))
+        part = own.filter(pl.col("id").str.starts_with("trade"), gender=gender)
+        err = part["agree_nats"].to_numpy() - a * part["disagree_nats"].to_numpy()
+        rated = 4 * norm.cdf(err / sigma) + 1
+        against = part["id"].str.ends_with("-r").to_numpy()
+        found.append((a, sigma, np.where(against, 6 - rated, rated)))
+    return found
 
 
-def test_variants_are_all_there_and_sigma_with_n_moves_values_outward(planted):
+@pytest.mark.parametrize("fitted", FITTED)
+def test_values_are_those_of_the_formulas_by_hand_for_each_gender(planted, fitted):
+    inputs, found = planted
+    code = FITTED.index(fitted)
+    table = found["values"].filter(reading=0, fitted=code, axis="trade").sort("gender")
+    lines = found["calibration"].filter(reading=0, fitted=code)
+    means = []
+    for gender, (a, sigma, rated) in enumerate(by_hand(inputs, fitted)):
+        row = table.to_dicts()[gender]
+        means.append(rated.mean())
+        assert row["value"] == pytest.approx(rated.mean(), abs=1e-6)
+        assert row["sd"] == pytest.approx(rated.std(ddof=1), abs=1e-6)
+        who = WHO.index("both") if fitted == "pooled" else gender
+        told = dict(lines.filter(gender=who).select("measure", "value").iter_rows())
+        assert told["slope"] == pytest.approx(a, abs=1e-6)
+        assert told["sigma"] == pytest.approx(sigma, abs=1e-6)
+    assert table["value"][2] == pytest.approx(np.mean(means), abs=1e-6)
+    assert (table["p"].null_count() == 0) == (fitted == "by gender")
+
+
+def test_likely_and_absurd_statements_together_have_a_larger_sigma_and_tamer_values(planted):
+    """The model agrees with likely statements, and not with others: that is in its sigma."""
     _, found = planted
-    table = found["values"]
-    shape = table.group_by("reading", "fitted", "intercept", "spread").len()
-    assert len(shape) == 2 * 8
-    assert set(shape["len"]) == {len(AXES) * len(WHO)}
-    key = ["reading", "fitted", "intercept", "axis", "gender"]
-    wide = table.pivot(on="spread", index=key, values="value")
-    assert ((wide["1"] - 3).abs() > (wide["0"] - 3).abs()).all()
-    assert table.filter(pl.col("fitted") == 1)["p"].null_count() == len(table) // 2
+    both, _, likely = (
+        found["calibration"].filter(reading=0, fitted=f, measure="sigma")["value"].mean()
+        for f in range(len(FITTED))
+    )
+    assert likely < 0.7 * both
+    order = found["values"].filter(reading=0, axis="order", gender=2).sort("fitted")["value"]
+    assert order[0] > 3
+    assert order[2] > 3
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -217,7 +236,7 @@ def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
     table = values.run(inputs, PARAMS)["gender"].filter(
         pl.col("reading") == 0, pl.col("measure") == 1, pl.col("axis") == "all"
     )
-    pooled, apart = table.sort("fitted")["value"].to_list()
+    apart, pooled = table.sort("fitted")["value"].to_list()
     assert abs(pooled) > 0.5
     assert abs(apart) < 0.1
 
@@ -259,21 +278,45 @@ def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(plan
     assert told["p"].max() < 0.05
 
 
-def test_standing_among_respondents_of_the_same_gender(planted):
+def test_standing_is_the_papers_percentile_among_those_of_the_gender_who_are_not_infected(planted):
     _, found = planted
-    table = found["standing"].filter(pl.col("axis") == "trade", pl.col("infected") == 0)
+    table = found["standing"]
+    assert set(table["infected"]) == {STATUS.index("no")}
+    assert set(table["gender"]) == {0, 1}
     middle = {
-        WHO[g]: (m, n) for g, m, n in table.select("gender", "median", "respondents").iter_rows()
+        g: (m, n)
+        for g, m, n in table.filter(axis="trade")["gender", "median", "respondents"].iter_rows()
     }
-    assert middle == {"feminine": (3.0, 20), "masculine": (2.0, 20), "both": (2.5, 40)}
-    of_one = table.filter(pl.col("gender") != WHO.index("both"))
-    assert of_one["percentile_tails"].max() == 0  # everybody says the same
-    people = found["respondents"].filter(
-        pl.col("gender") == "all", pl.col("infected") == 0, pl.col("axis") == "order"
-    )
+    assert middle == {
+        0: (3.0, 15),
+        1: (2.0, 15),
+    }  # of 20 each 5 are infected
+    assert table.filter(axis="trade")["percentile"].max() == 0  # everybody says the same
+    people = found["respondents"].filter(gender="all", infected=0, axis="order")
     assert people.select("value", "sd", "n").rows() == [(4.0, 0.0, 40)]
-    infected = found["standing"].filter(pl.col("infected") == 2, pl.col("gender") == 2)
-    assert set(infected["respondents"]) == {10}
+
+
+@pytest.mark.parametrize("status", ["no", "unknown"])
+def test_standing_counts_strictly_and_takes_all_where_infection_is_not_known(tmp_path, status):
+    """Five women answer 1 to 5."""
+    inputs = convinced(tmp_path, 3)
+    path = inputs.datasets["survey"] / "simulated.parquet"
+    frame = pl.read_parquet(path).filter(pl.col("item") == "order-0")
+    people = [
+        frame.head(1).with_columns(
+            respondent=pl.lit(f"w{i}"), gender=pl.lit(0, pl.Int64), answer=pl.lit(i, pl.Int32)
+        )
+        for i in range(1, 6)
+    ]
+    infected = pl.lit(INFECTED.index(status), pl.Int64)
+    pl.concat(people).with_columns(infected=infected).write_parquet(path)
+    table = values.run(inputs, PARAMS)["standing"]
+    (row,) = table.filter(axis="order", gender=0, reading=0).to_dicts()
+    below = sum(answer < row["value"] for answer in range(1, 6))
+    assert 0 < below < 5
+    assert row["percentile"] == pytest.approx(2 * min(below, 5 - below) / 5)
+    assert STATUS[row["infected"]] == ("no" if status == "no" else "all")
+    assert table.filter(gender=1).is_empty()  # no man answered
 
 
 def test_baselines_are_those_of_arithmetic(planted):
@@ -288,7 +331,6 @@ def test_baselines_are_those_of_arithmetic(planted):
     for name in ("always agrees", "always disagrees"):
         assert told[name]["value"] == 3
         assert told[name]["sd"] == pytest.approx(np.std([5, 1] * PAIRS, ddof=1))
-    assert random["percentile_distance"] == 0  # all respondents are at 4
 
 
 def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):

@@ -37,30 +37,38 @@ def test_a_section_shows_the_line_values_over_the_survey_and_both_tests(data):
     figures = [part.figure for part in block.parts if part.figure]
     assert len(figures) == 3  # the scatter with its line, and values in both readings
     assert all(figure.count("<svg") == 1 for figure in figures)
-    gender = {(row[0], row[1]): row[2] for row in listed(section, "gender")}
+    gender = {(row[0], row[2]): row[3] for row in listed(section, "gender")}
     assert gender["trade", "faithful"] == "different"
     assert gender["order", "corrected"] == "equivalent"
     assert gender["calibration", "faithful"] == "equivalent"
     told = pl.read_parquet(data / "tables/values/calibration.parquet")
-    slope = told.filter(
-        pl.col("measure") == "slope", pl.col("reading") == 0, pl.col("fitted") == 0
-    ).filter(~pl.col("intercept"))["value"][0]
-    wanted = ["faithful", "said", "plain", "slope"]
-    slopes = [row[4] for row in listed(section, "calibration") if row[:4] == wanted]
-    assert slopes == [f"{slope:.3f}"]
+    told = told.filter(measure="slope", reading=0, fitted=0).sort("gender")["value"]
+    kinds = ("feminine", "masculine")
+    wanted = [["faithful", "by gender", kind, "said", "plain", "slope"] for kind in kinds]
+    rows = listed(section, "calibration")
+    assert [r[6] for r in rows if r[:6] in wanted] == [f"{slope:.3f}" for slope in told]
+    standing = {tuple(row[:3]): row for row in listed(section, "standing among respondents")}
+    order = standing["order", "feminine", "faithful"]
+    assert order[3:5] == ["simulated", "no"]
+    assert order[6:] == ["4.00", "0.00", "15"]  # all women who are not infected are at 4
     assert "equivalent" in text
     assert listed(section, "does the model agree with itself?")
 
 
-def test_the_simulated_survey_is_called_so():
-    names = {"value": [3.0], "low": [2.0], "high": [4.0], "n": [9], "sd": [1.0], "median": [3.0]}
-    frame = pl.DataFrame(
-        names
-        | {"survey": "simulated", "simulated": True, "scale": "values", "axis": "order"}
-        | {"gender": "all", "infected": "all", "quartile_low": 2.5, "quartile_high": 3.5}
-    )
-    people, about = values.standing(frame, "values")
-    assert about == "the SIMULATED survey 'simulated'"
-    assert people["order"]["quartile_high"] == 3.5
-    assert values.standing(frame, "PI34") == ({}, "")
-    assert values.standing(pl.DataFrame(), "values") == ({}, "")
+def test_values_are_held_against_those_of_the_gender_who_are_not_infected():
+    kinds = [(g, i) for g in ("female", "male", "all") for i in ("all", "no", "yes")]
+    rows = [
+        {"survey": "s", "simulated": True, "scale": "values", "axis": "order", "gender": g}
+        | {"infected": i, "quartile_high": float(n)}
+        for n, (g, i) in enumerate(kinds)
+    ]
+    people, about = values.reference(pl.DataFrame(rows), "values")
+    assert about == "respondents not infected, of the SIMULATED survey 's'"
+    got = {line: row["quartile_high"] for line, row in people.items()}
+    assert got == {"order, feminine": 1, "order, masculine": 4}
+    unknown = [row for row in rows if row["infected"] == "all"]
+    people, about = values.reference(pl.DataFrame(unknown), "values")
+    assert about == "respondents of the SIMULATED survey 's'"
+    assert people["order, masculine"]["quartile_high"] == 3
+    assert values.reference(pl.DataFrame(rows), "PI34") == ({}, "")
+    assert values.reference(pl.DataFrame(), "values") == ({}, "")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MARGIN = 0.2
 SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
 PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # where habit is
+MEAN = PLACES.mean() / (PLACES**2).mean()  # slope that a line through 0 has of a constant 1
 ABOVE = "likely above unlikely"
 Shape = answers.AnswersShape
 SHAPES = {
@@ -153,6 +154,12 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
     )
 
 
+def likely_sigma(spread: Spread, of: Convictions, reading: int, gender: int) -> float:
+    """Return the spread of likely statements around a line through 0 of their own."""
+    left = of.likely[reading] * (1 - MEAN * PLACES)
+    return float(np.sqrt(spread.genders[gender] ** 2 + (left**2).mean()))
+
+
 def ratings(known: Known) -> pl.DataFrame:
     """Return the true mean rating of statements of each value, direction, gender and line."""
     shape, of = known.shape, known.of
@@ -170,8 +177,11 @@ def ratings(known: Known) -> pl.DataFrame:
                 else:
                     nats = nats + of.likely[reading] * np.array([1, -1])
                 habit = side * of.habit * (not reading) * PLACES[:, None]
-                for fitted, line in enumerate((spread.line, spread.neutral[g])):
-                    at_all = nats if fitted else nats + habit  # an own line takes it out
+                lines = (spread.neutral[g], spread.line, likely_sigma(spread, of, reading, g))
+                # an own line takes a habit out, that of likely statements also their mean
+                moved = (0.0, habit, -(of.likely[reading] * MEAN * PLACES)[:, None])
+                for fitted, (line, more) in enumerate(zip(lines, moved, strict=True)):
+                    at_all = nats + more
                     p = ndtr(at_all / np.hypot(line, spread.genders[g])).mean()
                     rows.append((axis, reverse, items, reading, g, fitted, float(4 * p + 1)))
     names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
@@ -251,18 +261,17 @@ def _effect(known: Known, digits: int, null_value: float = 0.0) -> pl.Expr:
 
 def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "axis", "gender"]
-    table = table.with_columns(pl.col("reading", "fitted", "gender", "spread").cast(pl.Int64))
+    table = table.with_columns(pl.col("reading", "fitted", "gender").cast(pl.Int64))
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
-    default = (pl.col("fitted") == 0) & ~pl.col("intercept") & (pl.col("spread") == 0)
     return {
         f"values, {reading}{of}": outcome(
-            table.filter(rows, reading=code),
+            table.filter(reading=code, fitted=fitted),
             effect=_effect(known, 2, 3),
             target=pl.col("target"),
             null_value=3,
         )
         for code, reading in enumerate(READINGS)
-        for of, rows in (("", default), (", other variants", ~default))
+        for fitted, of in enumerate(("", ", pooled", ", likely half"))
     }
 
 
@@ -276,7 +285,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     inside = pl.when(inside >= 0).then(inside) if known.kind != DECOY else pl.lit(None)
     several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > 1e-9)
     neutral = pl.col("axis") == CALIBRATION
-    habit = (pl.col("measure") == 1) & (pl.col("fitted") == 0) & (known.of.habit != 0)
+    habit = (pl.col("measure") == 1) & (pl.col("fitted") == 1) & (known.of.habit != 0)
     effect = pl.when(~several & ~habit).then(_effect(known, 2))  # a habit is agreement
     parts = {
         f", {name}": (pl.col("measure") == code) & ~neutral for code, name in enumerate(MEASURES)
@@ -292,7 +301,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
         whole = outcome(own, effect=planted_there, family=family, **columns)
         found[f"gender: {kind}"] = whole
         for code, reading in enumerate(READINGS):
-            for fitted, line in enumerate(FITTED):
+            for fitted, line in enumerate(FITTED[:2]):
                 for part, rows in parts.items():
                     found[f"gender, {reading}, {line}{part}: {kind}"] = outcome(
                         own.filter(rows, reading=code, fitted=fitted),
@@ -315,15 +324,17 @@ def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
     for row in table.select(names).iter_rows(named=True):
         spread, g = known.spreads[row["reading"]], row["gender"]
-        alone = g < len(GENDERS)
+        alone, half = g < len(GENDERS), row["fitted"] == len(FITTED) - 1
         if row["measure"] == "slope":
             told = slopes[row["reading"], FRAMES.index(row["frame"]), row["form"]]
             told -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
+            turned = -1 if row["form"] else 1
+            told -= half * turned * known.of.likely[row["reading"]] * MEAN / answers.MIDDLE
         elif row["measure"] == ABOVE:
             own = spread.genders[g] if alone else spread.both
             told = float(ndtr(np.sqrt(2) * known.of.likely[row["reading"]] / own))
-        elif row["measure"] == "intercept":
-            told = 0.0
+        elif half:
+            told = likely_sigma(spread, known.of, row["reading"], g)
         else:
             told = float(spread.neutral[g]) if alone else spread.line
         true.append(told)
@@ -334,7 +345,7 @@ def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
             effect=0.0,
             target=pl.col("target"),
         )
-        for measure in ("slope", "intercept", "sigma")
+        for measure in ("slope", "sigma")
     }
     for code, reading in enumerate(READINGS):
         found[f"calibration: {ABOVE}, {reading}"] = outcome(
