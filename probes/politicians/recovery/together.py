@@ -90,7 +90,7 @@ def _planted(control: Control) -> dict[int, NDArray[np.float64]]:
     """Return the planted differences of shares of the ranking by PMI, of each part of speech."""
     shares = control.read("sentiment", "shares", each=False)
     outputs = control.inputs.outputs("associations", control.model) / "coverage"
-    if shares.is_empty() or not outputs.is_dir():
+    if shares.is_empty() or not any(outputs.glob("*.parquet")):
         return {}
     mine = shares.filter(model=control.model, deviation=BY_PMI, reading=ARGMAX)
     lengths = dict(pl.read_parquet(outputs).select("pos", "list_length").iter_rows())
