@@ -41,15 +41,9 @@ def export(result: Result, folder: str | Path, width: float) -> list[Path]:
         for name, text in texts.items():
             (into / name).write_text(text, encoding="utf-8")
             found.append(into / name)
-        figure = result.plot(width=width)
-        import matplotlib as mpl
-
         for kind in FIGURES:
             path = into / f"headline.{kind}"
-            stamp = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
-            # the same bytes from the same numbers: no day, no ids at random
-            with mpl.rc_context({"svg.hashsalt": result.study, "pdf.fonttype": 42}):
-                figure.savefig(path, dpi=drawing.DPI, metadata={stamp: None} if stamp else None)
+            path.write_bytes(drawing.written(result.svg(), width, kind))
             found.append(path)
     except OSError as error:
         raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
