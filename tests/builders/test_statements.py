@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -69,6 +70,38 @@ def test_no_statement_speaks_in_the_first_person(code):
     frame = pl.DataFrame({"text": texts})
     for pattern in GENDERED[code]:
         assert frame.filter(pl.col("text").str.contains(pattern)).is_empty(), pattern
+
+
+# Words that make a sentence a norm, not a report of what is.
+NORMS = {
+    "cs": r"\b(by|smí|smějí|může|mohou|dá|třeba|v pořádku|potřebuje)\b",
+    "en": r"\b(should|may|must|can|needs?)\b",
+    "es": r"\b(deben?|hay que|pueden?|necesita|está bien)\b",
+    "ru": r"\b(надо|долж\w+|можно|может|могут|нуж\w+|нормально)\b",
+}
+
+
+@pytest.mark.parametrize("code", sorted(NORMS))
+def test_apolitical_statements_are_of_the_same_kind_as_political_ones(code):
+    """A line fitted to reports of facts says little about norms; nor do long about short ones."""
+    told = {}
+    for scale in ("calibration", "values"):
+        content = (SAMPLES / "statements" / DAY / f"{scale}-{code}.csv").read_bytes()
+        told[scale] = pl.DataFrame({"text": [s.text for s in read(content)]}).select(
+            norm=pl.col("text").str.contains(NORMS[code]),
+            words=pl.col("text").str.split(" ").list.len(),
+        )
+    for of in told.values():
+        assert of["norm"].mean() >= 0.9
+    calibration, values = (told[scale]["words"].mean() for scale in ("calibration", "values"))
+    assert abs(calibration - values) < 1
+
+
+def test_no_czech_statement_reads_as_a_report_of_a_plan():
+    """``má`` with an infinitive is first of all "is due to"; a norm is in the conditional."""
+    for scale in ("calibration", "values"):
+        content = (SAMPLES / "statements" / DAY / f"{scale}-cs.csv").read_bytes()
+        assert not [s.text for s in read(content) if re.search(r"\b(ne)?(má|mají)\b", s.text)]
 
 
 @pytest.mark.parametrize(
