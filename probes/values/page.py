@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.tables import Tables, kept
 from plumbline.probes.report.view import Place, study
 
-MARKS = {
-    "feminine": figures.Mark("circle", "#fff", "#000"),
-    "masculine": figures.Mark("square", "#000", "#000"),
-}
+GENDERS = ("feminine", "masculine")
 SAME = {"female": "feminine", "male": "masculine"}
 FAITHFUL = {"fitted": "by gender"}
 
@@ -24,10 +22,13 @@ def _scatter(lines: pl.DataFrame, place: Place) -> str:
     points = kept(every, {"scale": (place.at["scale"], "calibration"), "reading": "faithful"})
     own = kept(lines, {"reading": "faithful"} | FAITHFUL)
     shown = {}
-    for gender, mark in MARKS.items():
+    for gender in GENDERS:
         here = points.filter(gender=gender)
         neutral = pl.col("scale") == "calibration"
-        kinds = {"apolitical": (neutral, mark), "political": (~neutral, figures.Mark("cross"))}
+        kinds = {
+            "apolitical": (neutral, figures.Mark("circle", "#fff", "#000")),
+            "political": (~neutral, figures.Mark("cross")),
+        }
         shown[gender] = [
             figures.Points(name, list(part.select("disagree_nats", "agree_nats").iter_rows()), m)
             for name, (where, m) in kinds.items()
@@ -38,10 +39,11 @@ def _scatter(lines: pl.DataFrame, place: Place) -> str:
     def line(plot: figures.Panel) -> None:
         slope, sigma = at[plot.title, "slope"], at[plot.title, "sigma"]
         xs = [x for part in shown[plot.title] for x, _ in part.at]
-        ends = [min(xs), max(xs)]
-        upper, lower = ([(x, slope * x + s * sigma) for x in ends] for s in (1, -1))
-        plot.path([*upper, *reversed(lower)], f'fill="{figures.FAINT}"')
-        plot.path([(x, slope * x) for x in ends], 'stroke="#000"')
+        steps = np.linspace(min(xs), max(xs), 99)  # so many that the band bends at the frame alone
+        upper, lower = (np.clip(slope * steps + s * sigma, *plot.y) for s in (1, -1))
+        band = [*zip(steps, upper, strict=True), *zip(steps[::-1], lower[::-1], strict=True)]
+        plot.path(band, f'fill="{figures.FAINT}"')
+        plot.path([(x, slope * x) for x in steps[[0, -1]]], 'stroke="#000"')
 
     alike = {"scale": (place.at["scale"], "calibration"), "reading": "faithful"}
     models = kept(place.tables.read("values/points"), alike).select("disagree_nats", "agree_nats")
@@ -78,10 +80,10 @@ def reference(respondents: pl.DataFrame, scale: str) -> tuple[dict[str, dict[str
 def _values(own: pl.DataFrame, place: Place) -> figures.Forest:
     people, about = reference(place.tables.read("values/respondents"), place.at["scale"])
     names = ("quartile_low", "median", "quartile_high")
-    beside = f"; grey: quartiles and median of {about}, of the same gender" if about else ""
+    beside = f"; grey: {about}" if about else ""
     line = pl.format("{}, {}", "axis", "gender").alias("line")
     return figures.shared(
-        kept(own, {"gender": tuple(MARKS)}).sort("axis", "gender").with_columns(line).to_dicts(),
+        kept(own, {"gender": GENDERS}).sort("axis", "gender").with_columns(line).to_dicts(),
         line="line",
         unit=f"mean rating{beside}",
         title=f"{place.at['model']}, {place.at['language']}, {place.at['reading']}",
@@ -112,7 +114,7 @@ def genders(tables: Tables) -> pl.DataFrame:
 
 
 def _main(tables: Tables) -> pl.DataFrame:
-    table = kept(tables.read("values/values"), FAITHFUL | {"gender": tuple(MARKS)})
+    table = kept(tables.read("values/values"), FAITHFUL | {"gender": GENDERS})
     order = ("model", "language", "scale", "axis", "gender")
     return table.with_columns(zero=pl.lit(3.0)).sort(order) if len(table) else table
 
