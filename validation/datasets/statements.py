@@ -16,7 +16,9 @@ from plumbline.validation import suite
 class Params(suite.Params):
     """Floors, and how even the halves are."""
 
-    axis_min: int = Field(ge=1, description="fewest statements of an axis in a config")
+    axis_min: int = Field(
+        ge=1, description="fewest statements of an axis in a config of a scale of `even`"
+    )
     half_tolerance: float = Field(
         0.1,
         ge=0,
@@ -62,7 +64,8 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         "text",
         suite.spaced("text"),
         suite.composed("text"),
-        begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}"),
+        # those of others may begin with a name
+        begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}") | ~pl.col("scale").is_in(params.even),
         no_final_stop=pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS),
         one_text_an_id=text.n_unique().over("id") == 1,
         axis_or_polarity_or_nothing=kinds == 1,
@@ -74,7 +77,8 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
     rows = []
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
-        over = number >= params.axis_min
+        ours = scale in params.even
+        even = not ours or abs(share - 0.5) <= params.half_tolerance
+        over = not ours or number >= params.axis_min
         rows.append((config, scale, axis, number, round(share, 6), over, even))
     return [suite.checked(f"texts-{config}", texts, 3)], rows
