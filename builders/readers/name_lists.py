@@ -27,11 +27,11 @@ class List(Section):
 
     name: Name = Field(description="name of the list")
     address: str = Field(min_length=1, description="a file in the checkout or an http address")
-    format: Literal["table", "nested", "flat"] = Field(
+    format: Literal["table", "nested", "by-kind", "flat"] = Field(
         "table",
         validation_alias=FORMAT,
         description="table: CSV with a head; nested: JSON of country, gender, names; "
-        "flat: JSON of kind, names",
+        "by-kind: JSON of kind, country, names; flat: JSON of kind, names",
     )
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
@@ -41,8 +41,8 @@ class List(Section):
     )
     kinds: dict[str, Kind] = Field(
         {"male": "male", "female": "female", "last": "last"},
-        description="kind of each value in a table's column, or of each key of flat JSON; "
-        "others are left out",
+        description="kind of each value in a table's column, or of each key of by-kind and flat "
+        "JSON; others are left out",
     )
     kind: Kind | None = Field(None, description="kind of all names, where the file has none")
     country: str | None = Field(
@@ -86,8 +86,8 @@ class Listed(NamedTuple):
 
 def entries(entry: List, body: bytes) -> Iterator[Listed]:
     """Yield the entries of a list, in its order."""
-    reader = {"table": _table, "nested": _nested, "flat": _flat}[entry.format]
-    found = reader(entry, decoded(body))
+    reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
+    found = reader[entry.format](entry, decoded(body))
     if (first := next(found, None)) is None:
         raise ValueError("no name in it")
     yield first
@@ -108,6 +108,16 @@ def _flat(entry: List, text: str) -> Iterator[Listed]:
     tree = _tree(text)
     for key, kind in entry.kinds.items():
         yield from _ranked(tree.get(key, []), entry.country or NOWHERE, kind, "any", key)
+
+
+def _by_kind(entry: List, text: str) -> Iterator[Listed]:
+    tree = _tree(text)
+    for key, kind in entry.kinds.items():
+        by_country = tree.get(key, {})
+        if not isinstance(by_country, dict):
+            raise ValueError(f"{key}: not lists by country")  # noqa: TRY004
+        for country, names in by_country.items():
+            yield from _ranked(names, _code(entry, country), kind, "any", f"{key}/{country}")
 
 
 def _nested(entry: List, text: str) -> Iterator[Listed]:

@@ -91,6 +91,21 @@ def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
     assert kept == {"Novák": "male", "Nováková": "female", "Král": "any"}
 
 
+def test_lists_by_kind_and_country_are_read_as_checklist_has_them(tmp_path):
+    lists = {
+        "male_by_country": {"Morocco": ["Mohamed", "Youssef"], "South_Africa": ["Sipho"]},
+        "last_by_country": {"Morocco": ["Alaoui"]},
+        "city": {"Morocco": ["Fez"]},
+    }
+    kinds = {"male_by_country": "male", "last_by_country": "last"}
+    entry = {"name": "checklist", "format": "by-kind", "kinds": kinds}
+    rows, _ = made(snapshot(tmp_path, (entry, json.dumps(lists))), countries=["ma", "za"])
+    assert {(r.config, r.values["name"]) for r in rows} == {
+        *(("ma", name) for name in ("Mohamed", "Youssef", "Alaoui")),
+        ("za", "Sipho"),
+    }
+
+
 def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
     listed = ["Gó", "Chad", "Иван", "J.", "X Æ A-12", "Jean-Luc", "O'Neil", "Nguyễn", "Al"]
     text = HEAD + "".join(f"vn,male,{i},{n}\n" for i, n in enumerate(listed, start=1))
