@@ -2,8 +2,10 @@
 
     python benchmarks/latent.py [WORDS [STEPS [PAIRS]]]
 
-The 40 fits of the grid, 800 words, two genders, 200 steps of Adam, float64, one thread. Interleaved
-pairs, loop and batched in turn in one process; the ratio is that of processor times.
+The 40 fits of the grid, 800 words, two genders, 200 steps of Adam, float64, one thread, from the
+minimum without L1. Interleaved pairs, loop and batched in turn in one process; the ratio is that of
+processor times. Of both the largest excess over the lower of the two objectives is told: the loop's
+subgradient leaves nothing exactly 0.
 """
 
 from __future__ import annotations
@@ -32,26 +34,21 @@ def main() -> None:
     counts = rng.integers(1, 200, (words, 2)).astype(np.float64)
     q = rng.dirichlet([1.0, 1.0, 1.0], words)
     l1, posterior = latent_model.grid(latent.L1, latent.POSTERIOR)
-    start = latent_model.begin(counts, 3, seed=1, scale=0.01)
-
-    schedule = latent_model.Schedule(steps, 0.05, "subgradient")
+    start = latent_model.begin(counts[None], q)
+    schedule = latent_model.Schedule(steps, 0.05)
 
     def batched() -> latent_model.Fits:
-        return latent_model.fit(counts[None], q, l1, posterior, start, schedule)
+        return latent_model.fit(counts[None], q, l1, posterior, schedule)
 
-    def loop() -> list[tuple[np.ndarray, float]]:
+    def loop() -> np.ndarray:
         each = zip(l1, posterior, strict=True)
-        return [eager(counts, q, a, b, start, steps, 0.05) for a, b in each]
+        return np.array([eager(counts, q, a, b, start, steps if a else 0, 0.05) for a, b in each])
 
     ours, theirs = batched(), loop()  # also warms both up
-    # signs of the L1 term flip with rounding: with L1, what is alike is the objective
-    plain = np.flatnonzero(l1 == 0)
-    apart = max(float(np.abs(ours.eta[i] - theirs[i][0]).max()) for i in plain)
-    size = sum(np.abs(p).reshape(len(l1), -1).sum(axis=1) for p in (ours.eta, ours.sigma, ours.phi))
-    reached = ours.cross_entropy + posterior * ours.divergence + l1 * size
-    off = max(abs(a / b[1] - 1) for a, b in zip(reached, theirs, strict=True))
+    lower = np.minimum(ours.objective, theirs)
+    over = ((of / lower - 1).max() for of in (ours.objective, theirs))
     print(f"{words} words, {steps} steps, 40 fits")
-    print(f"alike: deviations without L1 to {apart:.0e}, objectives of all to {off:.0e} of them")
+    print("largest excess of an objective: batched {:.1e}, loop {:.1e}".format(*over))
     print("| loop, s | batched, s | ratio |")
     print("|---:|---:|---:|")
     ratios = []
@@ -66,8 +63,8 @@ def main() -> None:
     print(f"median {statistics.median(ratios):.1f}, goal {GOAL:g}")
 
 
-def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float):
-    """Fit one model as one would write it: autograd, and torch's own Adam."""
+def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float) -> float:
+    """Fit one model as one would write it, with autograd and torch's own Adam; its objective."""
     parameters = [
         torch.tensor(part[0], dtype=torch.float64, requires_grad=True)
         for part in (start.eta, start.sigma, start.phi)
@@ -75,15 +72,14 @@ def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float
     shares = torch.from_numpy(counts.T / counts.sum())
     m, target = torch.log(shares.sum(dim=0)), torch.from_numpy(q.T)
     optimiser = torch.optim.Adam(parameters, rate, latent_model.BETAS, latent_model.EPSILON)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(1, steps))
     for _ in range(steps):
         optimiser.zero_grad()
         objective(parameters, shares, m, target, l1, posterior).backward()
         optimiser.step()
         schedule.step()
     with torch.no_grad():
-        reached = float(objective(parameters, shares, m, target, l1, posterior))
-    return parameters[0].detach().numpy(), reached
+        return float(objective(parameters, shares, m, target, l1, posterior))
 
 
 def objective(parameters, shares, m, q, l1: float, posterior: float) -> torch.Tensor:

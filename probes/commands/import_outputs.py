@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Score = Literal["typicality", "probability", "logprob"]
-HOW: tuple[Score, ...] = ("typicality", "probability", "logprob")
 LANGUAGE = "en"
 PRIORS = {name: pl.lit(None, pl.Float64) for name in ("prior_nats", "prior_one_nats")}
 VERSION = "0.1.0"

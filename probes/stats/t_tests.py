@@ -24,43 +24,6 @@ class Equivalence(NamedTuple):
     n: int
 
 
-def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
-    """Test whether a mean difference lies strictly between -bound and bound.
-
-    The null is that it does not: |mean| >= bound. Two one-sided t tests over pairs, which are
-    taken as independent draws from a normal distribution.
-
-    Parameters
-    ----------
-    differences : (pairs,) array
-        One member of each pair minus the other.
-    bound
-        The smallest difference that would matter, chosen before looking.
-    level
-        Of each test.
-
-    References
-    ----------
-    Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach,
-    J. Pharmacokinet. Biopharm. 15(6), section 3.
-
-    Examples
-    --------
-    Mean 0.02, standard error 0.0183, bound 0.1: t = 6.57 and -4.38 on 3 degrees of freedom.
-
-    >>> found = tost(np.array([-0.02, 0.0, 0.04, 0.06]), 0.1)
-    >>> round(found.mean, 3), round(found.p, 4)
-    (0.02, 0.011)
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    if values.ndim != 1 or len(values) < 2:
-        raise ValueError("needs a vector of two differences at least")
-    if not bound > 0:
-        raise ValueError("the bound must be positive")
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    return equivalence(float(values.mean()), error, len(values), bound, level)
-
-
 def equivalence(
     mean: float,
     error: float,
@@ -69,15 +32,28 @@ def equivalence(
     level: float = 0.05,
     freedom: float | None = None,
 ) -> Equivalence:
-    """Test the same of a mean of n whose standard error is known from elsewhere, see :func:`tost`.
+    """Test whether a mean of n differences lies strictly between -bound and bound.
+
+    The null is that it does not: two one-sided t tests at ``level`` each.
 
     Parameters
     ----------
+    error
+        Standard error of the mean.
+    bound
+        The smallest difference that would matter, above 0 and chosen before looking.
     freedom
         Degrees of freedom of the error; n - 1 if not given.
 
+    References
+    ----------
+    Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach,
+    J. Pharmacokinet. Biopharm. 15(6), section 3.
+
     Examples
     --------
+    t = 6.57 and -4.38 on 3 degrees of freedom.
+
     >>> round(equivalence(0.02, 0.0183, 4, 0.1).p, 3)
     0.011
     """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.probes.stats.classification import cells, metrics, sign_p
+from plumbline.probes.stats.classification import cells, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -401,29 +401,6 @@ def _two_tailed(values: Floats) -> Floats:
     """Return twice the smaller tail of the first of several values, (draws + 1, measures)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
-
-
-def mcnemar(one: Bools, other: Bools) -> float:
-    """Test whether two classifiers are right equally often; return the exact p-value.
-
-    The null is that of the texts that one of them alone has right each has half.
-
-    McNemar (1947), Psychometrika 12, p. 153-157; the exact form is a sign test.
-
-    Parameters
-    ----------
-    one, other : (texts,)
-        Whether each has the text right.
-
-    Examples
-    --------
-    One alone is right on nine texts, the other alone on one: 2 (1 + 10) / 2^10.
-
-    >>> one = np.array([True] * 9 + [False] + [True] * 20)
-    >>> round(mcnemar(one, np.array([False] * 9 + [True] + [True] * 20)), 6)
-    0.021484
-    """
-    return sign_p(int((one & ~other).sum()), int((other & ~one).sum()))
 
 
 def exchange_p(

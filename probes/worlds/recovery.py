@@ -109,14 +109,6 @@ def planted(weights: Path) -> Planted | None:
     return Planted(pairs, not (pairs["log_odds_nats"] != 0).any())
 
 
-def recovery_row(
-    model: str, language: str, world: Planted, measure: str, estimate: Estimate, null: str
-) -> dict[str, Any]:
-    """Return a row of :data:`RECOVERY`; ``null`` is what the estimate is judged against."""
-    key = {"model": model, "language": language, "world": int(world.null), "measure": measure}
-    return key | estimate.row(cluster="group", null=null)
-
-
 def signs(true: Floats, measured: Floats, confidence: float = 0.95) -> Estimate:
     """Estimate how often what was measured has the sign of what was planted, both (n,) arrays."""
     return wilson(int((np.sign(true) == np.sign(measured)).sum()), len(true), confidence)

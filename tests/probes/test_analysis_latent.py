@@ -174,13 +174,15 @@ MEANT = [latent.SENTIMENTS[1 if r < -0.7 else 0 if r > 0.7 else 2] for r in RATI
 SHARES = {s: [0.9 if s == t else 0.05 for t in latent.SENTIMENTS] for s in latent.SENTIMENTS}
 
 
-def planted_study(study, lexicon=MEANT):
+BALANCE = pytest.mark.parametrize("genders", ["mw" * 40, "mmmmw" * 40], ids=["1:1", "4:1"])
+
+
+def planted_study(study, lexicon=MEANT, genders="mw" * 40):
     """Write lists of a world whose women have the positive words, and what was planted there."""
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    genders = "mw" * 40
     sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
-    taste = sides[:, None] * RATIO + rng.normal(0, 1.5, (80, 12))
+    taste = sides[:, None] * RATIO + rng.normal(0, 1.5, (len(genders), 12))
     top = np.argsort(-taste, axis=1)[:, :4]
     study.write([" ".join(WORDS[w] for w in row) for row in top], genders)
     study.lexicon({w: SHARES[s] for w, s in zip(WORDS, lexicon, strict=True)})
@@ -189,8 +191,9 @@ def planted_study(study, lexicon=MEANT):
     plant(study.weights, planted, sentiment_effect=1, name_noise=1.5, words_max=12)
 
 
-def test_recovery_holds_tables_against_what_was_planted(study):
-    planted_study(study)
+@BALANCE
+def test_recovery_holds_tables_against_what_was_planted(study, genders):
+    planted_study(study, genders=genders)
     rows = recovered(study.inputs, "latent", study.run(), study.model).to_dicts()
     measures = {row["measure"].partition(" ")[0]: row for row in rows}
     assert measures["Spearman"]["value"] > 0.8
@@ -225,11 +228,12 @@ BROKEN = {  # what is broken, by what it is told
 }
 
 
+@BALANCE
 @pytest.mark.parametrize("what", BROKEN)
-def test_recovery_tells_what_is_broken_of_sentiments(study, monkeypatch, what):
+def test_recovery_tells_what_is_broken_of_sentiments(study, monkeypatch, what, genders):
     """The order of words by gender is the same in all; the other rows are not."""
     instead, lexicon, told = BROKEN[what]
-    planted_study(study, lexicon)
+    planted_study(study, lexicon, genders)
     for name, function in instead.items():
         monkeypatch.setattr(latent_model, name, function)
     found = recovered(study.inputs, "latent", study.run(), study.model).to_dicts()

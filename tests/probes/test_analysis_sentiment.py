@@ -293,6 +293,32 @@ def test_arabic_is_found_with_vowel_marks_in_the_lemma_or_in_the_lexicon(tmp_pat
     assert q.argmax(axis=1).tolist() == [POSITIVE, NEGATIVE, NEUTRAL, NEUTRAL]
 
 
+@pytest.mark.parametrize(
+    ("language", "form", "lemma", "listed"),
+    [  # a form and its lemma as the language's treebank writes them, the lemma as a lexicon does
+        (
+            "ar",
+            "\u0643\u0631\u064a\u0645\u0629",
+            "\u0643\u064e\u0631\u0650\u064a\u0645",
+            "\u0643\u0631\u064a\u0645",
+        ),
+        ("en", "Better", "good", "good"),
+        ("es", "buenas", "bueno", "bueno"),
+        ("fr", "belles", "beau", "beau"),
+        ("hi", "अच्छी", "अच्छा", "अच्छा"),
+        ("ru", "т\u0451мные", "темный", "т\u0451мный"),
+        ("zh", "美好", "美好", "美好"),
+    ],
+)
+def test_in_every_language_a_form_has_the_sentiment_of_its_lemma(
+    tmp_path, language, form, lemma, listed
+):
+    study = Study(tmp_path)
+    study.feel(language, **{listed: "good", "other": "bad"})
+    q = of_words(study.lexica, language, [form, lemma], [lemma, lemma], [form, form])
+    assert q.argmax(axis=1).tolist() == [POSITIVE, POSITIVE]
+
+
 def test_rounded_shares_sum_to_one_again(tmp_path):
     row = {"word": ["us"], "q_positive": [0.2], "q_negative": [0.2], "q_neutral": [0.5]}
     pl.DataFrame(row).write_parquet(tmp_path / "en.parquet")

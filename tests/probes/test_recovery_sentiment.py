@@ -19,7 +19,7 @@ COVERED = "share of 95% intervals with the planted difference"
 class Study(associated.Study):
     """A world in which women are given positive words, men negative ones, or neither."""
 
-    def __init__(self, folder, effect):
+    def __init__(self, folder, effect, genders="mw" * 100):
         super().__init__(folder, "world")
         print("seed", SEED)
         rng = np.random.default_rng(SEED)
@@ -30,7 +30,6 @@ class Study(associated.Study):
         planted["sentiment"] = [control.SENTIMENTS[k] for k in kinds]
         settings = {"word_effect": 0, "sentiment_effect": effect, "supersense_effect": 0}
         plant(self.weights, planted, words_max=len(words), name_noise=0.7, **settings)
-        genders = "mw" * 100
         sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
         taste = sides[:, None] * ratio + rng.gumbel(size=(len(genders), len(words)))
         best = np.argsort(-taste, axis=1)[:, :12]
@@ -61,10 +60,10 @@ class Study(associated.Study):
         return {row["measure"]: row for row in found.iter_rows(named=True)}
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory):
-    """Return a study whose sentiments differ by gender, and its tables."""
-    study = Study(tmp_path_factory.mktemp("planted"), effect=3.0)
+@pytest.fixture(scope="module", params=["mw" * 100, "mmmmw" * 50], ids=["1:1", "4:1"])
+def planted(request, tmp_path_factory):
+    """Return a study whose sentiments differ by gender, and its tables; men and women, or 4:1."""
+    study = Study(tmp_path_factory.mktemp("planted"), effect=3.0, genders=request.param)
     return study, study.tables()
 
 
@@ -96,8 +95,9 @@ def test_it_fails_where_genders_or_sentiments_change_places(planted, broken):
     assert found[COVERED]["value"] <= 1 / 3
 
 
-def test_of_a_null_world_nothing_is_true_and_discoveries_are_told(tmp_path):
-    study = Study(tmp_path, effect=0.0)
+@pytest.mark.parametrize("genders", ["mw" * 100, "mmmmw" * 50], ids=["1:1", "4:1"])
+def test_of_a_null_world_nothing_is_true_and_discoveries_are_told(tmp_path, genders):
+    study = Study(tmp_path, effect=0.0, genders=genders)
     found = study.recovered(study.tables())
     assert {row["world"] for row in found.values()} == {1}
     assert SIGNS not in found

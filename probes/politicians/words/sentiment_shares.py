@@ -48,6 +48,7 @@ UNTESTED = "none: a gender's largest deviations are of one sentiment by its leve
 MARKS = re.compile(
     "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )  # Arabic vowels and such
+YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 NO_INTERVAL = "none: a level that words have no part in is not told by an interval over words"
 
 
@@ -84,8 +85,7 @@ def of_words(
     """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
 
     A word is looked up as it is, then in lower case, then by its lemma, then by its form in most
-    lists; and if it is not found, so again without the marks of Arabic vowels, which lemmas of
-    treebanks have and lexica have not.
+    lists; and if it is not found, so again as :func:`bare`.
 
     Parameters
     ----------
@@ -100,13 +100,27 @@ def of_words(
     q = lexicon.select(Q).to_numpy().astype(np.float64)
     of = dict(zip(lexicon["word"], q / q.sum(axis=1, keepdims=True), strict=True))  # were rounded
     for word in lexicon["word"]:
-        of.setdefault(MARKS.sub("", word), of[word])
+        of.setdefault(bare(word), of[word])
     rows = []
     for word, lemma, form in zip(words, lemmas, forms, strict=True):
         written = (word, word.lower(), lemma, form)
-        keys = (*written, *(MARKS.sub("", key) for key in written))
+        keys = (*written, *map(bare, written))
         rows.append(next((of[key] for key in keys if key in of), none))
     return np.array(rows).reshape(-1, len(Q))
+
+
+def bare(word: str) -> str:
+    """Return a word without what treebanks and lexica write or leave out each in its own way.
+
+    Lemmas of Arabic have vowel marks in PADT and none in lexica; lemmas of Russian have no letter
+    yo in GSD and SynTagRus, where lexica have it.
+
+    Examples
+    --------
+    >>> bare("т\u0451мный") == "темный"
+    True
+    """
+    return MARKS.sub("", word).translate(YO)
 
 
 def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
