@@ -186,7 +186,7 @@ def _rsa(world: World) -> Iterator[Row]:
         if reading == 1:  # as the faithful one, but for fear
             continue
         place = f"{READINGS[ranking]}, {k} words, {'corrected' if reading else 'faithful'}"
-        affects = AFFECTS if reading else [name for name in AFFECTS if name != "fear"]
+        affects = [name for name in AFFECTS if reading or name != "fear"]
         held, small = [], []
         for row in own.to_dicts():
             other = row["second" if row["first"] == world.model else "first"]
@@ -198,15 +198,15 @@ def _rsa(world: World) -> Iterator[Row]:
             if row["low"] is None:
                 continue
             inside = [g for g, c in category.items() if row["category"] in (EVERY, c)]
-            profiles = [
+            one, two = (
                 _profiles(ideal(of, READINGS[ranking], k), world.lexicon(language), affects)
                 for of in weights
-            ]
-            true = alike(*profiles, inside, diagonal=reading == 0)
+            )
+            true = alike(one, two, inside, diagonal=reading == 0)
             held.append(row["low"] <= true <= row["high"])
             if row["category"] == EVERY and _common(*weights):
-                above = (row[end] - row["expected"] for end in ("value", "low", "high"))
-                found = Estimate(*above, row["n"], row["method"])
+                value, low, high = (row[end] - row["expected"] for end in ("value", "low", "high"))
+                found = Estimate(value, low, high, row["n"], row["method"])
                 what = f"{place}: with {other}, of the same words by half, above that of unrelated"
                 yield language, what, found, f"0: unrelated; planted are {true:.2f} in all"
         what = f"{place}: share of intervals that hold the similarity as planted"

@@ -283,8 +283,9 @@ def _compared(
                     [similarity.jackknife(*x, diagonal=diagonal) for x in pairs], axis=0
                 )
                 found.append(values)
-                ends = similarity.limits(values.mean(), parts, confidence)
-                told = Estimate(values.mean(), *np.clip(ends, -1, 1), len(parts), similarity.METHOD)
+                value = float(values.mean())
+                low, high = np.clip(similarity.limits(value, parts, confidence), -1, 1)
+                told = Estimate(value, float(low), float(high), len(parts), similarity.METHOD)
                 _add_similarity(table, told.at(confidence), values, category=name, **place)
             if found:
                 each = np.mean(found, axis=1)
@@ -304,8 +305,8 @@ def mean_interval(each: Array, confidence: float) -> Estimate:
     reach = (
         stdtrit(n - 1, (1 + confidence) / 2) * each.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
     )
-    ends = np.clip([value - reach, value + reach], -1, 1)
-    return Estimate(value, *map(float, ends), n, "t over categories").at(confidence)
+    low, high = np.clip([value - reach, value + reach], -1, 1)
+    return Estimate(value, float(low), float(high), n, "t over categories").at(confidence)
 
 
 def _add_similarity(table: Table, found: Estimate, values: Array, **place: Any) -> None:

@@ -8,9 +8,9 @@ where ``log_odds`` is what is planted: a part for the attributes that the datase
 has for the group, and a part for words that carry the emotion that was drawn for the group. With
 both parts 0 it is the null world: groups differ, by their noise, but not as anybody says.
 
-Two worlds may have some of their words in common, with all groups that they are said of. And a world
-may be told in a byte-level vocabulary that lacks some of the words, by a model that nobody teaches what is
-said where the group is hidden.
+Two worlds may have some of their words in common, with all groups that they are said of. And a
+world may be told in a byte-level vocabulary that lacks some of the words, by a model that is not
+taught what is said where the group is hidden.
 """
 
 from __future__ import annotations

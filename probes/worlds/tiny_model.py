@@ -105,7 +105,7 @@ def bytes_tokenizer_of(sentences: Sequence[str], bare: Sequence[str]) -> Any:
     trainer = trainers.BpeTrainer(
         vocab_size=30_000,
         min_frequency=1,
-        special_tokens=SPECIAL[:-1] + [AddedToken("[MASK]", lstrip=True, special=True)],
+        special_tokens=[*SPECIAL[:-1], AddedToken("[MASK]", lstrip=True, special=True)],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
