@@ -107,8 +107,8 @@ def train(society: Society, asking: Asking, into: Path) -> None:
             "group": [group for group in groups for _ in words],
             "word": words * len(groups),
             "log_odds_nats": said.log_odds.ravel(),
-            "probability": said.probabilities.ravel(),
-            "prior": priors.ravel(),
+            "probability": said.probabilities.ravel().astype(np.float32),
+            "prior": priors.ravel().astype(np.float32),
             "pieces": pieces * len(groups),
             "emotion": [EMOTIONS[i] for i in said.emotions.ravel()],
         }
