@@ -69,8 +69,8 @@ class Params(Section):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
         {},
-        description="by corpus, further ones at the smallest share: of six on the control one half "
-        "is compared with the other",
+        description="by corpus, further ones at the smallest share, but for those of `seeds`: of six "
+        "on the control one half is compared with the other",
     )
     redrawn: bool = Field(
         False,
@@ -92,11 +92,9 @@ class Params(Section):
         for field in ("corpora", "shares", "seeds"):
             if len(set(getattr(self, field))) < len(getattr(self, field)):
                 raise ValueError(f"{field}: one stands twice")
-        for corpus, further in self.further_seeds.items():
-            if corpus not in self.corpora or len({*self.seeds, *further}) < len(
-                self.seeds + further
-            ):
-                raise ValueError(f"further_seeds.{corpus}: not of corpora, or a seed stands twice")
+        for corpus in self.further_seeds:
+            if corpus not in self.corpora:
+                raise ValueError(f"further_seeds.{corpus}: not of corpora")
         return self
 
 
@@ -109,7 +107,8 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
     """Return every corpus, share and seed, in the order of the shards."""
     every = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
     least = min(params.shares)
-    return every + [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
+    every += [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
+    return list(dict.fromkeys(every))
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
