@@ -69,8 +69,8 @@ class Params(Section):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
         {},
-        description="by corpus, further ones at the smallest share, but for those of `seeds`: of six "
-        "on the control one half is compared with the other",
+        description="by corpus, further ones at the smallest share, but for those of `seeds`: "
+        "of six on the control one half is compared with the other",
     )
     redrawn: bool = Field(
         False,

@@ -37,7 +37,12 @@ def small(tree):
     frames = tree["probes"]["completions"]["frames"]["en"]
     frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
     tree["probes"]["completions"]["top_k"] = 60
-    tree["probes"]["after_training"] |= {"top_k": 60, "epochs": 1, "seeds": [5], "further_seeds": {}}
+    tree["probes"]["after_training"] |= {
+        "top_k": 60,
+        "epochs": 1,
+        "seeds": [5],
+        "further_seeds": {},
+    }
     tree["probes"]["after_training"] |= {"corpora": ["control", "herald"], "shares": [0.1, 1]}
     tree["probes"]["after_training"]["learning_rate"] = {"other": 2e-3}
     for analysis in ("recall", "emotions", "rsa"):
