@@ -56,6 +56,13 @@ def lists(table: pl.DataFrame) -> pl.DataFrame:
     return groups(table)
 
 
+def worlds(table: pl.DataFrame) -> pl.DataFrame:
+    """Exchange the world that shares words with another and the one that shares none."""
+    names = {"world-groups-half": "world-groups-null", "world-groups-null": "world-groups-half"}
+    both = [name for name in ("first", "second") if name in table.columns]
+    return table.with_columns(pl.col(both).replace(names))
+
+
 def sexes(table: pl.DataFrame) -> pl.DataFrame:
     """Give men the words and the shares of women, and women those of men."""
     if "gender" not in table.columns:
@@ -78,6 +85,7 @@ BREAKS = {
     "lexicon_evaluation": signs,
     "recall": lists,
     "emotions": groups,
+    "rsa": worlds,
     "shift": signs,
     "values": signs,
     "nationality": signs,
@@ -133,7 +141,7 @@ def test_a_positive_control_fails_where_what_it_controls_is_turned_round(analysi
 
 def disguised(table: pl.DataFrame, worlds: set[str]) -> pl.DataFrame:
     """Put what was found in worlds with biases in the place of what was found in null worlds."""
-    for column in {"model", "masked", "source"} & set(table.columns):
+    for column in {"model", "masked", "source", "first", "second"} & set(table.columns):
         nulls = {name.removesuffix("-null"): name for name in worlds if name.endswith("-null")}
         nulls |= {"world-planted": "world-null", "sentences": "sentences-null"}
         biased = table.filter(pl.col(column).is_in(list(nulls)))

@@ -42,7 +42,6 @@ READINGS = (
 DIFFERENCE = re.compile(r"minus that in the lists|the way it speaks|above that of unrelated")
 EQUAL = re.compile(r"as planted, mean over groups")
 TESTED = re.compile(r"\bp\b(?!\()|p_bh|p_bonferroni|false discover|make a difference")
-RANDOM = re.compile(r"random orders")
 SIGN = re.compile(r"\bsign\b|planted side|that are found")
 RELATED = re.compile(r"Spearman|^order of|^correlation of planted")
 SAID = {YES: "as it should be", UNCLEAR: "unclear", NO: "not as it should be"}
@@ -136,8 +135,6 @@ def question_of(measure: str, null: str, *, planted: bool) -> str:
     """Return the question that a measure answers; '' if it answers none."""
     if "interval" in measure:
         return HOLD
-    if RANDOM.search(measure):
-        return SILENT
     if DIFFERENCE.search(measure) or EQUAL.search(measure):
         return FOUND if planted else SILENT
     for asked, pattern in ((FOUND, SIGN), (ORDER, RELATED)):
@@ -169,7 +166,7 @@ def verdict(question: str, measure: str, row: Row) -> str:
         return YES if low is not None and low > chance else UNCLEAR
     if question == HOLD:
         good = (value if high is None else high) >= NOMINAL
-    elif difference or RANDOM.search(measure):
+    elif difference:
         # the test's expectation is the number that what it is judged against begins with
         good = low is not None and low <= float(row["null"].partition(":")[0]) <= high
     else:

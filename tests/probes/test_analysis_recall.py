@@ -281,6 +281,7 @@ def of_others(lists):
     )
 
 
+SCORE = pl.col("logprob_nats") - pl.col("prior_nats")
 BREAKS = {
     "nothing": lambda lists: lists,
     "sign": lambda lists: lists.rename(
@@ -291,7 +292,6 @@ BREAKS = {
         pl.col("word") != pl.col("word").sort_by(SCORE, descending=True).first().over("query")
     ),
 }
-SCORE = pl.col("logprob_nats") - pl.col("prior_nats")
 
 
 @pytest.mark.parametrize("broken", BREAKS)
