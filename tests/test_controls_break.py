@@ -173,3 +173,16 @@ def test_a_negative_control_fails_where_a_world_with_biases_takes_its_place(anal
         table.write_parquet(path)
     broken = verdicts(analysis, data)
     assert any(whole[key] == YES and broken.get(key) == NO for key in silent)
+
+
+@pytest.mark.parametrize("analysis", ["shift"])
+def test_the_control_of_the_decision_fails_where_groups_alone_decide(analysis, data):
+    whole = verdicts(analysis, DATA)
+    decided = [key for key in whole if "false discoveries" in key[2]]
+    assert decided
+    assert {whole[key] for key in decided} == {YES}
+    path = data / "tables" / analysis / "halves.parquet"
+    table = pl.read_parquet(path)
+    table.with_columns(significant=pl.col("p_groups") <= 0.05).write_parquet(path)
+    broken = verdicts(analysis, data)
+    assert {broken[key] for key in decided} == {NO}
