@@ -290,7 +290,7 @@ def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
             amounts = MODULES[probe].amount(study.probes[probe], study.models[name], folders)
             assert study.prompts(probe, name) == sum(amounts.values()), (probe, name)
             compared += 1
-    assert compared == 11
+    assert compared == 13
 
 
 INPUTS = ("politicians", "words", "social_groups", "statements", "stereotypes")
