@@ -102,9 +102,20 @@ class Shifted(NamedTuple):
             found[key] = place | {"seeds": len(runs)}, mine
         alone = {share: own for (corpus, share), (_, own) in found.items() if corpus == control}
         return [
-            (place, own if corpus == control else own.against(alone.get(share)))
+            (place, own if corpus == control else own.against(_beside(own, alone.get(share))))
             for (corpus, share), (place, own) in found.items()
         ]
+
+
+def _beside(own: Corpus, control: Corpus | None) -> Corpus | None:
+    """Return the control's trainings with the seeds of an outlet's; all, if none has one of them.
+
+    Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
+    """
+    kept = [] if control is None else [i for i, s in enumerate(control.seeds) if s in own.seeds]
+    if control is None or not kept:
+        return control
+    return control._replace(seeds=[control.seeds[i] for i in kept], values=control.values[kept])
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
