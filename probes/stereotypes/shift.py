@@ -237,7 +237,11 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
         for i, (place, own) in enumerate(runs):
             at = place | {"measure": rows.MEASURES.index(measure), "outcome": "rho - 1"}
             for category, of in alike.items():
-                other = of[controls[place["share"]]] if own.control else None
+                other = None
+                if own.control:
+                    there = controls[place["share"]]
+                    kept = [i for i, s in enumerate(runs[there][1].seeds) if s in own.control.seeds]
+                    other = rows.Likeness(of[there].values[kept], of[there].parts[kept])
                 test = exchanges[category][i]
                 p = test.p() if test else np.nan
                 row = rows.compared(of[i], other, own, p, params)
