@@ -57,6 +57,13 @@ def lists(table: pl.DataFrame) -> pl.DataFrame:
     return groups(table)
 
 
+def worlds(table: pl.DataFrame) -> pl.DataFrame:
+    """Exchange the world that shares words with another and the one that shares none."""
+    names = {"world-groups-half": "world-groups-null", "world-groups-null": "world-groups-half"}
+    both = [name for name in ("first", "second") if name in table.columns]
+    return table.with_columns(pl.col(both).replace(names))
+
+
 def sexes(table: pl.DataFrame) -> pl.DataFrame:
     """Give men the words and the shares of women, and women those of men."""
     if "gender" not in table.columns:
@@ -79,6 +86,7 @@ BREAKS = {
     "lexicon_evaluation": signs,
     "recall": lists,
     "emotions": groups,
+    "rsa": worlds,
     "shift": signs,
     "values": signs,
     "nationality": signs,
@@ -134,7 +142,7 @@ def test_a_positive_control_fails_where_what_it_controls_is_turned_round(analysi
 
 def disguised(table: pl.DataFrame, worlds: set[str]) -> pl.DataFrame:
     """Put what was found in worlds with biases in the place of what was found in null worlds."""
-    for column in {"model", "masked", "source"} & set(table.columns):
+    for column in {"model", "masked", "source", "first", "second"} & set(table.columns):
         nulls = {name.removesuffix("-null"): name for name in worlds if name.endswith("-null")}
         nulls |= {"world-planted": "world-null", "sentences": "sentences-null"}
         biased = table.filter(pl.col(column).is_in(list(nulls)))
@@ -178,3 +186,16 @@ def test_a_control_that_is_not_as_it_should_be_has_a_known_limit_on_its_page(stu
             if found is not None and found["verdict"] == NO and path.stem not in trained:
                 failed.append((path.stem, found["measure"], explained(found, study, here=True)))
     assert [one for one in failed if one[2] == "not explained"] == []
+
+
+@pytest.mark.parametrize("analysis", ["shift"])
+def test_the_control_of_the_decision_fails_where_groups_alone_decide(analysis, data):
+    whole = verdicts(analysis, DATA)
+    decided = [key for key in whole if "false discoveries" in key[2]]
+    assert decided
+    assert {whole[key] for key in decided} == {YES}
+    path = data / "tables" / analysis / "halves.parquet"
+    table = pl.read_parquet(path)
+    table.with_columns(significant=pl.col("p_groups") <= 0.05).write_parquet(path)
+    broken = verdicts(analysis, data)
+    assert {broken[key] for key in decided} == {NO}

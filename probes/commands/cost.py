@@ -333,7 +333,7 @@ def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, flo
     if probe == "after_training":
         own = study.probes[probe]
         words = sizes.articles * sizes.words_of_an_article * own.epochs
-        times = len(own.corpora) * len(own.seeds) * sum(own.shares)
+        times = sum(share for _, share, _ in runs(own))
         work += 6e6 * (inner + 0.15 * outer) * times * words * sizes.tokens_of_a_word
     if probe == "finetuned_classifiers":
         own = study.probes[probe]

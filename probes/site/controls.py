@@ -34,13 +34,14 @@ FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
 YES, UNCLEAR, NO = ("yes", "unclear", "no")
 NOMINAL = 0.95  # of intervals
 FALSE = 0.05  # of tests where nothing is planted
+MARGIN = 0.1  # within which recall is as planted: no model learns all of it
 READINGS = (
     *("faithful", "paper", "released", "probability", "corrected", "corrected_one"),
     *("continuous", "named", "likeliest", "expected", "placebo", "largest"),
 )
-DIFFERENCE = re.compile(r"minus that in the lists|the way it speaks")
+DIFFERENCE = re.compile(r"minus that in the lists|the way it speaks|above that of unrelated")
+EQUAL = re.compile(r"as planted, mean over groups")
 TESTED = re.compile(r"\bp\b(?!\()|p_bh|p_bonferroni|false discover|make a difference")
-RANDOM = re.compile(r"random orders")
 SIGN = re.compile(r"\bsign\b|planted side|that are found")
 RELATED = re.compile(r"Spearman|^order of|^correlation of planted")
 SAID = {YES: "as it should be", UNCLEAR: "unclear", NO: "not as it should be"}
@@ -52,7 +53,8 @@ NOTE = (
     "Read these before any result."
 )
 JUDGED = (
-    "What was planted counts as found, or as in order, if the interval lies above chance; "
+    "What was planted counts as found, or as in order, if the interval lies above chance, and a "
+    f"difference from what was planted as none if it lies within {MARGIN}; "
     "intervals and silence are as they should be unless the interval of the share excludes it. "
     "Numbers without an interval, or of few clusters, are unclear sooner than right."
 )
@@ -133,9 +135,7 @@ def question_of(measure: str, null: str, *, planted: bool) -> str:
     """Return the question that a measure answers; '' if it answers none."""
     if "interval" in measure:
         return HOLD
-    if RANDOM.search(measure):
-        return SILENT
-    if DIFFERENCE.search(measure):
+    if DIFFERENCE.search(measure) or EQUAL.search(measure):
         return FOUND if planted else SILENT
     for asked, pattern in ((FOUND, SIGN), (ORDER, RELATED)):
         if planted and pattern.search(measure):
@@ -154,6 +154,10 @@ def verdict(question: str, measure: str, row: Row) -> str:
     """
     value, low, high = row["value"], row["low"], row["high"]
     difference = DIFFERENCE.search(measure)
+    if EQUAL.search(measure):
+        if low is None or low <= -MARGIN <= high or low <= MARGIN <= high:
+            return UNCLEAR
+        return YES if abs(value) < MARGIN else NO
     if question in (FOUND, ORDER):
         tested = TESTED.search(measure) or "that are found" in measure
         chance = 0.0 if question == ORDER or difference else FALSE if tested else 0.5
@@ -162,7 +166,7 @@ def verdict(question: str, measure: str, row: Row) -> str:
         return YES if low is not None and low > chance else UNCLEAR
     if question == HOLD:
         good = (value if high is None else high) >= NOMINAL
-    elif difference or RANDOM.search(measure):
+    elif difference:
         # the test's expectation is the number that what it is judged against begins with
         good = low is not None and low <= float(row["null"].partition(":")[0]) <= high
     else:

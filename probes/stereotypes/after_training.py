@@ -67,6 +67,16 @@ class Params(Section):
     corpora: list[str] = Field(min_length=1, description="outlets to train on, and control")
     shares: list[float] = Field(min_length=1, description="parts of the articles, nested")
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
+    further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
+        {},
+        description="by corpus, further ones at the smallest share, but for those of `seeds`: "
+        "of six on the control one half is compared with the other",
+    )
+    redrawn: bool = Field(
+        False,
+        description="whether a seed draws articles with replacement, so that at share 1 too they "
+        "are others; the paper takes all",
+    )
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt")
     epochs: int = Field(1, ge=1, description="times that every article is read")
     batch: int = Field(8, ge=1, description="texts in a step")
@@ -82,6 +92,9 @@ class Params(Section):
         for field in ("corpora", "shares", "seeds"):
             if len(set(getattr(self, field))) < len(getattr(self, field)):
                 raise ValueError(f"{field}: one stands twice")
+        for corpus in self.further_seeds:
+            if corpus not in self.corpora:
+                raise ValueError(f"further_seeds.{corpus}: not of corpora")
         return self
 
 
@@ -92,7 +105,10 @@ def schema(_: str) -> Schema:
 
 def runs(params: Params) -> list[tuple[str, float, int]]:
     """Return every corpus, share and seed, in the order of the shards."""
-    return [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
+    every = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
+    least = min(params.shares)
+    every += [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
+    return list(dict.fromkeys(every))
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
@@ -156,7 +172,8 @@ def answer(
     if rate is None:
         raise UserError(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
     tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
-    articles = texts(folders["outlets"] / f"{language}.parquet", corpus, share, seed)
+    path = folders["outlets"] / f"{language}.parquet"
+    articles = texts(path, corpus, share, seed, redrawn=params.redrawn)
     facts = scorer.facts()
     where = WORK / f"{name}-{language}-{shard.part}-{_training_id(articles, tuning, facts)}"
     kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
@@ -180,8 +197,10 @@ def answer(
     shutil.rmtree(where)  # last: what a stopped run had trained is prompted, not trained again
 
 
-def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
+def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = False) -> list[str]:
     """Return some of the articles of a corpus; those of a smaller share are among them.
+
+    ``redrawn``: with replacement, as a replication would draw others of the outlet's.
 
     Raises
     ------
@@ -190,11 +209,18 @@ def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
     """
     frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
     rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()
-    rows.sort(key=lambda row: hashlib.sha256(f"{seed} {row[0]}".encode()).digest())
-    kept = [text for _, text in rows[: round(share * len(rows))]]
+    number = round(share * len(rows))
+    if redrawn:
+        rows = [rows[_hashed(f"{seed} draw {draw}") % len(rows)] for draw in range(number)]
+    rows.sort(key=lambda row: _hashed(f"{seed} {row[0]}"))
+    kept = [text for _, text in rows[:number]]
     if not kept:
         raise UserError(f"{path}: {share:g} of {corpus} is no article; take a larger share")
     return kept
+
+
+def _hashed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest())
 
 
 def _training_id(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:

@@ -9,16 +9,14 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite, least_p
+from plumbline.probes.stats.estimate import ESTIMATE, Table, finite, least_p
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.emotions import LEVELS
-from plumbline.probes.stereotypes.similarity import compare, relabelled, rsa
+from plumbline.probes.stereotypes.similarity import compare
 from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, number
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ TABLES = ("emotions",)
 WITHOUT_FEAR = [name for name in AFFECTS if name != "fear"]
 AFFECTS_OF = {"faithful": WITHOUT_FEAR, "released": AFFECTS, "corrected": AFFECTS}
 READINGS = tuple(AFFECTS_OF)
-BOUNDS = ("with itself", "with its rows in random orders, mean")
 GROUP = ["category", "group"]
 WHERE = (
     typicality.RANKING,
@@ -61,15 +58,7 @@ RSA = Schema(
     ),
     key=("language", "first", "second", "ranking", "reading", "category"),
 )
-LIMITS = Schema(
-    columns=(
-        *(typicality.LANGUAGE, typicality.MODEL, *WHERE),
-        Column("compared", "label", "what the model's profiles are compared with", labels=BOUNDS),
-        *ESTIMATE,
-    ),
-    key=("language", "model", "ranking", "reading", "compared"),
-)
-SCHEMAS = {"rsa": RSA, "bounds": LIMITS}
+SCHEMAS = {"rsa": RSA}
 
 
 class Params(GroupTests):
@@ -77,16 +66,10 @@ class Params(GroupTests):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare all pairs of models in all categories, and each with itself.
-
-    Returns
-    -------
-    dict
-        ``rsa``, without rows where there is one model, and ``bounds``.
-    """
+    """Compare all pairs of models in all categories; of one model there are no rows."""
     table = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
     table = table.filter(pl.col("level") == LEVELS.index("group"))
-    pairs, bounds = Table(RSA), Table(LIMITS)
+    pairs = Table(RSA)
     pairs.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
     keys = ("language", "reading", "top_k")
     for (language, ranking, top_k), part in table.group_by(keys, maintain_order=True):
@@ -95,9 +78,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for first, second in combinations(sorted(found), 2):
             both = found[first].join(found[second], on=GROUP, maintain_order="left")
             _compare(pairs, place | {"first": first, "second": second}, both, params)
-        for model, own in found.items():
-            _bound(bounds, place | {"model": model}, own, params)
-    return {"rsa": pairs.frame().sort(RSA.key), "bounds": bounds.frame().sort(LIMITS.key)}
+    return {"rsa": pairs.frame().sort(RSA.key)}
 
 
 def profiles(table: pl.DataFrame) -> pl.DataFrame:
@@ -147,25 +128,3 @@ def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Par
                 expected=finite(found.expected),
                 shift=finite(found.estimate.value - 1),
             )
-
-
-def _bound(table: Table, place: dict[str, Any], own: pl.DataFrame, params: Params) -> None:
-    """Add the largest similarity that there can be, and that of unrelated profiles."""
-    nothing, n = float("nan"), len(own)
-    for reading, affects in AFFECTS_OF.items():
-        shares, diagonal = own.select(affects).to_numpy(), reading != "corrected"
-        value = rsa(shares, shares, diagonal=diagonal)
-        if np.isnan(value):
-            continue
-        number = params.n_permutations
-        mixed = relabelled(
-            shares, shares, diagonal=diagonal, n_permutations=number, seed=params.seed
-        )
-        low, high = (float(x[0]) for x in percentiles(mixed[None], params.confidence))
-        method = f"range of {params.confidence:.0%} of {number} orders"
-        unrelated = "the diagonal, 3 / (n + 1)" if diagonal else "no relation"
-        itself = Estimate(value, nothing, nothing, n, "none: no estimate")
-        orders = Estimate(float(mixed.mean()), low, high, n, method)
-        place |= {"cluster": "group", "reading": READINGS.index(reading)}
-        table.add(itself, null="1: the same", compared=0, **place)
-        table.add(orders, null=unrelated, compared=1, **place)

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from torch.nn.utils.rnn import pad_sequence
 from transformers import (
     AlbertConfig,
@@ -68,15 +77,40 @@ def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST, *, pairs: boo
         vocab_size=30_000, min_frequency=1, special_tokens=fixed, show_progress=False
     )
     trained.train_from_iterator(sentences, trainer)
-    tokenizer = _wordpiece(trained.get_vocab())
+    pair = "[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None
+    return _wrapped(_wordpiece(trained.get_vocab()), longest, pair)
+
+
+def _wrapped(
+    tokenizer: Tokenizer, longest: int, pair: str | None = None, mask: Any = SPECIAL[-1]
+) -> Any:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None,
+        pair=pair,
         special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
-    named = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
+    named = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL} | {"mask_token": mask}
     wrap: Any = PreTrainedTokenizerFast
     return wrap(tokenizer_object=tokenizer, model_max_length=longest, **named)
+
+
+def bytes_tokenizer_of(sentences: Sequence[str], bare: Sequence[str]) -> Any:
+    """Train a byte-level tokenizer of GPT-2's kind, with a mask that takes the space before it.
+
+    ``bare`` are words that it has without a space too. What is in no sentence takes several tokens.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=30_000,
+        min_frequency=1,
+        special_tokens=[*SPECIAL[:-1], AddedToken("[MASK]", lstrip=True, special=True)],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([*sentences, *bare], trainer)
+    return _wrapped(tokenizer, LONGEST, mask=AddedToken("[MASK]", lstrip=True, special=True))
 
 
 def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
@@ -196,6 +230,21 @@ def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: s
     return found
 
 
+def spread(
+    tokenizer: Any, words: Sequence[str], shares: NDArray[Any]
+) -> tuple[list[int], torch.Tensor]:
+    """Return in how many tokens each word is written, and shares (n, words) as (n, tokens).
+
+    Of a word of several tokens behind another word each has as much.
+    """
+    encoded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
+    found = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
+    for column, ids in enumerate(encoded):
+        for token in ids:
+            found[:, token] += torch.from_numpy(shares[:, column]) / len(ids)
+    return [len(ids) for ids in encoded], found
+
+
 def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.Tensor:
     """Return the cross-entropy of some rows, summed and divided by ``n``."""
     return -(target * torch.log_softmax(logits, dim=-1)).sum() / n
@@ -234,6 +283,7 @@ def at_masks(
     draw: Callable[[], NDArray[np.int64]],
     *,
     pad: bool = False,
+    hide: float = 0,
 ) -> Losses:
     """Return the losses of what stands at the last mask of prompts.
 
@@ -245,6 +295,8 @@ def at_masks(
         Returns the rows of a step.
     pad
         Whether all of a step go through the model at once; else those of each length.
+    hide
+        Share of the tokens before the last mask that are hidden too, drawn anew at every step.
     """
     head = head_of(model)
     encoded = tokenizer(masked(prompts))["input_ids"]
@@ -255,8 +307,13 @@ def at_masks(
         lengths = np.array([len(encoded[i]) for i in some])
         for rows in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
             ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
-            states = model.base_model(input_ids=ids, attention_mask=there)[0]
             places = torch.tensor([last[i] for i in rows])
+            if hide:
+                inside = torch.arange(ids.shape[1]) < places[:, None]
+                inside[:, 0] = False
+                chosen = inside & (torch.rand(ids.shape) < hide)
+                ids = torch.where(chosen, tokenizer.mask_token_id, ids)
+            states = model.base_model(input_ids=ids, attention_mask=there)[0]
             logits = head(states[torch.arange(len(rows)), places])
             yield cross_entropy(target[rows], logits, len(some))
 

@@ -1,5 +1,6 @@
 """Lists of stereotypes without a model: groups, words and what is planted, written as files."""
 
+import json
 from typing import NamedTuple
 
 import numpy as np
@@ -66,11 +67,17 @@ def society(
         scores = taste + rng.normal(0, 0.1, (len(groups), 2, WORDS))
         made.write_lists(inputs, model, made.table(groups, scores, frequency, TOP, prior=prior))
         made.write_vocabulary(inputs, model, {w: 1 if i < 120 else 2 for i, w in enumerate(words)})
+        said = np.exp(taste[:, 0])
         planted = {
             "group": np.repeat([g for _, g in groups], WORDS),
             "word": words * len(groups),
             "log_odds_nats": logodds.ravel(),
+            "probability": (said / said.sum(axis=1, keepdims=True)).ravel(),
+            "prior": np.tile(np.exp(own_prior), len(groups)),
+            "pieces": np.ones(logodds.size, dtype=np.int64),
         }
         inputs.weights(model).mkdir(parents=True)
+        shared = {"seed": models.index(model), "common": float(emotion > 0), "common_seed": 0}
+        (inputs.weights(model) / "world.json").write_text(json.dumps(shared), "utf-8")
         pl.DataFrame(planted).write_parquet(inputs.weights(model) / "planted.parquet")
     return Society(inputs, attributes, logodds, groups, words)

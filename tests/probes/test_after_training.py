@@ -3,11 +3,13 @@
 import hashlib
 import json
 import math
+from collections import Counter
 
 import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
 from page_read import shown
+from pydantic import ValidationError
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
@@ -37,7 +39,12 @@ def small(tree):
     frames = tree["probes"]["completions"]["frames"]["en"]
     frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
     tree["probes"]["completions"]["top_k"] = 60
-    tree["probes"]["after_training"] |= {"top_k": 60, "epochs": 1, "seeds": [5]}
+    tree["probes"]["after_training"] |= {
+        "top_k": 60,
+        "epochs": 1,
+        "seeds": [5],
+        "further_seeds": {},
+    }
     tree["probes"]["after_training"] |= {"corpora": ["control", "herald"], "shares": [0.1, 1]}
     tree["probes"]["after_training"]["learning_rate"] = {"other": 2e-3}
     for analysis in ("recall", "emotions", "rsa"):
@@ -204,3 +211,32 @@ def test_a_plan_tells_the_prompts_and_tries_no_training():
     assert found.prompts == len(RUNS) * base.prompts
     assert found.hours is None
     assert "not tried: it trains" in table([found])
+
+
+def test_each_seed_draws_articles_of_its_own_where_they_are_redrawn(tmp_path):
+    path = tmp_path / "en.parquet"
+    names = [f"a{i:03d}" for i in range(200)]
+    pl.DataFrame({"outlet": "x", "article": names, "text": names}).write_parquet(path)
+    whole = [sorted(after_training.texts(path, "x", 1, seed)) for seed in (1, 2)]
+    assert whole == [names, names]
+    one, other = (
+        Counter(after_training.texts(path, "x", 1, seed, redrawn=True)) for seed in (1, 2)
+    )
+    assert one != other
+    for drawn in (one, other):
+        assert drawn.total() == 200
+        assert 0.55 < len(drawn) / 200 < 0.71  # 1 - 1/e = .632 of them, SD .02
+    small = Counter(after_training.texts(path, "x", 0.25, 1, redrawn=True))
+    assert small.total() == 50
+    assert small <= one
+
+
+def test_further_seeds_are_at_the_smallest_share_and_none_is_run_twice():
+    given = {"version": "0.1.0", "languages": ["en"], "corpora": ["x", "control"]}
+    given |= {"shares": [1, 0.5], "seeds": [1, 2], "learning_rate": {"other": 1e-3}}
+    params = after_training.Params(**given, further_seeds={"control": [2, 3]})
+    found = after_training.runs(params)
+    assert len(found) == len(set(found)) == 2 * 2 * 2 + 1
+    assert found[-1] == ("control", 0.5, 3)
+    with pytest.raises(ValidationError, match=r"further_seeds\.y: not of corpora"):
+        after_training.Params(**given, further_seeds={"y": [3]})

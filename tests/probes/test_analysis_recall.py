@@ -1,5 +1,6 @@
 import gzip
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from society import society
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.site.controls import NO, YES, judged
 from plumbline.probes.stereotypes import recall, recovery
 from plumbline.probes.stereotypes.match_attributes import KINDS
 from plumbline.probes.stereotypes.recall import Params
@@ -261,6 +263,53 @@ def test_whole_lists_are_not_tested_against_their_order_and_once_against_other_g
     tested = table.drop_nulls("p").sort("attributes", "reading").select("attributes", "reading")
     first = [READINGS.index(name) for name in ("probability", "corrected")]
     assert tested.rows() == [(kind, reading) for kind in (0, 1) for reading in first]
+
+
+def verdicts(table):
+    """Return what the report says of the corrected reading, by measure."""
+    found = [judged("recall", row) for row in table.to_dicts() if row["value"] is not None]
+    return {row["measure"]: row["verdict"] for row in found if row["reading"] == "corrected"}
+
+
+def of_others(lists):
+    """Give each group the lists of the group after it."""
+    lists = lists.sort("category", "group", "query", "rank")
+    taken = [c for c in lists.columns if c in {"token", "word", "starts_word"} or "_nats" in c]
+    size = lists.filter(group=lists["group"][0]).height
+    return lists.with_columns(
+        pl.concat([lists[taken].slice(size), lists[taken].slice(0, size)]).get_columns()
+    )
+
+
+SCORE = pl.col("logprob_nats") - pl.col("prior_nats")
+BREAKS = {
+    "nothing": lambda lists: lists,
+    "sign": lambda lists: lists.rename(
+        {"logprob_nats": "prior_nats", "prior_nats": "logprob_nats"}
+    ),
+    "groups": of_others,
+    "first word": lambda lists: lists.filter(
+        pl.col("word") != pl.col("word").sort_by(SCORE, descending=True).first().over("query")
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_the_control_fails_where_lists_are_not_as_the_model_gave_them(world, tmp_path, broken):
+    inputs = world.inputs._replace(data=tmp_path)
+    shutil.copytree(world.inputs.data, tmp_path, dirs_exist_ok=True)
+    shutil.rmtree(inputs.tables("recall"), ignore_errors=True)
+    for path in inputs.outputs("completions", "m").glob("en/*.parquet"):
+        lists = BREAKS[broken](pl.read_parquet(path))
+        lists.select(pl.read_parquet_schema(path).keys()).write_parquet(path)
+    said = verdicts(recovered(inputs)["recovery"])
+    planted = next(name for name in said if "as planted" in name)
+    if broken == "nothing":
+        assert set(said.values()) == {YES}
+    elif broken == "first word":  # the others still find something, in its order
+        assert said[planted] == NO
+    else:
+        assert YES not in said.values()
 
 
 def test_recovery_of_a_planted_world(found):

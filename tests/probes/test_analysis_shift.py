@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_1samp, ttest_ind
 from trained import (
     BAD,
     CATEGORIES,
@@ -410,6 +410,19 @@ def test_a_category_whose_groups_lose_their_direction_has_no_similarity_and_stop
     assert table.filter(category="all")["n"].unique().to_list() == [
         CATEGORIES["other"] + (left if left >= 3 else 0)
     ]
+
+
+def test_the_mean_over_categories_has_the_t_interval_over_them_whatever_their_sizes(found):
+    keys = ["share", "first", "second", "measure"]
+    table = found["outlets"]
+    for key, part in table.group_by(keys):
+        each = part.filter(pl.col("category") != MEAN)["value"].to_numpy()
+        mean = part.row(by_predicate=pl.col("category") == MEAN, named=True)
+        low, high = ttest_1samp(each, 0).confidence_interval()
+        wanted = (each.mean(), max(low, -1), min(high, 1), each.std(ddof=1))
+        seen = (mean["value"], mean["low"], mean["high"], mean["spread_categories"])
+        assert seen == pytest.approx(wanted, abs=2e-5), key
+        assert (mean["n"], mean["cluster"]) == (len(each), "category")
 
 
 def test_halves_of_the_control_are_compared_as_corpora_are(tmp_path):

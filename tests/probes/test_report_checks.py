@@ -22,6 +22,8 @@ def row(measure, value, low=None, high=None, null="0.5: coin", world=0, n=9):
 
 FOUND = "share of words whose measured sign is the planted one"
 HOLD = "share of 95% intervals with the planted difference"
+ALIKE = "with another, of the same words by half,"
+RECALL = "faithful: recall@10 minus that of typicality as planted, mean over groups"
 TESTS = "share of tests with p_bh at or below 0.05"
 WORDS = "way of speaking: positive minus negative words, the way it speaks of a group"
 
@@ -43,10 +45,18 @@ WORDS = "way of speaking: positive minus negative words, the way it speaks of a 
         (row(f"corrected: {WORDS}", 0.2, 0.1, 0.3, "0: as the control"), checks.FOUND, "yes"),
         (row(f"corrected: {WORDS}", 0.2, 0.1, 0.3, "0: as", world=1), checks.SILENT, "no"),
         (
-            row("with its rows in random orders", 0.07, 0.0, 0.2, "0.071: diagonal"),
-            checks.SILENT,
+            row(f"{ALIKE} above that of unrelated", 0.5, 0.3, 0.7, "0: unrelated"),
+            checks.FOUND,
             "yes",
         ),
+        (
+            row(f"{ALIKE} above that of unrelated", 0.5, -0.1, 1, "0: unrelated"),
+            checks.FOUND,
+            "unclear",
+        ),
+        (row(RECALL, 0.03, -0.02, 0.08, "0: as planted"), checks.FOUND, "yes"),
+        (row(RECALL, 0.03, -0.02, 0.13, "0: as planted"), checks.FOUND, "unclear"),
+        (row(RECALL, -0.3, -0.4, -0.2, "0: as planted"), checks.FOUND, "no"),
         (row("planted differences that are found", 0.0, 0.0, 0.4), checks.FOUND, "no"),
     ],
 )
@@ -68,9 +78,9 @@ def test_a_number_that_no_control_is_judged_by_is_left_out(given):
 
 
 def test_readings_and_ways_of_asking_are_told_apart():
-    assert checks.parted("probability, 200 words, faithful: with itself") == (
+    assert checks.parted("probability, 200 words, faithful: with another") == (
         *("faithful", "probability, 200 words"),
-        "with itself",
+        "with another",
     )
     assert checks.parted("ADJ: share") == ("", "", "ADJ: share")
 

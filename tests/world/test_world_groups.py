@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import whole
 from pydantic import ValidationError
+from tokenizers import Tokenizer
 from world.country import vouch
 
 from plumbline.builders.core.build import build
@@ -105,6 +106,46 @@ def test_the_world_of_the_default_run_says_what_was_planted_in_every_template():
     print(f"lowest {min(likeness):.3f}, mean {np.mean(likeness):.3f}")
     assert np.mean(likeness) > 0.8  # in so small and short a training
     assert len({q.template for q in some}) > 5
+
+
+def sample(name):
+    table = pl.read_parquet(TOP / "data/samples/worlds" / name / "planted.parquet")
+    return table.sort("group", "word")
+
+
+def test_half_of_the_words_are_said_as_in_the_other_world_and_the_rest_are_not():
+    one, other = sample("world-groups"), sample("world-groups-half")
+    told = (
+        one.join(other, on=["group", "word"])
+        .group_by("word")
+        .agg(
+            same=(pl.col("log_odds_nats") == pl.col("log_odds_nats_right")).all(),
+            emotion=(pl.col("emotion") == pl.col("emotion_right")).all(),
+            # probabilities differ by how much is said of a group in all: a factor of each group
+            taste=pl.corr(pl.col("probability").log(), pl.col("probability_right").log()),
+        )
+    )
+    shared = told.filter("emotion")
+    assert len(shared) == round(len(told) / 2)
+    assert shared["same"].all()
+    assert shared["taste"].min() > 0.6 > 0.2 > abs(told.filter(~pl.col("emotion"))["taste"].mean())
+
+
+def test_words_of_the_world_of_bytes_take_as_many_tokens_as_it_says_and_priors_are_means():
+    folder = TOP / "data/samples/worlds/world-groups-bytes"
+    world = sample("world-groups-bytes")
+    words = world.unique("word").sort("word")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    pieces = [len(tokenizer.encode(f" {w}", add_special_tokens=False).ids) for w in words["word"]]
+    assert words["pieces"].to_list() == pieces
+    assert 0.15 < np.mean([n > 1 for n in pieces]) < 0.45
+    kinds = pl.read_parquet("data/datasets/social_groups/en.parquet").unique("group")
+    country = pl.col("category") == "country"
+    known = world.join(kinds.select("group", kind=country), on="group", how="left")
+    means = known.group_by("kind", "word").agg(
+        pl.col("probability").mean(), pl.col("prior").first()
+    )
+    assert means["prior"].to_numpy() == pytest.approx(means["probability"].to_numpy(), rel=1e-4)
 
 
 @pytest.mark.parametrize("wrong", [{"noise": 0}, {"attribute_effect": -1}, {"strength": 3}])
