@@ -110,9 +110,9 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
             method = "between simulated effects, normal quantiles of power"
             found = Estimate(least, np.nan, np.nan, own["replicate"].n_unique(), method)
             _add(table, found, own, int(own[of].sum()), f"power {POWER}", measure=measure, **key)
-    frame = table.frame()
-    told = [first[of] for of in frame.select("shape", "truth").iter_rows()]
-    return frame.with_columns(first=pl.Series(told, dtype=pl.String))
+    for row in table.rows:
+        row["first"] = first[row["shape"], row["truth"]]
+    return table.frame()
 
 
 def firsts(tallies: pl.DataFrame) -> dict[tuple[str, str], str]:

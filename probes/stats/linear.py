@@ -276,8 +276,8 @@ def mixed(
     se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)
     degrees = max(1, min(len(sizes) - columns, freedom))
     half = stdtrit(degrees, (1 + confidence) / 2) * se
-    there = se > 0  # a design that explains all leaves nothing to judge by
-    apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.inf), where=there)
+    there = se > TOLERANCE  # a design that explains all leaves nothing to judge by
+    apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.nan), where=there)
     p = 2 * stdtr(degrees, -apart)
     known = Coefficients(found, found - half, found + half, p, np.full(len(found), float(degrees)))
     return Mixed(known, ratio * residual, residual)
