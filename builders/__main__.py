@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from argparse import Namespace
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from plumbline.builders import DATASETS, SOURCES, client_of
 from plumbline.builders.core import cli
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable
-    from types import ModuleType
 
 
 def _builder(dataset: str) -> ModuleType:

@@ -15,14 +15,13 @@ import polars as pl
 from plumbline import page
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.politicians.build import GENDERS
-from plumbline.result import FOUND, INCH, INK, LEVEL, LOST
+from plumbline.probes.report.figures import forest
+from plumbline.probes.report.view import sure
 from plumbline.studies import STUDIES, ask, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from matplotlib.figure import Figure
 
     from plumbline.result import Result
 
@@ -104,7 +103,7 @@ others beside men's; those of the second have no such difference. A method that 
 the bias of the first, and nothing in the second.</p>
 <p><b>The answer.</b> In the first model {share[0]} words go with a gender, in the second
 {share[1]}.</p>
-{page.svg(picture(planted, null))}
+{picture(planted, null)}
 <p><b>How to read it.</b> Each line is a word, the same on both sides: the {EACH} that go most
 surely with women's names in the first model, and the {EACH} that go most surely with men's. The
 further a point is from the grey line, the more often the model puts the word beside those names
@@ -121,39 +120,22 @@ people, nor about any model in use.</p>
 Face Hub.</p><h2>All results</h2>"""
 
 
-def picture(planted: Result, null: Result) -> Figure:
-    """Return a forest plot of the surest words, one model beside the other, on one scale.
+def picture(planted: Result, null: Result) -> str:
+    """Return a forest plot of the surest words, one model beside the other, on one scale, as SVG.
 
     To the right is pointwise mutual information with women's names, to the left that with men's.
     """
-    from plumbline.plot import Plot
-
-    own = [_by_side(result) for result in (planted, null)]
-    sure = own[0].filter(pl.col("p_bh") <= LEVEL, pl.col("size") > 0)
+    own = {f"{t} ({r.model})": _by_side(r) for t, r in zip(TITLES, (planted, null), strict=True)}
+    sure = next(iter(own.values())).filter("found", pl.col("size") > 0)
     chosen = pl.concat(sure.filter(pl.col("gender") == side).head(EACH) for side in SIDES)
-    words = chosen.sort("value").select("word", "gender").rows()
-    figure = Plot((19 / INCH, (2.4 + 0.55 * len(words)) / INCH), layout="constrained")
-    for axes, frame, title, result in zip(
-        figure.subplots(1, 2, sharex=True, sharey=True), own, TITLES, (planted, null), strict=True
-    ):
-        rows = {(row["word"], row["gender"]): row for row in frame.rows(named=True)}
-        axes.axvline(0, color="#bbbbbb", linewidth=0.8, zorder=0)
-        for at, row in enumerate(map(rows.get, words)):
-            if row is None or row["low"] is None:
-                continue
-            found = row["p_bh"] is not None and row["p_bh"] <= LEVEL
-            colour = FOUND if found else LOST
-            axes.plot([row["low"], row["high"]], [at, at], color=colour, linewidth=1.2)
-            full = colour if found else "white"
-            axes.plot(row["value"], at, "o", color=colour, markerfacecolor=full, markersize=4.5)
-        axes.set_yticks(range(len(words)), [word for word, _ in words], fontsize=8)
-        axes.set_title(f"{title} ({result.model})", fontsize=8.5, loc="left", color=INK)
-        axes.set_xlabel("← beside men's names          beside women's names →", fontsize=7.5)
-        axes.tick_params(axis="x", labelsize=7.5, colors=INK)
-        axes.tick_params(axis="y", length=0)
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-    return figure
+    words = chosen.sort("value", descending=True).select("word", "gender")
+    rows = [
+        row | {"of": title}
+        for title, frame in own.items()
+        for row in words.join(frame, on=words.columns, maintain_order="left").to_dicts()
+    ]
+    unit = "← beside men's names          beside women's names →"
+    return forest(rows, line="word", unit=unit, panel="of", panels=list(own), filled="found")
 
 
 def _by_side(result: Result) -> pl.DataFrame:
@@ -163,7 +145,8 @@ def _by_side(result: Result) -> pl.DataFrame:
     size, low, high = (pl.col(name) for name in ("value", "low", "high"))
     right = pl.col("gender") == "female"
     return rows.sort("p_bh", "p", "word", nulls_last=True).select(
-        *("word", "gender", "p_bh"),
+        *("word", "gender"),
+        found=sure(),
         size=size,
         value=pl.when(right).then(size).otherwise(-size),
         low=pl.when(right).then(low).otherwise(-high),

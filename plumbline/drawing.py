@@ -88,11 +88,11 @@ def fonts() -> list[str]:
 
 def figure(svg: str, width: float) -> Figure:
     """Return a figure of a page, drawn by Matplotlib in a width in centimetres."""
-    from matplotlib.figure import Figure
+    from plumbline.plot import Plot
 
     root = ET.fromstring(svg)  # noqa: S314 - our own
     across, down = (float(root.attrib[name]) for name in ("width", "height"))
-    own = Figure((width / INCH, width * down / across / INCH))
+    own = Plot((width / INCH, width * down / across / INCH))
     axes = own.add_axes((0, 0, 1, 1), xlim=(0, across), ylim=(down, 0))
     axes.set_axis_off()
     pen = _Pen(axes, width / across / INCH * POINTS, float(root.attrib["font-size"]))

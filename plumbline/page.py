@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from plumbline.result import interval, number, shown_p
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from matplotlib.figure import Figure
 
     from plumbline.result import Result
 
@@ -27,6 +24,7 @@ p { margin: .3rem 0 1rem; } .faint { color: var(--faint); font-size: .875rem; }
 th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; } td.n { text-align: right; white-space: nowrap; }
 .yes { color: var(--found); font-weight: 600; } svg { max-width: 100%; height: auto; }
+svg text { fill: #000; }
 summary { cursor: pointer; }
 """
 
@@ -82,20 +80,13 @@ def _part(result: Result) -> str:
     )
     return (
         f'<h2 id="{_key(result)}">{escape(result.study)}: {escape(result.model)}</h2>'
-        f"<p>{escape(result.summary)}</p>{svg(result.plot(width=17))}"
+        f"<p>{escape(result.summary)}</p>{result.svg()}"
         f"<details><summary>tables and model</summary><ul>{tables}</ul>"
         f"<p>CSV, parquet, LaTeX and figures: <code>plumbline export {escape(result.study)} "
         f"--model {escape(result.model)} --to FOLDER</code></p>"
         f'<p class="faint">{escape(str(known["id"]))}, {escape(str(known["revision"]))}</p>'
         "</details>"
     )
-
-
-def svg(figure: Figure) -> str:
-    """Return a figure as it stands in a page."""
-    drawn = io.StringIO()
-    figure.savefig(drawn, format="svg", metadata={"Date": None})
-    return drawn.getvalue()[drawn.getvalue().index("<svg") :]
 
 
 def _key(result: Result) -> str:

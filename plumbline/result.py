@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline import latex
@@ -13,7 +15,6 @@ from plumbline.builders.core.errors import UserError, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import pandas as pd
     import polars as pl
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from plumbline.probes.site.headlines import Kind
 
 LEVEL = 0.05  # of the false discovery rate
-INCH = 2.54  # centimetres
 MOST = 30  # lines of a plot
-INK, FOUND, LOST = "#222222", "#0072B2", "#999999"
+FIGURES = ("svg", "pdf", "png")
 
 
 @dataclass(frozen=True)
@@ -123,28 +123,25 @@ class Result:
         most
             Lines at most: those with the smallest p.
         """
-        with _extra():
-            from plumbline.plot import Plot
+        from plumbline import drawing
 
-        rows = self.headline.drop_nulls("value").head(most).rows(named=True)
-        figure = Plot((width / INCH, (1.8 + 0.5 * len(rows)) / INCH), layout="constrained")
-        axes = figure.subplots()
-        axes.axvline(self.kind.null, color="#bbbbbb", linewidth=0.8, zorder=0)
-        for at, row in enumerate(reversed(rows)):
-            found = row["p_bh"] is not None and row["p_bh"] <= LEVEL
-            colour = FOUND if found else LOST
-            ends = [row["value"] if row[end] is None else row[end] for end in ("low", "high")]
-            axes.plot(ends, [at, at], color=colour, linewidth=1)
-            full = colour if found else "white"
-            axes.plot(row["value"], at, "o", color=colour, markerfacecolor=full, markersize=3.5)
-        axes.set_yticks(range(len(rows)), [row["what"] for row in reversed(rows)], fontsize=6.5)
-        axes.set_ylim(-0.7, len(rows) - 0.3)
-        axes.tick_params(axis="x", labelsize=6.5, colors=INK)
-        axes.set_xlabel(f"{self.kind.unit}, 95% interval; filled: adjusted p ≤ .05", fontsize=6.5)
-        axes.set_title(f"{self.study}: {self.model}", fontsize=7.5, loc="left")
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        return figure
+        with _extra():
+            return drawing.figure(self.svg(most=most), width)
+
+    def svg(self, *, most: int = MOST) -> str:
+        """Return the same as SVG for a page of HTML, drawn as in the report."""
+        from plumbline.probes.report.figures import forest
+        from plumbline.probes.report.view import sure
+
+        rows = self.headline.drop_nulls("value").head(most).with_columns(found=sure())
+        return forest(
+            rows.to_dicts(),
+            line="what",
+            unit=f"{self.kind.unit}, 95% interval; filled: adjusted p ≤ .05",
+            title=f"{self.study}: {self.model}",
+            filled="found",
+            zero={"": self.kind.null},
+        )
 
     def to_latex(self, *, most: int = MOST) -> str:
         """Return the headline as a table in LaTeX, for the package booktabs."""
@@ -171,10 +168,39 @@ class Result:
         -------
         list
             The files: labels are strings in all of them, so that R and Stata read them as they are.
-        """
-        from plumbline.export import export
 
-        return export(self, folder, width)
+        Raises
+        ------
+        UserError
+            If the folder cannot be written, or the width is no width.
+        """
+        from plumbline import drawing, every_eval
+
+        drawing.check(width)
+        into, found = Path(folder).expanduser(), []
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+            for name, table in {"headline": self.headline, **self.tables}.items():
+                for path in (into / f"{name}.csv", into / f"{name}.parquet"):
+                    getattr(table, f"write_{path.suffix[1:]}")(path)
+                    found.append(path)
+            texts = {
+                "headline.tex": self.to_latex(),
+                "summary.txt": self.summary + "\n",
+                "provenance.json": _json(self.provenance),
+            }
+            if "model" in self.provenance:  # such a record is of one model: of no comparison
+                texts[every_eval.FILE] = _json(every_eval.record(self))
+            made = {name: text.encode() for name, text in texts.items()}
+            made |= {f"headline.{k}": drawing.written(self.svg(), width, k) for k in FIGURES}
+            for name, body in made.items():
+                (into / name).write_bytes(body)
+                found.append(into / name)
+        except OSError as error:
+            raise UserError(
+                f"{into}: cannot be written ({error.strerror}); name another"
+            ) from error
+        return found
 
     def _repr_html_(self) -> str:
         """Show the sentence and the first rows in a notebook."""
@@ -186,6 +212,10 @@ class Result:
     def __str__(self) -> str:
         """Return the sentence."""
         return self.summary
+
+
+def _json(facts: Any) -> str:
+    return json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 @contextmanager

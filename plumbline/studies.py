@@ -24,7 +24,7 @@ from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
 from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
-from plumbline.workspace import PROJECT, Workspace, home
+from plumbline.workspace import PROJECT, Workspace, entered, home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,7 +227,7 @@ def _run(
     asking: Any = importlib.import_module(module_of(probe))
     telling: Any = importlib.import_module(module_of(analysis))
     place.prepare(tuple(dict.fromkeys([*asking.INPUTS, *telling.DATASETS])))
-    with place.entered():
+    with entered(place.folder):
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.run_probe import OUTPUTS, request
         from plumbline.probes.core.run_probe import probe as put

@@ -82,10 +82,6 @@ class Workspace:
                     (self.folder / name).unlink()
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
 
-    def entered(self) -> contextlib.AbstractContextManager[None]:
-        """Work in the folder, see :func:`entered`."""
-        return entered(self.folder)
-
     def prepare(self, names: tuple[str, ...]) -> None:
         """Build, or bring, and validate datasets that are not there yet, and what they are made of.
 
@@ -94,7 +90,7 @@ class Workspace:
         UserError
             If one cannot be had, or fails its validation.
         """
-        with self.entered(), FileLock(parquet.DATASETS / LOCKED):  # others may build them too
+        with entered(self.folder), FileLock(parquet.DATASETS / LOCKED):  # others may build them too
             self._forget()
             for name in names:
                 self._have(name)
@@ -122,7 +118,9 @@ class Workspace:
     def _make(self, name: str) -> None:
         folder = parquet.DATASETS / name
         if name in self.own:
-            _copy(_found(name, self.own[name]), folder)
+            source = _found(name, self.own[name])
+            shutil.copytree(source, parquet.fresh(folder), dirs_exist_ok=True)
+            parquet.finish(folder)
         else:
             from plumbline.builders.core.build import build
 
@@ -220,12 +218,6 @@ def _found(name: str, where: str) -> Path:
             "parquet files; name such a folder, or the id of a published one"
         )
     return folder
-
-
-def _copy(source: Path, into: Path) -> None:
-    partial = parquet.fresh(into)
-    shutil.copytree(source, partial, dirs_exist_ok=True)
-    parquet.finish(into)
 
 
 @contextlib.contextmanager

@@ -185,15 +185,17 @@ def lexica_params(address: str) -> lexica.Params:
 
 
 def labelled_texts_params(address: str, **changes) -> labelled_texts.Params:
-    """Declare the project's own sentences, in TweetEval's layout."""
-    at = f"{address}/en/sentences"
-    parts = {
-        split: {"texts": f"{at}/{split}_text.txt", "labels": f"{at}/{split}_labels.txt"}
-        for split in ("tuning", "testing")
-    }
-    corpus = {"name": "sentences", "mapping": f"{at}/mapping.txt"} | parts
-    terms = {"licence": "CC0-1.0", "citation": "the project"}
-    return labelled_texts.Params(corpora={"en": [corpus | terms | changes]})
+    """Declare the project's sentences, and those with labels dealt out, in TweetEval's layout."""
+    corpora = []
+    for name in ("sentences", "sentences-null"):
+        at = f"{address}/en/{name}"
+        parts = {
+            split: {"texts": f"{at}/{split}_text.txt", "labels": f"{at}/{split}_labels.txt"}
+            for split in ("tuning", "testing")
+        }
+        terms = {"licence": "CC0-1.0", "citation": "the project"}
+        corpora.append({"name": name, "mapping": f"{at}/mapping.txt"} | parts | terms | changes)
+    return labelled_texts.Params(corpora={"en": corpora})
 
 
 def social_groups_params(**files: str) -> social_groups.Params:

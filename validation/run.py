@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -22,8 +22,7 @@ os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand b
 import great_expectations as gx
 import great_expectations.expectations as gxe
 
-if TYPE_CHECKING:
-    from plumbline.validation.suite import Table
+from plumbline.validation.suite import Table
 
 EXAMPLES = 5
 DOCS = "data/docs"

@@ -6,9 +6,10 @@ so that shares and offending rows come out the same way for every kind of check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -17,12 +18,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.describe import frames
 from plumbline.builders.core.params import Params as Section
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from pathlib import Path
-
-    from plumbline.builders.core.schema import Schema
+from plumbline.builders.core.schema import Schema
 
 
 class Params(Section):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core import inputs as carried
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 SECTION = ("datasets", "derived")  # of the params: made of one snapshot, or of several things
 

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,6 @@ from plumbline.builders.core.errors import UserError, lacking
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
 LOG = "PLUMBLINE_LOG"

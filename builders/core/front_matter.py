@@ -8,17 +8,15 @@ that makes the folder again. ``README.md`` is its YAML front matter alone, which
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.schema import Schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FACTS = "build.json"
 CARD = "README.md"

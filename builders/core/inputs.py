@@ -10,18 +10,15 @@ snapshots and models.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import MANIFEST, digest
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     import pyarrow as pa
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 KEY = b"plumbline"
 

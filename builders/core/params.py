@@ -7,18 +7,16 @@ code that reads it; together they are one tree, and a key stands in one file onl
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")

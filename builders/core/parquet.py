@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -13,15 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from plumbline.builders.core.schema import Schema
 
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")

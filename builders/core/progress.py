@@ -8,17 +8,15 @@ now and then, wherever standard error goes. Neither changes what a command write
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
 from plumbline.builders.core.cli import as_json, event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATIENCE = 2.0  # seconds: what is done by then shows no bar
 BETWEEN = 5.0  # seconds between two lines of JSON on one bar

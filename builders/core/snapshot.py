@@ -10,15 +10,13 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MANIFEST = "manifest.json"
 UNWRITTEN = (

@@ -13,10 +13,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from plumbline.builders.dvc.lock import Item
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
-
-    from plumbline.builders.dvc.lock import Item
 
 IGNORE = Path(".dvcignore")
 LARGE = 256 * 2**20  # bytes; more is compared by size and number of files alone

@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.dvc.cache import digest, ignored
 from plumbline.builders.dvc.lock import LOCK, PIPELINE, Stage, entries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Commit(NamedTuple):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import UNWRITTEN
-from plumbline.builders.fetch.http import HINT, Busy, Slow, opened, patiently, pieces, refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import (
+    HINT,
+    Busy,
+    Politeness,
+    Slow,
+    opened,
+    patiently,
+    pieces,
+    refuse,
+)
 
 SLOWEST = 1 << 20  # bytes within timeout_s; a line slower than this counts as a failure
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import (
     MANIFEST,
     resume,
@@ -21,14 +23,8 @@ from plumbline.builders.core.snapshot import (
     writing,
 )
 from plumbline.builders.fetch import mirror
-from plumbline.builders.fetch.http import ADDRESS
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.table import web_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from plumbline.builders.core.params import Params
-    from plumbline.builders.fetch.http import Politeness
 
 
 class Fetch:

@@ -6,10 +6,11 @@ import random
 import re
 import time
 import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import requests
 from pydantic import Field
@@ -17,9 +18,6 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
 
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"

@@ -16,18 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import writing
 from plumbline.builders.fetch import download as network_files
 from plumbline.builders.fetch import http as network
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
 
 PAGE = "docs/howto/fresh-data.md"
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")

@@ -9,11 +9,13 @@ import gzip
 import json
 import time
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.error import HTTPError, URLError
 
 from SPARQLWrapper import JSON, POST, SPARQLWrapper
@@ -24,10 +26,6 @@ from plumbline.builders.core.snapshot import write_gzip
 from plumbline.builders.fetch import mirror
 from plumbline.builders.fetch.http import PIECE, Busy, Politeness, Slow, decoded, judge, patiently
 from plumbline.builders.readers.sparql_json import bindings, entity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
 ITEM = "<http://www.wikidata.org/entity/{}>"
 HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"

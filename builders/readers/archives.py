@@ -8,15 +8,13 @@ import json
 import lzma
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
-from typing import IO, TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import IO, Any, Literal
 
 from plumbline.builders.readers.table import web_page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.snapshot import hash64
+from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers.archives import ENDINGS, Format, records
 from plumbline.builders.readers.declared import Terms, declared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 LEANINGS = ("left", "center", "right", "unknown")
 EARLIEST = date(1900, 1, 1)  # before it, a date is a slip (0001-11-30), not a date

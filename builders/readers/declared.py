@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import AliasChoices, Field, ValidationError
 
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params
+from plumbline.builders.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from plumbline.builders.core.snapshot import Snapshot
-
     P = TypeVar("P", bound=Params)
 T = TypeVar("T")
 FORMAT = AliasChoices("format", "layout")  # the second in snapshots of before November 2026

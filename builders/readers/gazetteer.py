@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from plumbline.builders.core.parquet import configs, stream
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
 

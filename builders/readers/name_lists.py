@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -13,9 +14,6 @@ from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.declared import FORMAT
 from plumbline.builders.readers.table import decoded, records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Kind = Literal["male", "female", "last"]
 KINDS: tuple[Kind, ...] = ("male", "female", "last")

@@ -7,10 +7,8 @@ import io
 import json
 import re
 from codecs import BOM_UTF8
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 
 def web_page(body: bytes) -> str | None:

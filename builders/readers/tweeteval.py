@@ -5,12 +5,9 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from plumbline.builders.readers.table import lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 

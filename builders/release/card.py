@@ -11,25 +11,22 @@ import importlib
 import os
 from bisect import bisect
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from plumbline.builders import DATASETS
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.front_matter import CARD
+from plumbline.builders.core.schema import Schema
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.release import croissant
 from plumbline.builders.release import facts as known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from plumbline.builders.core.schema import Schema
-    from plumbline.builders.release.facts import Facts
+from plumbline.builders.release.facts import Facts
 
 CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.schema import LISTS, Column, Schema
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.release import facts as known
-from plumbline.builders.release.facts import dates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from plumbline.builders.release.facts import Facts
+from plumbline.builders.release.facts import Facts, dates
 
 FILE = "croissant.json"
 VOCABULARY = parse(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))

@@ -15,15 +15,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
-
-if TYPE_CHECKING:
-    from plumbline.builders.core.front_matter import Built
+from plumbline.builders.core.front_matter import Built
 
 HEADING = "Datasheet"
 ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM = BY_HAND = (

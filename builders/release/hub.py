@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +16,10 @@ from plumbline.builders.core.cli import as_json
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.snapshot import digest
+from plumbline.builders.release.terms import Gated, Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from huggingface_hub import HfApi
-
-    from plumbline.builders.release.terms import Gated, Release
 
 ENDPOINT = "HF_ENDPOINT"
 ROWS = [CARD, FACTS, "*.parquet"]

@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import card
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIST = "checkpoints.json"
 

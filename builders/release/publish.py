@@ -6,8 +6,8 @@ import difflib
 import json
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
@@ -16,13 +16,8 @@ from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.release import card, croissant, hub
-from plumbline.builders.release.terms import PARTISAN, PRETRAINED, locate, release
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from plumbline.builders.release.hub import Remote
-    from plumbline.builders.release.terms import Release
+from plumbline.builders.release.hub import Remote
+from plumbline.builders.release.terms import PARTISAN, PRETRAINED, Release, locate, release
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
 HUB = "https://huggingface.co"

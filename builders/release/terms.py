@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
@@ -22,9 +23,6 @@ from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.dvc import cache, lock
 from plumbline.builders.release import model_card
 from plumbline.builders.release.facts import page_of, read_page
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 PRETRAINED = "pretrained"

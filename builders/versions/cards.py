@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatch
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -20,10 +22,6 @@ from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.core.yaml_text import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
 MODEL = "model"
 PARQUET = ".parquet"

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from plumbline.builders.core.schema import Schema
-    from plumbline.builders.versions.cards import Side
+from plumbline.builders.core.schema import Schema
+from plumbline.builders.versions.cards import Side
 
 BEFORE, AFTER = WHEN = "before", "after"
 NTH = "nth of its key"  # numbers rows that share a key

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import filecmp
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from pydantic_core import to_json
@@ -33,11 +34,7 @@ from plumbline.builders.versions.compare import (
     described,
     differs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from plumbline.builders.versions.resolve import Version
+from plumbline.builders.versions.resolve import Version
 
 LIMIT = 10  # of every list, unless --all is given
 WIDTH = 60  # of a text

@@ -10,17 +10,14 @@ import json
 from dataclasses import dataclass, field
 from functools import cache as cached
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.dvc import cache, git
-from plumbline.builders.dvc.lock import Item
-
-if TYPE_CHECKING:
-    from plumbline.builders.dvc.git import Commit, History
-    from plumbline.builders.dvc.lock import Stage
+from plumbline.builders.dvc.git import Commit, History
+from plumbline.builders.dvc.lock import Item, Stage
 
 KINDS = {  # of what lies in a folder under data
     "tables": "tables",

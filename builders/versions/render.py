@@ -10,22 +10,18 @@ import json
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 from jinja2 import Environment, FileSystemLoader
 
-from plumbline.builders.dvc.git import is_code
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from plumbline.builders.dvc.git import Commit
-    from plumbline.builders.versions.cards import Row
-    from plumbline.builders.versions.lineage import Node
-    from plumbline.builders.versions.trace import Trace
+from plumbline.builders.dvc.git import Commit, is_code
+from plumbline.builders.versions.cards import Row
+from plumbline.builders.versions.lineage import Node
+from plumbline.builders.versions.trace import Trace
 
 SHORT = 100  # of a value; --json has all of it
 ESTIMATE = ("value", "low", "high", "n", "cluster", "method", "null", "p", "p_bh")

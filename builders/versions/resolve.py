@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.yaml_text import parse
@@ -18,11 +19,7 @@ from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc.lock import Item
 from plumbline.builders.release import hub
 from plumbline.builders.versions import cards
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from plumbline.builders.versions.cards import Card
+from plumbline.builders.versions.cards import Card
 
 WORKSPACE = "workspace"
 ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revision>[\w./-]+)")

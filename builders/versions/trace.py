@@ -7,23 +7,20 @@ file that came from elsewhere can be traced once :func:`start` knows the output 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc import lock as locks
+from plumbline.builders.dvc.git import Commit
+from plumbline.builders.dvc.lock import Item
 from plumbline.builders.versions import cards, lineage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from plumbline.builders.dvc.git import Commit
-    from plumbline.builders.dvc.lock import Item
-    from plumbline.builders.versions.cards import Matches, Row
-    from plumbline.builders.versions.lineage import Graph, Node
+from plumbline.builders.versions.cards import Matches, Row
+from plumbline.builders.versions.lineage import Graph, Node
 
 NAMED = 6  # files in a message
 ROWS = ("tables", "outputs", "dataset")  # what rows are counted in

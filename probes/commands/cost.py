@@ -78,10 +78,8 @@ def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
 def plan(probe: str, name: str, seconds: float) -> Plan:
     """Return what one probe would take with one model.
 
-    Raises
-    ------
-    UserError
-        If an input is not validated, or the model cannot be loaded, or not do what it needs.
+    A UserError if an input is not validated, or the model cannot be loaded, or not do what it
+    needs.
     """
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
@@ -295,10 +293,7 @@ class Study:
 def assumed_plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
     """Yield what every probe, and every training, would take with every model.
 
-    Raises
-    ------
-    UserError
-        If the sizes lack a model that is assigned.
+    A UserError if the sizes lack a model that is assigned.
     """
     study = Study(tree, sizes)
     rate = sizes.device.tflops * 1e12 * 3600
@@ -378,10 +373,7 @@ def summary(found: list[Plan], sizes: Sizes) -> str:
 def sizes_in(path: Path) -> Sizes:
     """Return the sizes that a file assumes.
 
-    Raises
-    ------
-    UserError
-        If it is not a file of sizes.
+    A UserError if it is not a file of sizes.
     """
     try:
         return Sizes.model_validate(read(path))

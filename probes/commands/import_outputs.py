@@ -79,10 +79,8 @@ class Files(NamedTuple):
 def run(every: list[Files], into: Path, score: Score = "typicality") -> list[Path]:
     """Write outputs and tables under ``into``, and return the folders of the tables.
 
-    Raises
-    ------
-    UserError
-        If a file is not as it should be, a query is of no group, or there is nothing to analyse.
+    A UserError if a file is not as it should be, a query is of no group, or there is nothing to
+    analyse.
     """
     datasets = {name: parquet.require_validated(name) for name in ("stereotypes", "emotions")}
     places = _places(datasets["stereotypes"])

@@ -57,10 +57,7 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 def write(over: Any, day: str) -> None:
     """Put the fields of a tree into the files that have them, or their nearest relatives.
 
-    Raises
-    ------
-    UserError
-        If DVC could not read what would be written; the params are then as they were.
+    A UserError if DVC could not read what would be written; the params are then as they were.
     """
     trees = {file: _round_trip(file) for file in files()}
     texts = {}

@@ -36,10 +36,8 @@ class Pinned(NamedTuple):
 def pin(path: Path) -> Pinned:
     """Write the commit of ``main`` below every id without one, and look up all others.
 
-    Raises
-    ------
-    UserError
-        If the Hub is out of reach, or has not all of the ids and commits; what it has is written.
+    A UserError if the Hub is out of reach, or has not all of the ids and commits; what it has is
+    written.
     """
     read(path)  # says in one sentence what is wrong with it
     text = path.read_text(encoding="utf-8")

@@ -69,10 +69,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     rows = []
     for study, module in STUDIES.items():
         there = [m for m in inputs.models if inputs.outputs(module.PROBE, m).is_dir()]
+        told = {model: module.read(inputs, model, params) for model in there}
         for pair in combinations(there, 2):
-            rows += [
-                _row(study, pair, found, module) for found in module.apart(inputs, *pair, params)
-            ]
+            one, other = (told[model] for model in pair)
+            for place in sorted(set(one) & set(other)):
+                found = module.apart(place, one[place], other[place], params)
+                rows += [_row(study, pair, each, module) for each in found]
     if not rows:
         return {"comparison": pl.DataFrame(pl.from_arrow(COMPARISON.arrow().empty_table()))}
     table = pl.DataFrame(rows, infer_schema_length=None)

@@ -29,14 +29,7 @@ PREFERRED = ("continuous", "likeliest", "corrected")  # readings, the first that
 __all__ = ["CLUSTER"]
 
 
-def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
-    """Yield a difference for each axis of a questionnaire that both models have answered."""
-    one, other = (_answered(inputs, model) for model in (first, second))
-    for name in sorted(set(one) & set(other)):
-        yield from _axes(one[name], other[name], params)
-
-
-def _answered(inputs: Inputs, model: str) -> dict[str, Reading]:
+def read(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
     """Return a model's answers to each questionnaire, before any training."""
     params = section("analysis.compass", schemas.CompassParams)
     found: dict[str, Reading] = {}
@@ -54,7 +47,8 @@ def _answered(inputs: Inputs, model: str) -> dict[str, Reading]:
     return found
 
 
-def _axes(one: Reading, other: Reading, params: Params) -> Iterator[Difference]:
+def apart(_: str, one: Reading, other: Reading, params: Params) -> Iterator[Difference]:
+    """Yield a difference for each axis of a questionnaire."""
     scale, start = one.scale, one.scale.start(one.rounded)
     sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (one, other)]
     if one.prompts != other.prompts:  # which are then no pairs

@@ -32,26 +32,23 @@ READING = "corrected"
 PIECES = "pieces"  # no texts
 
 
-def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
-    """Yield a difference for each country, in points of a hundred."""
+def read(inputs: Inputs, model: str, _: Params) -> dict[str, Case]:
+    """Return the changes of a classifier's predictions, by config."""
     own = section("analysis.nationality", schemas.Params)
     known = {"positive": own.positive, "negative": own.negative}
-    folders = {model: inputs.outputs(PROBE, model) for model in (first, second)}
-    there = [{p.name for p in folder.iterdir() if p.is_dir()} for folder in folders.values()]
-    for config in sorted(there[0] & there[1] - {PIECES}):
-        path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-        both = [
-            next(
-                (c for c in cases(path, folder / config, model, known) if c.reading == READING),
-                None,
-            )
-            for model, folder in folders.items()
-        ]
-        if both[0] is not None and both[1] is not None:
-            yield from _countries(config, both[0], both[1], params)
+    return {
+        folder.name: case
+        for folder in inputs.outputs(PROBE, model).iterdir()
+        if folder.is_dir() and folder.name != PIECES
+        for case in cases(
+            inputs.datasets["counterfactuals"] / f"{folder.name}.parquet", folder, model, known
+        )
+        if case.reading == READING
+    }
 
 
-def _countries(config: str, one: Case, other: Case, params: Params) -> Iterator[Difference]:
+def apart(config: str, one: Case, other: Case, params: Params) -> Iterator[Difference]:
+    """Yield a difference for each country, in points of a hundred."""
     moved, change = one.change[:, :1], one.change[:, :1] - other.change[:, :1]
     at = one.sentence, one.country, one.shape
     cells = gather(change, *at)

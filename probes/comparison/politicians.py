@@ -18,7 +18,6 @@ from plumbline.probes.politicians.words.word_counts import Lists, by_name, langu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -36,25 +35,22 @@ LEAST = 2  # names of each gender
 WORDS = 500  # at once: bounds memory
 
 
-def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
+def read(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], Named]:
+    """Return a model's lists by language and part of speech."""
+    folder, people = inputs.outputs(PROBE, model), inputs.datasets["politicians"]
+    return {
+        (language, name): named
+        for language in languages(folder)
+        for pos, name in enumerate(POS)
+        if (named := by_name(Lists((folder / language,), pos), people / f"{language}.parquet", 1))
+    }
+
+
+def apart(place: tuple[str, str], one: Named, other: Named, params: Params) -> Iterator[Difference]:
     """Yield a difference for each word that enough lists have, in points of a hundred."""
-    folders = [inputs.outputs(PROBE, model) for model in (first, second)]
-    for language in sorted(set(languages(folders[0])) & set(languages(folders[1]))):
-        path = inputs.datasets["politicians"] / f"{language}.parquet"
-        for pos, name in enumerate(POS):
-            one, other = (_lists(folder / language, pos, path) for folder in folders)
-            if one is not None and other is not None:
-                yield from _words((language, name), [one, other], params)
-
-
-def _lists(folder: Path, pos: int, path: Path) -> Named | None:
-    return by_name(Lists((folder,), pos), path, 1)
-
-
-def _words(place: tuple[str, str], named: list[Named], params: Params) -> Iterator[Difference]:
-    one, other = (n.names.select("name", "gender") for n in named)
-    one, other = one.with_row_index("a"), other.with_row_index("b")
-    names = one.join(other, on=["name", "gender"], maintain_order="left")
+    named, on = (one, other), ["name", "gender"]
+    of = [n.names.select(on).with_row_index(i) for n, i in zip(named, "ab", strict=True)]
+    names = of[0].join(of[1], on=on, maintain_order="left")
     rows = [names[index].to_numpy().astype(np.int64) for index in "ab"]
     gender = names["gender"].cast(int).to_numpy()
     women, men = gender == FEMALE, gender == MALE

@@ -34,23 +34,26 @@ READING, KIND = "corrected", KINDS[0]  # of the headline: single words
 LEAST = 2  # groups of a category
 
 
-def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
-    """Yield a difference for each category of a dataset of attributes."""
+def read(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.DataFrame]:
+    """Return what a model has of the attributes of each group, by language and dataset of them."""
     how, known = section("analysis.recall", recall.Params), inputs.datasets["stereotypes"]
-    folders = [inputs.outputs(PROBE, model) for model in (first, second)]
-    there = [set(typicality.languages(folder)) for folder in folders]
-    for language in sorted(there[0] & there[1]):
-        answered = (typicality.answers(folder / language) for folder in folders)
-        lists = [Lists.of(own.filter(~pl.col("rewritten")), READING) for own in answered]
-        of_config = attributes(known, language, flagged=how.flagged)
-        for config, every in of_config.items():
-            sides = [_groups(own, every[KIND], min(how.tested)) for own in lists]
-            both = sides[0].join(sides[1], on=["category", "group"], suffix="_second")
-            for (category,), own in both.sort("category", "group").group_by(
-                "category", maintain_order=True
-            ):
-                if len(own) >= LEAST:
-                    yield _category((language, config, str(category)), own, params)
+    folder, found = inputs.outputs(PROBE, model), {}
+    for language in typicality.languages(folder):
+        answered = typicality.answers(folder / language).filter(~pl.col("rewritten"))
+        lists = Lists.of(answered, READING)
+        for config, every in attributes(known, language, flagged=how.flagged).items():
+            found[language, config] = _groups(lists, every[KIND], min(how.tested))
+    return found
+
+
+def apart(
+    place: tuple[str, str], one: pl.DataFrame, other: pl.DataFrame, params: Params
+) -> Iterator[Difference]:
+    """Yield a difference for each category of a dataset of attributes."""
+    both = one.join(other, on=["category", "group"], suffix="_second").sort("category", "group")
+    for (category,), own in both.group_by("category", maintain_order=True):
+        if len(own) >= LEAST:
+            yield _category((*place, str(category)), own, params)
 
 
 def _groups(lists: Lists, sought: pl.DataFrame, k: int) -> pl.DataFrame:

@@ -8,7 +8,7 @@ Satterthwaite's, see :func:`plumbline.probes.values.ratings.apart_error`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -38,33 +38,36 @@ UNIT = "of 1 to 5"
 METHODS = ("l2r", "sequence")  # of the corrected reading
 
 
-def apart(inputs: Inputs, first: str, second: str, params: Params) -> Iterator[Difference]:
-    """Yield a difference for each value of a questionnaire."""
+class Rated(NamedTuple):
+    """A model's answers to the statements of a questionnaire."""
+
+    items: Block
+    side: Array  # ratings (statements, draws)
+    neutral: int  # statements that it is calibrated on
+
+
+def read(inputs: Inputs, model: str, params: Params) -> dict[tuple[str, str], Rated]:
+    """Return a model's answers by language and questionnaire."""
     how = section("analysis.values", schemas.Params)
     how = how.model_copy(update={"n_bootstrap": params.n_bootstrap})
     every = statements(inputs.datasets["statements"])
-    folders = [inputs.outputs(PROBE, model) for model in (first, second)]
-    there = [{path.name for path in folder.iterdir() if path.is_dir()} for folder in folders]
-    for language in sorted(there[0] & there[1]):
-        told = [answers(folder, language) for folder in folders]
-        about = every.filter(pl.col("language") == language)
+    folder, found = inputs.outputs(PROBE, model), {}
+    for language in (path.name for path in folder.iterdir() if path.is_dir()):
+        rows, about = answers(folder, language), every.filter(pl.col("language") == language)
         neutral = about.filter(pl.col("polarity").is_not_null())
         bearing = about.filter(pl.col("axis") != "")
+        method = next(m for m in METHODS if m in rows["method"])
         for scale in sorted(set(bearing["scale"])):
             own = bearing.filter(pl.col("scale") == scale)
-            items, sides = None, []
-            for rows in told:
-                method = next(m for m in METHODS if m in rows["method"])
-                lines, items = (block(rows, part, method, how) for part in (neutral, own))
-                rated = facing(items, ratings(items, fit(lines)))
-                sides.append(rated.mean(axis=1))  # (statements, draws)
-            assert items is not None
-            yield from _axes((language, scale), items, sides, len(neutral), params)
+            lines, items = (block(rows, part, method, how) for part in (neutral, own))
+            rated = facing(items, ratings(items, fit(lines)))
+            found[language, scale] = Rated(items, rated.mean(axis=1), len(neutral))
+    return found
 
 
-def _axes(
-    place: tuple[str, str], items: Block, sides: list[Array], neutral: int, params: Params
-) -> Iterator[Difference]:
+def apart(place: tuple[str, str], one: Rated, other: Rated, params: Params) -> Iterator[Difference]:
+    """Yield a difference for each value of a questionnaire."""
+    items, neutral, sides = other.items, other.neutral, (one.side, other.side)
     signed, axis = items.about["bearing"].to_numpy(), items.about["axis"].to_numpy()
     for name in sorted(set(axis.tolist())):
         own = axis == name

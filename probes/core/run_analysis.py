@@ -51,10 +51,7 @@ class Inputs(NamedTuple):
 def analyse(name: str, model: str = "") -> Path:
     """Run an analysis, of one model or over all, and return the folder of its tables.
 
-    Raises
-    ------
-    UserError
-        If what it reads is not there, or the params are wrong.
+    A UserError if what it reads is not there, or the params are wrong.
     """
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)

@@ -48,10 +48,7 @@ LOCAL = Execution()
 def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     """Run a probe on one model and return the folder of its outputs.
 
-    Raises
-    ------
-    UserError
-        If an input is not validated, or the model is not there or cannot do what is needed.
+    A UserError if an input is not validated, or the model is not there or cannot do what is needed.
     """
     task = Task(probe, name)
     path = pointer(name)
@@ -97,10 +94,7 @@ def _finished(
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     """Return the working folder: the one a killed run left, if its inputs were the same.
 
-    Raises
-    ------
-    UserError
-        If they were others, and other parts of the run may be at work there.
+    A UserError if they were others, and other parts of the run may be at work there.
     """
     text = json.dumps(request(task), sort_keys=True)
     partial = final.with_name(f".{final.name}.partial")

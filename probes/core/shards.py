@@ -92,11 +92,8 @@ class Task:
     def __init__(self, probe: str, name: str) -> None:
         """Read the params and find the validated inputs.
 
-        Raises
-        ------
-        UserError
-            If an input is not validated, the model's kind cannot do what the probe needs, or the
-            two have no language in common.
+        A UserError if an input is not validated, the model's kind cannot do what the probe needs,
+        or the two have no language in common.
         """
         self.probe, self.name = probe, name
         self.module: Any = importlib.import_module(module_of(probe))

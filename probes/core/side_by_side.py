@@ -26,10 +26,7 @@ LONG = {
 def run(command: str, models: Sequence[str]) -> None:
     """Run a command of ``python -m plumbline.probes`` once for each model.
 
-    Raises
-    ------
-    UserError
-        If it fails for any of them; what it said stands on standard error.
+    A UserError if it fails for any of them; what it said stands on standard error.
     """
     alone = os.environ | {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}
 

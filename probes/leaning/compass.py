@@ -67,16 +67,13 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
+    A UserError if responses are missing, or are to a questionnaire without axes.
+
     Returns
     -------
     dict
         Columns as in :data:`SCHEMAS`; ``questions`` only of masked models, ``shifts`` only with
         trained states, ``stability`` only where something was prompted twice.
-
-    Raises
-    ------
-    UserError
-        If responses are missing, or are to a questionnaire without axes.
     """
     found: dict[str, Rows] = {name: [] for name in SCHEMAS}
     known: dict[str, Scale] = {}

@@ -69,16 +69,13 @@ Seeds = tuple[int | None, int | None]  # of pretraining and of fine-tuning; None
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
+    A UserError if the positive class of a task is not named, or is none of two.
+
     Returns
     -------
     dict
         ``scores`` and ``differences``; nothing of a model that was trained on fewer than two of
         the partisan corpora. Columns as in :data:`SCHEMAS`.
-
-    Raises
-    ------
-    UserError
-        If the positive class of a task is not named, or is none of two.
     """
     every = cases(inputs, params.positive, 1, "ensemble")
     return tables(every, lambda case: _rows(case, params), SCHEMAS)

@@ -58,15 +58,12 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
+    A UserError if the positive class of a task is not named, or is none of two.
+
     Returns
     -------
     dict
         ``overall``, ``groups`` and ``differences``, with the columns of :data:`SCHEMAS`.
-
-    Raises
-    ------
-    UserError
-        If the positive class of a task is not named, or is none of two.
     """
 
     def rows(case: Case) -> Rows:

@@ -128,10 +128,7 @@ def schema(_: str) -> Schema:
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
     """Return the file of each task that classifiers of a model are made for.
 
-    Raises
-    ------
-    UserError
-        If a task is not in the dataset, or none is in a language of the model.
+    A UserError if a task is not in the dataset, or none is in a language of the model.
     """
     found = {}
     for task in params.tasks:
@@ -158,10 +155,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
     """Return every last state and seed, in the order of the shards.
 
-    Raises
-    ------
-    UserError
-        If the stage ``pretrain`` was not run for the model.
+    A UserError if the stage ``pretrain`` was not run for the model.
     """
     where = folders[checkpoints.INPUT]
     last = [
@@ -175,10 +169,7 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of a model: one fine-tuning run and its predictions each.
 
-    Raises
-    ------
-    UserError
-        If a task is not in the dataset, or the model was not trained further yet.
+    A UserError if a task is not in the dataset, or the model was not trained further yet.
     """
     every = runs(params, folders)
     return [
@@ -205,11 +196,8 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the table of one shard, once its classifier is trained; raw facts, no statistics.
 
-    Raises
-    ------
-    UserError
-        If no learning rate is given, a test text is too long for the model, or it cannot be
-        trained.
+    A UserError if no learning rate is given, a test text is too long for the model, or it cannot be
+    trained.
     """
     from plumbline.probes.models.classifier import Classifier
     from plumbline.probes.training.classifier import finetune_classifier
@@ -252,12 +240,8 @@ def predictions(given: Examples, classifier: Classifies, about: dict[str, object
 def examples(path: Path, texts: int | None) -> Examples:
     """Read the training and test texts of a task, both sorted by id.
 
-    Texts for validation are not used.
-
-    Raises
-    ------
-    UserError
-        If a split is empty, or training texts do not have two classes that test texts share.
+    Texts for validation are not used. A UserError if a split is empty, or training texts do not
+    have two classes that test texts share.
     """
     frame = pl.read_parquet(path).sort("id")
     if "group" not in frame.columns:

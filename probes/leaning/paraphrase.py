@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 def write(name: str, prompt: str, seeds: Sequence[int], tokens: int, into: Path) -> Path:
     """Let a model paraphrase every statement of ``probes.stances``, once a seed, into a CSV file.
 
+    A UserError if the model cannot write, the prompt has no place for the statement, the file is
+    there already, or no wording is left.
+
     Parameters
     ----------
     prompt
@@ -34,12 +37,6 @@ def write(name: str, prompt: str, seeds: Sequence[int], tokens: int, into: Path)
     tokens
         Of a wording at most. One that is not finished by then, is empty, or is the statement
         itself is left out.
-
-    Raises
-    ------
-    UserError
-        If the model cannot write, the prompt has no place for the statement, the file is there
-        already, or no wording is left.
     """
     from plumbline.probes.models.load import load
 

@@ -167,6 +167,9 @@ def cases(
 ) -> Iterator[Case]:
     """Yield the tasks of every model, in the order of their names.
 
+    A UserError if there are not two classes with the positive one, or trainings were asked
+    different texts.
+
     Parameters
     ----------
     positive
@@ -175,11 +178,6 @@ def cases(
         Texts that a group must have.
     analysis
         Whose params these are, for messages.
-
-    Raises
-    ------
-    UserError
-        If there are not two classes with the positive one, or trainings were asked different texts.
     """
     outputs = "finetuned_classifiers"
     places = ((m, p) for m in inputs.models for p in sorted(inputs.outputs(outputs, m).iterdir()))

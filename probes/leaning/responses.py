@@ -128,11 +128,8 @@ def readings(
 ) -> Iterator[Reading]:
     """Yield the responses in each reading to each questionnaire.
 
-    Raises
-    ------
-    UserError
-        If the frame of the paper, the prompts with a text without content, or responses are not
-        there.
+    A UserError if the frame of the paper, the prompts with a text without content, or responses are
+    not there.
     """
     read = _choice(found) if asked == "multiple_choice" else _averaged(asked, found, params)
     for name, answers, single in read:
@@ -306,10 +303,7 @@ def _reading(
 ) -> Reading:
     """Return a reading; samples and orders are averaged.
 
-    Raises
-    ------
-    UserError
-        If a state of the model lacks the response to a statement in some prompt.
+    A UserError if a state of the model lacks the response to a statement in some prompt.
     """
     own = found.filter((pl.col("form") == PLAIN) & (pl.col("variant") == ""))
     prompts = tuple(sorted(set(own["prompt"])))

@@ -217,10 +217,7 @@ def choice(answer: str, options: Sequence[str]) -> Choice:
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
     """Return the questionnaires of those names.
 
-    Raises
-    ------
-    UserError
-        If one is not in the dataset ``statements``, or bears on no axis.
+    A UserError if one is not in the dataset ``statements``, or bears on no axis.
     """
     there = parquet.configs(folder)
     if lost := sorted(names - set(there)):

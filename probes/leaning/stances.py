@@ -177,10 +177,7 @@ def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of a model: its states, and of those that write, each prompt.
 
-    Raises
-    ------
-    UserError
-        If the stage ``pretrain`` was not run for it, or statements are missing.
+    A UserError if the stage ``pretrain`` was not run for it, or statements are missing.
     """
     states, found = _states(folders), []
     for config in configs(model, params):
@@ -241,10 +238,7 @@ def fill_masks(
 ) -> Iterator[dict[str, Any]]:
     """Yield what a masked model puts at the mask of each prompt.
 
-    Raises
-    ------
-    UserError
-        If it has none of the words of a list as one token.
+    A UserError if it has none of the words of a list as one token.
     """
     assert isinstance(scorer, Predicts)
     assert isinstance(scorer, Fills)

@@ -111,10 +111,7 @@ class Entailment(Classifier):
     def __init__(self, name: str) -> None:
         """Load the model.
 
-        Raises
-        ------
-        UserError
-            If it is not pinned, is no classifier, or no label of it is entailment.
+        A UserError if it is not pinned, is no classifier, or no label of it is entailment.
         """
         where, params, facts = pinned(name)
         if params.kind != "classifier":

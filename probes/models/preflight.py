@@ -109,17 +109,14 @@ def _head(config: dict[str, Any], kind: str) -> str:
 def admitted(name: str, where: str = "") -> Iterator[None]:
     """Say what to do where the Hub keeps a model to itself: gated, private, or a token it refuses.
 
+    A UserError if it does; other errors of the Hub's client go on as they are.
+
     Parameters
     ----------
     name
         Its id on the Hub.
     where
         What the message begins with, such as ``models.NAME: ``.
-
-    Raises
-    ------
-    UserError
-        If it does; other errors of the Hub's client go on as they are.
     """
     from huggingface_hub import constants, get_token
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
@@ -154,10 +151,7 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
 def look(folder: Path, name: str, kind: str = "") -> str:
     """Return the kind of the model in a folder.
 
-    Raises
-    ------
-    UserError
-        If there is no such folder, or it is not a model that can be asked.
+    A UserError if there is no such folder, or it is not a model that can be asked.
     """
     if not folder.is_dir():
         raise UserError(f"{name}: no such folder")

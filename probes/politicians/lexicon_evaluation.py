@@ -61,6 +61,7 @@ KINDS = ("combination", "plain mean", "view", "majority class")
 MEASURES = ("accuracy", "macro-F1")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
 PLACES = 40  # cuts tried on either side
+DEALT = "-null"  # ends the name of a corpus whose labels were dealt out: a negative control
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
 PLACE = (
     Column("language", "string", "config of `lexica` and `labelled_texts`"),
@@ -132,10 +133,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _table(schema: Schema, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Return rows as a table; all tests are a family."""
+    """Return rows as a table; all tests are a family, those of negative controls another."""
     if not rows:
         return columns.table_of(schema, ())
-    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = adjusted(
+        table.with_columns(dealt=pl.col("source").str.ends_with(DEALT)), over=["dealt"]
+    )
     tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
     told = _exactly(with_detectable(table)).drop(NEEDED)
     return columns.table_of(schema, [told.with_columns(tested=tested)])

@@ -355,6 +355,7 @@ def _reasons(frame: pl.DataFrame) -> pl.DataFrame:
 @made_of("lexicon_evaluation/agreement", "lexicon_evaluation/differences")
 def lexica(table: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
     """Return how well lexica do, and what their combination does better than each."""
+    table = table.filter(~pl.col("source").str.ends_with("-null"))  # stands with the controls
     of = ["language", "source", "kind", "lexicon", "measure"]
     view, reason = pl.col("kind") == "view", pl.col("reason")
     name = pl.when(view).then(pl.format("view: {}", "lexicon")).otherwise(pl.col("lexicon"))

@@ -7,7 +7,7 @@ stage of its own, as a further model changes the sums and not the tables of the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -123,7 +123,8 @@ def _tables(
             )
             test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
             draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
-            at = {"group": group, "models": len(source.folders), "language": language}
+            at: dict[str, Any] = {"group": group, "models": len(source.folders)}
+            at["language"] = language
             at["members"] = ", ".join(folder.parent.name for folder in source.folders)
             how = params.smoothing, params.seed, params.confidence
             yield (

@@ -7,7 +7,7 @@ people, intervals over names and permutation tests that the paper does not have.
 
 from __future__ import annotations
 
-from datetime import date  # noqa: TC003 pydantic reads it
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np

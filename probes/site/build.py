@@ -88,10 +88,7 @@ BARE |= {"pages": (), "studies": ()}
 def write() -> Path:
     """Write the site, and what runs are compared by, and return the path of its first page.
 
-    Raises
-    ------
-    UserError
-        If there are no tables yet.
+    A UserError if there are no tables yet.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():

@@ -15,7 +15,7 @@ from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, TESTED_ERROR
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
-from plumbline.probes.stereotypes.match_attributes import Flagged  # noqa: TC001
+from plumbline.probes.stereotypes.match_attributes import Flagged
 from plumbline.probes.stereotypes.training_effects import EMOTION, OUTCOMES, RECALL, RETAINED
 from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, number
 

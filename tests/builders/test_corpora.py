@@ -6,7 +6,6 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 
-import partisans
 import polars as pl
 import pytest
 import zstandard
@@ -160,11 +159,6 @@ def test_a_post_says_that_a_program_wrote_it_in_whole_words(tmp_path, said, bot)
     assert [i.reason for i in rejects.values()] == (["bot"] if bot else [])
 
 
-def test_no_words_of_bots_reject_nothing(tmp_path):
-    rows, _, _ = built(tmp_path, posts=[post("7", body="I am a bot")], params={"bots": []})
-    assert "reddit/t1_7" in rows
-
-
 def test_near_duplicates_at_a_known_index(tmp_path):
     # one-word shingles: 9 of 10 words shared is 9/11, 4 of 5 is 4/6, 8 of 9 and one is 8/10
     near = {"words": 1, "threshold": 0.8}
@@ -303,16 +297,6 @@ def test_another_seed_draws_others_and_a_smaller_size_a_part(tmp_path):
     assert len(other & whole) < 50  # 25 expected of two draws of 100 of 400, SD 3.8
 
 
-def test_the_draw_is_fair(tmp_path):
-    articles = [article(str(n)) for n in range(1000)]
-    sizes = SIZES | {"news-left": 200}
-    rows, _, _ = built(tmp_path, articles, params={"sizes": sizes})
-    drawn = [int(own[5:]) for own in rows if own.startswith("mine/") and "base" not in own]
-    assert 199 <= len(drawn) <= 200
-    mean = sum(drawn) / len(drawn)
-    assert abs(mean - 499.5) < 4 * 289 / 200**0.5  # sd of a uniform draw of 0 to 999
-
-
 def test_sizes_in_words_and_all_corpora_made_smaller_alike(tmp_path):
     articles = [article(f"{s}{n}", s) for s in corpora.LEANINGS for n in range(50)]
     posts = [post(f"{s}{n}", s) for s in ("left", "right") for n in range(50)]
@@ -378,30 +362,6 @@ def test_the_sample_tells_its_corpora(project):
     assert by_reason["not of the lists"] == 1
     assert by_reason["duplicate"] == 3
     assert by_reason["too short"] == 2
-
-
-def test_every_text_of_the_sample_is_what_it_was_written_as(sample):
-    folder = sample("corpora")
-    written = {e["ID"]: e for e in partisans.articles()}
-    frames = {c: pl.read_parquet(folder / f"{c}.parquet") for c in corpora.CONFIGS}
-    for config in corpora.CONFIGS[:3]:
-        for own, text in frames[config].select("id", "text").iter_rows():
-            entry = written[own.partition("/")[2]]
-            assert f"news-{entry['bias_text']}" == config
-            assert text.split() == entry["content_original"].split()
-    for side in ("left", "right"):
-        texts = frames[f"news-{side}"]["text"].to_list()
-        own, other = (0, 1) if side == "left" else (1, 0)
-        assert not any(
-            m[other] in text and m[own] not in text
-            for text in texts
-            for m in partisans.MATTERS.values()
-        )
-    names = {name for frame in frames.values() for name in frame.columns}
-    assert not any("author" in name for name in names)
-    whole = "".join(str(frame.rows()) for frame in frames.values())
-    rejects = str(pl.read_parquet(folder / "rejects.parquet").rows())
-    assert "writer_" not in whole + rejects
 
 
 @pytest.mark.shared

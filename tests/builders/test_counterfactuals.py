@@ -9,9 +9,6 @@ from pathlib import Path
 import building
 import polars as pl
 import pytest
-import whole
-import yaml
-from samples import DAY, POLITE, real_names_params, targets_params
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from plumbline.builders.__main__ import main
@@ -27,12 +24,8 @@ from plumbline.builders.datasets.counterfactuals.barriere2024 import (
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.datasets.counterfactuals.evaluate import measured, read
 from plumbline.builders.datasets.counterfactuals.find_people import Finder, Span, finder
-from plumbline.builders.datasets.names import build as names
-from plumbline.builders.datasets.targets import build as targets
-from plumbline.builders.datasets.targets import fetch as client
 from plumbline.builders.readers import gazetteer
 from plumbline.validation.datasets.counterfactuals import only_the_entity
-from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
 ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
@@ -279,75 +272,3 @@ def test_the_page_tells_what_the_command_measures(own, capsys):
     assert main(["people", str(PERSONS)]) == 0
     said = capsys.readouterr().out.strip()
     assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")
-
-
-SHARED = TOP.parent / "shared/data"
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch, capsys, copying):
-    import resource
-    import time
-
-    from plumbline.builders.datasets.names import fetch as names_client
-
-    monkeypatch.chdir(copying(tmp_path))
-    names_client.fetch(real_names_params(), POLITE, Path("data/raw/names") / DAY)
-    tweets = tmp_path / "tweets"  # a part of them: all take two minutes
-    tweets.mkdir()
-    for path in (SHARED / "tweets/emotion").glob("*.txt"):
-        lines = path.read_text("utf-8").splitlines(keepends=True)
-        (tweets / path.name).write_text("".join(lines[:400]), "utf-8")
-    terms = {"licence": "task terms", "citation": "TweetEval"}
-    entry = {"name": "tweeteval", "task": "emotion", "language": "en", "format": "tweeteval"}
-    entry["parts"] = {"test": str(tweets / "test_{what}.txt")}
-    corpus = entry | terms | {"mapping": str(tweets / "mapping.txt")}
-    client.fetch(targets_params(corpus), POLITE, Path("data/raw/targets") / DAY)
-    params = whole.tree()
-    for source in ("names", "targets"):
-        params["datasets"][source]["snapshot"] = f"data/raw/{source}/{DAY}"
-    params["datasets"]["targets"]["configs"] = ["emotion-en"]
-    Path("params.yaml").write_text(yaml.safe_dump(params), "utf-8")
-    build("names", names)
-    validate_real("names")
-    build("targets", targets)
-    validate_real("targets")
-    start = time.monotonic()
-    counts = build("counterfactuals", counterfactuals)
-    seconds = time.monotonic() - start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    frame = pl.read_parquet("data/datasets/counterfactuals/emotion-en.parquet")
-    validate_real("counterfactuals")
-    texts_ = frame.filter(reading=ORIGINAL).height
-    countries = frame["country"].n_unique() - 1
-    with capsys.disabled():
-        print(
-            f"\n{counts.rows['emotion-en']:,} rows of {texts_} texts and {countries} countries: "
-            f"{seconds:.0f} s, {memory:,.0f} MiB at most"
-        )
-    assert countries > 60
-    assert texts_ > 50
-    assert not any("@user" in entity for entity in frame["entity"].unique())
-    assert memory < 4000
-
-
-def validate_real(name: str) -> None:
-    """Validate with floors that fit: those of params.yaml are the sample's."""
-    import yaml
-
-    tree = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
-    floors = {
-        "names": {"rows_min": {}, "usable_min": 5, "flagged_max_share": 0.6},
-        "targets": {"rows_min": {}, "labels": {}, "label_min": 10},
-        "counterfactuals": {
-            "rows_min": {},
-            "texts_min": 50,
-            "countries_min": 60,
-            "same_max_share": 0.02,
-        },
-    }[name]
-    tree["validation"][name] = floors | {"other_rejects_max_share": 1.0}
-    Path("params.yaml").write_text(yaml.safe_dump(tree, allow_unicode=True), "utf-8")
-    assert validate(name)["success"]

@@ -229,10 +229,14 @@ def test_a_declaration_without_what_its_format_needs_is_refused():
         labelled_texts.Corpus.model_validate(TABLE | {"columns": {"text": "review"}})
 
 
-def test_the_sample_has_twenty_texts_of_each_label_in_each_split(sample):
+def test_the_sample_has_twenty_texts_of_each_label_in_each_split_as_judged_and_dealt_out(sample):
     frame = pl.read_parquet(sample("labelled_texts") / "en.parquet")
-    counts = frame.group_by("split", "label").len().sort("split", "label")
-    assert counts["len"].to_list() == [20] * 6
+    counts = frame.group_by("source", "split", "label").len()
+    assert counts["len"].to_list() == [20] * 12
+    judged, dealt = (frame.filter(source=f"sentences{end}") for end in ("", "-null"))
+    both = judged.join(dealt, on=["split", "text"])
+    assert len(both) == len(judged) == 120
+    assert 25 <= (both["label"] == both["label_right"]).sum() <= 55  # a third by chance
     first = SAMPLES / "labelled_texts" / DAY / "en/sentences/tuning_text.txt"
     assert first.read_text("utf-8").splitlines()[0] in frame["text"].to_list()
 

@@ -165,12 +165,6 @@ def test_the_draw_is_the_same_in_any_order_nested_and_changes_with_the_seed(tmp_
     assert ids(few, "two") == ids(other, "two") == ["901"]
 
 
-def test_the_draw_does_not_favour_low_ids(tmp_path):
-    rows, _ = built_from(tmp_path, [entry(n) for n in range(1000)], {"articles": 200})
-    mean = sum(map(int, ids(rows, "one"))) / 200
-    assert abs(mean - 500) < 4 * 289 / 200**0.5  # sd of a uniform draw of 0 to 999
-
-
 def test_articles_without_id_topic_date_and_leaning_do(tmp_path):
     columns = {"outlet": "outlet", "text": "text"}
     with pytest.raises(UserError, match="no article left of control"):

@@ -104,12 +104,6 @@ def test_a_wrong_endpoint_is_told_in_one_line_with_the_address(tmp_path):
     assert not list((tmp_path / "data").rglob("*.dvc"))
 
 
-def test_an_empty_contact_is_told_in_one_line(tmp_path, endpoint):
-    configure(tmp_path, endpoint, contact="")
-    said = one_line(builders("fetch", "wikidata", "--date", DAY, cwd=tmp_path))
-    assert "sources.politeness.contact: empty" in said
-
-
 def test_a_mirror_needs_no_contact_and_a_folder_that_is_none_is_told(tmp_path):
     configure(tmp_path, "https://query.invalid/sparql", contact="")
     words = ("fetch", "wikidata", "--date", DAY, "--mirror", "mirror")
@@ -134,13 +128,6 @@ def test_a_date_that_is_none_is_told_in_one_line(tmp_path, day):
 def test_outside_of_a_project_the_missing_params_are_told(tmp_path):
     said = one_line(builders("fetch", "wikidata", cwd=tmp_path))
     assert "params.yaml: no such file" in said
-
-
-def test_outside_of_dvc_the_fetched_snapshot_stays_and_dvc_is_named(tmp_path, endpoint):
-    configure(tmp_path, endpoint)
-    said = one_line(builders("fetch", "wikidata", "--date", DAY, cwd=tmp_path))
-    assert "dvc add failed" in said
-    Snapshot.open(tmp_path / "data" / "raw" / "wikidata" / DAY)
 
 
 def test_help_names_every_dataset_and_source_and_loads_nothing_heavy(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import itertools
 import json
@@ -134,15 +133,6 @@ def test_what_a_description_says(tmp_path):
     assert {f.name: f.description for f in record.fields}["kind"] == "its kind (0: noun; 1: verb)"
     labels = [{"code": 0, "name": "noun"}, {"code": 1, "name": "verb"}]
     assert records(loaded(tmp_path / "toys" / croissant.FILE), "fr/kind/labels") == labels
-
-
-def test_a_file_is_described_by_its_size_and_hash(tmp_path):
-    write(tmp_path / "toys")
-    described = json.loads((tmp_path / "toys" / croissant.FILE).read_text("utf-8"))
-    path = tmp_path / "toys/en.parquet"
-    [entry] = described["distribution"]
-    assert entry["contentSize"] == f"{path.stat().st_size} B"
-    assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_shards_are_one_set_of_records(project):

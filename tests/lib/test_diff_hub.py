@@ -12,8 +12,6 @@ from imports import TOP
 from lib.hub_server import TOKEN, Repo, command, serving, sha1
 from lib.made_versions import MADE, word, write
 
-from plumbline.builders.versions import resolve
-
 
 @pytest.fixture
 def apart(tmp_path, monkeypatch):
@@ -128,11 +126,3 @@ def test_a_reader_that_has_read_enough_is_no_error(apart, hub):
     )
     assert done.stdout.splitlines()[0] == "datasets/lexica"
     assert not done.stderr
-
-
-def test_addresses_on_the_hub_are_told_from_what_git_has():
-    assert resolve.ON_HUB.fullmatch("org/name@1.2.0")
-    assert resolve.ON_HUB.fullmatch("org/name@refs/pr/1")
-    assert not resolve.ON_HUB.fullmatch("origin/main@{1}")
-    assert not resolve.ON_HUB.fullmatch("main@{yesterday}")
-    assert not resolve.ON_HUB.fullmatch("org/name")

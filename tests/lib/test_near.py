@@ -67,23 +67,6 @@ def test_bands_find_pairs_at_the_threshold_with_the_recall_they_promise(threshol
     )
 
 
-def test_a_signature_estimates_the_index():
-    rng = random.Random(2)
-    signer = near_duplicates.Signer(near_duplicates.Params(words=1))
-    gaps = []
-    for shared in range(10, 100, 10):
-        both = [f"b{n}-{rng.random()}" for n in range(shared)]
-        one, two = ([*both, *(f"{rng.random()}" for _ in range(100 - shared))] for _ in range(2))
-        a, b = (
-            near_duplicates.shingles(" ".join(one), 1),
-            near_duplicates.shingles(" ".join(two), 1),
-        )
-        estimate = np.mean(signer.sign(" ".join(one)) == signer.sign(" ".join(two)))
-        gaps.append((estimate - near_duplicates.jaccard(a, b)) / (0.25 / 128) ** 0.5)
-    assert max(map(abs, gaps)) < 4  # standard errors of 128 coins, at the most
-    assert len(set(gaps)) > 3
-
-
 def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do():
     rng = random.Random(4)
     print("seed 4")
@@ -143,11 +126,6 @@ def test_alike_is_not_transitive_and_chains_are_not_followed():
     first, middle, last = words[:10], words[1:11], words[2:]  # 9/11 to the next, 8/12 to the other
     found = compared([" ".join(t) for t in (first, middle, last)], [0, 0, 0])
     assert found.same == {1: 0}
-
-
-def test_texts_that_share_no_bucket_are_not_compared():
-    found = near_duplicates.compare([0, 1], [0, 0], {0: [(0, 0)], 1: [(0, 1)]}, sets("a", "a"), 0.8)
-    assert found.same == {}
 
 
 @pytest.mark.parametrize("wrong", [{"threshold": 0}, {"threshold": 1.1}, {"words": 0}])

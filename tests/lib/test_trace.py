@@ -7,12 +7,10 @@ import re
 import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
-import networkx as nx
 import polars as pl
 import pytest
 import yaml
@@ -417,44 +415,6 @@ def test_the_picture_holds_every_step_in_layers_and_in_greys(project):
         x, y, w, h = (float(box.get(key)) for key in ("x", "y", "width", "height"))
         assert 0 <= x < x + w <= width
         assert 0 <= y < y + h <= height
-
-
-def drawn(**edges):
-    """Return a graph of letters, each with what it is made of, and its boxes as they are placed."""
-    graph = nx.DiGraph([(a, b) for b, made_of in edges.items() for a in made_of])
-    boxes = {key: render.Box("table", [key], key) for key in graph}
-    return render._place(graph, boxes), boxes
-
-
-def test_layers_stand_right_of_what_they_were_made_of_and_boxes_do_not_overlap():
-    layers, boxes = drawn(d="s", e="t", m="de", o="mdu")
-    step = render.BOX + render.BETWEEN
-    places = {key: (box.x - render.EDGE) // step for key, box in boxes.items()}
-    assert (layers, places) == (4, {"s": 0, "t": 0, "u": 0, "d": 1, "e": 1, "m": 2, "o": 3})
-    for layer in range(4):
-        tops = sorted(box.y for key, box in boxes.items() if places[key] == layer)
-        assert all(b - a >= boxes["s"].height + render.GAP for a, b in pairwise(tops))
-
-
-def test_boxes_stand_in_the_order_of_what_they_were_made_of():
-    _, boxes = drawn(y="a", x="b", z="c")
-    assert sorted("xyz", key=lambda key: boxes[key].y) == ["y", "x", "z"]
-
-
-def test_cards_tell_files_and_labels_of_each_config(tmp_path):
-    card = tmp_path / "README.md"
-    card.write_text(
-        "---\nconfigs:\n- config_name: a\n  data_files: a.parquet\n- config_name: b\n"
-        "  data_files:\n  - split: train\n    path: [b/*.parquet, c.parquet]\ndataset_info:\n"
-        "- config_name: b\n  features:\n  - name: pos\n    dtype:\n      class_label:\n"
-        "        names: {'1': VERB, '0': ADJ}\n---\n# x\n"
-    )
-    found = cards.read({"README.md": card})
-    assert [found.config(p) for p in ("a.parquet", "b/00.parquet", "c.parquet", "d.parquet")] == [
-        "a", "b", "b", None,
-    ]  # fmt: skip
-    assert found.labels["b"] == {"pos": ("ADJ", "VERB")}
-    assert cards.read({}) == cards.Card()
 
 
 def test_a_label_that_the_other_does_not_have_is_no_shared_column(tmp_path):

@@ -155,17 +155,6 @@ def test_words_of_several_pieces_are_summed_from_left_to_right(encoder, saved):
             assert got[word] == pytest.approx(true, abs=1e-6)
 
 
-@few
-def test_words_of_several_pieces_need_none_of_a_single_one(encoder, saved):
-    scorer = loaded(saved)
-    (every,) = answers(scorer.fill(PROMPTS[1:2], [*WORDS, *SEVERAL], 100, multi=True))
-    (fill,) = answers(scorer.fill(PROMPTS[1:2], list(SEVERAL), 3, multi=True))
-    assert fill.words == tuple(word for word in every.words if word in SEVERAL)[:3]
-    assert said(fill).items() <= said(every).items()
-    (nothing,) = answers(scorer.fill(PROMPTS[:1], list(SEVERAL), 5))
-    assert nothing.words == ()
-
-
 @some("bert", "roberta", "deberta-legacy", "modernbert")
 def test_the_longest_prompt_fits_and_one_token_more_is_refused_and_named(encoder, saved):
     scorer, longest = loaded(saved), encoder.positions  # the tokenizer names no limit
@@ -203,18 +192,6 @@ def test_weights_that_are_no_numbers_are_told_with_model_dtype_and_batch(encoder
         answers(scorer.fill(["a <mask>"], ["kindly"], 3, multi=True))
     with pytest.raises(UserError, match=told):
         list(scorer.pseudo_logprobs(["a kind", "a calm", "a fair"], "aul"))
-
-
-@few
-def test_facts_say_what_the_model_is(encoder, saved):
-    assert loaded(saved, "float32").facts() == {
-        "model": "tiny",
-        "revision": "r1",
-        "architecture": encoder.model.__name__,
-        "vocabulary": len(encoder.tokenizer().get_vocab()),
-        "mask_token": "<mask>" if encoder.name in {"roberta", "xlmr"} else "[MASK]",
-        "dtype": "float32",
-    }
 
 
 @some("bert", "roberta", "deberta-v3")

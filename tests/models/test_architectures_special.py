@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from models import tiny, tiny_special
+from models import tiny
 from models.special_by_hand import (
     APART,
     BOTH_SIDES,
@@ -23,12 +23,9 @@ from models.special_by_hand import (
     spelt,
     written,
 )
-from models.tiny import own_products_agree, shared
 from models.tiny_special import LANGUAGES, SPLIT, WORDS
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import forward
-from plumbline.probes.models.kernels import packed_linear
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
 
@@ -78,29 +75,6 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(special, name):
                 unseen = range(place + n, place + len(tail))
                 total += by_hand(name, folder, "float64", row, place + n, hidden=unseen)[piece]
             assert abs(said[word] - total) < 2e-6  # of up to three, each rounded to six digits
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_neither_batches_nor_cores_change_a_bit(special, name, monkeypatch):
-    monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
-    names, language = tiny_special.NAMES, SPOKEN.get(name, "")
-    prompts = [f"{a} <mask> {b} {c}" for a in names for b in names for c in names][:22]
-    prompts += [written(words) for words in TEXTS]
-    sentences = [f"{a} kindly {b} the" for a in names for b in names]
-    readings = {"xlnet": ["original"], "bart": [], "mbart": []}.get(name, ["original", "aula"])
-    seen = []
-    scorer = loaded(name, special(name), "float32")
-    if scorer.fewest > packed_linear.PAIR and not own_products_agree():
-        pytest.skip("not all products are packed, and those of torch depend on their rows here")
-    for rows, cores in [(1, 1), (7, 2), (21, 1)]:
-        shared(monkeypatch, scorer, 1, rows=rows, cores=cores)
-        words = [*WORDS, "kindly"]
-        fills = filled(scorer, prompts, words, multi=True, language=language)
-        scores = [list(scorer.pseudo_logprobs(sentences, m, language=language)) for m in readings]
-        seen.append((fills, scores))
-    assert len({fill.words for fill in seen[0][0]}) > 6
-    assert all(other == seen[0] for other in seen[1:])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,6 @@ import shutil
 import sys
 
 import pytest
-import torch
 from models import tiny_special
 from models.special_by_hand import (
     MASKS,
@@ -67,16 +66,6 @@ def test_xlm_without_language_embeddings_needs_no_language(tmp_path, known):
         (fill,) = filled(loaded("xlm", tmp_path), [written(TEXTS[0])], WORDS, language=language)
         for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
             assert abs(said - true[pieces("xlm", tmp_path, (word,))[0]]) < 1e-6
-
-
-def test_the_mask_of_xlm_is_its_tokenizer_s_not_its_config_s(special):
-    scorer = loaded("xlm", special("xlm"))
-    planted = scorer.model.config.mask_token_id
-    assert numbered(special("xlm"), ["<special1>", "<special3>"]) == [5, 7]
-    assert planted == 7
-    assert scorer.tokens.mask_id == 5
-    assert scorer.facts()["mask_token"] == "<special1>"
-    assert scorer.facts()["architecture"] == "XLMWithLMHeadModel"
 
 
 def test_xlm_takes_each_language_apart_by_its_own_rules(special):
@@ -167,25 +156,6 @@ def test_merges_of_bertweet_that_lost_their_counts_are_refused(special, tmp_path
         loaded("bertweet", tmp_path)
 
 
-def test_xlnet_hides_the_place_that_it_is_asked_for(special):
-    folder = special("xlnet")
-    tokens = spelt("xlnet", TEXTS[3])
-    assert tokens[-2:] == ["<sep>", "<cls>"]
-    ids, place = numbered(folder, tokens), tokens.index("<mask>")
-    (fill,) = filled(loaded("xlnet", folder), [written(TEXTS[3])], WORDS)
-    said = dict(zip(fill.words, fill.logprobs_nats, strict=True))
-    (calm,) = pieces("xlnet", folder, ("calm",))
-    other = [*ids[:place], calm, *ids[place + 1 :]]  # nobody sees what stands there
-    true = by_hand("xlnet", folder, "float64", other, place)
-    model = plain("xlnet", folder, "float64")
-    with torch.no_grad():
-        naive = torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0, place], 0)
-    for word in WORDS:
-        (piece,) = pieces("xlnet", folder, (word,))
-        assert abs(said[word] - true[piece]) < 1e-6
-        assert abs(said[word] - naive[piece].item()) > 1e-3
-
-
 def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(special):
     folder = special("xlnet")
     before = (*TEXTS[3][:2], *[("brave",), ("Cleo",)] * 40)
@@ -215,31 +185,6 @@ def test_xlnet_cannot_read_a_token_that_it_predicts(special, method):
     told = rf"models\.tiny: {method} reads each token .*; use original or within_word_l2r$"
     with pytest.raises(UserError, match=told):
         list(loaded("xlnet", special("xlnet")).pseudo_logprobs(["Ada the kind"], method))
-
-
-def test_xlnet_answers_in_bfloat16_too(special):
-    (rough,) = filled(loaded("xlnet", special("xlnet"), "bfloat16"), ["Ada <mask> the"], WORDS)
-    (fine,) = filled(loaded("xlnet", special("xlnet")), ["Ada <mask> the"], WORDS)
-    exact = dict(zip(fine.words, fine.logprobs_nats, strict=True))
-    for word, said in zip(rough.words, rough.logprobs_nats, strict=True):
-        assert abs(said - exact[word]) < 0.2  # of eight bits
-
-
-@pytest.mark.parametrize("name", ["bart", "mbart"])
-def test_the_decoder_gets_the_text_moved_by_one(special, name):
-    folder, language = special(name), SPOKEN.get(name, "")
-    tokens = spelt(name, TEXTS[1])
-    ids, place = numbered(folder, tokens), tokens.index("<mask>")
-    first = {"bart": "</s>", "mbart": "en_XX"}[name]
-    given = numbered(folder, [first, *tokens[:-1]])
-    with torch.no_grad():
-        logits = plain(name, folder, "float64")(
-            input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([given])
-        ).logits
-    true = torch.log_softmax(logits[0, place], 0).tolist()
-    (fill,) = filled(loaded(name, folder), [written(TEXTS[1])], WORDS, language=language)
-    for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-        assert abs(said - true[pieces(name, folder, (word,))[0]]) < 1e-6
 
 
 def test_mbart_is_told_the_language_of_its_text(special):

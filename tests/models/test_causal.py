@@ -32,7 +32,6 @@ from plumbline.probes.models.kernels import packed_linear, prefix_tree
 from plumbline.probes.models.scorer import Sampling
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
-SHARING = ("gpt2", "llama", "opt")  # every layer sees all tokens, by an attention of choice
 NARROW = ("gpt_neo", "mamba")  # compute some of it in float32, whatever they are loaded in
 # beginnings that many texts have, longer than the windows of five; and some that nobody shares
 PAIRS = [
@@ -89,19 +88,6 @@ def test_logprobs_are_those_of_a_plain_forward_of_each_text_alone(folder, kind, 
         assert abs(score.logprob_nats - true) < apart
         assert score.tokens == tokens
     assert len(set(values(scores))) == len(set(PAIRS))  # so that a mix-up would be seen
-
-
-@pytest.mark.parametrize("kind", CAUSAL)
-def test_sharing_of_beginnings_changes_no_value_and_is_left_where_it_cannot_be(
-    folder, kind, monkeypatch
-):
-    scorer = loaded(folder(kind))
-    assert scorer.shares == (kind in SHARING)
-    together = values(scorer.logprobs(PAIRS))
-    monkeypatch.setattr(scorer, "shares", False)
-    alone = values(scorer.logprobs(PAIRS))
-    apart = 2e-5 if kind in NARROW else 1.01e-6  # both are rounded to six decimals
-    assert max(abs(a - b) for a, b in zip(together, alone, strict=True)) < apart
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -241,24 +227,6 @@ def test_a_tokenizer_that_begins_texts_in_its_own_way_is_followed(tmp_path):
     assert [score.unknown for score in scores] == [0, 0, 0, 1]  # quux
 
 
-@pytest.mark.parametrize(
-    "kind", tiny.quickly([kind for kind in CAUSAL if kind not in NARROW], "llama", "mistral")
-)
-def test_the_whole_is_the_product_of_its_parts(folder, kind):
-    scorer = loaded(folder(kind))
-    triples = [
-        (f"{name} is {word}", f", and {name} was", f" {last}.")
-        for name in NAMES
-        for word in WORDS
-        for last in WORDS[:2]
-    ]
-    whole = values(scorer.logprobs([(p, a + b) for p, a, b in triples]))
-    first = values(scorer.logprobs([(p, a) for p, a, _ in triples]))
-    second = values(scorer.logprobs([(p + a, b) for p, a, b in triples]))
-    for total, a, b in zip(whole, first, second, strict=True):
-        assert total == pytest.approx(a + b, abs=2e-6)  # three are rounded to six decimals
-
-
 def test_the_probabilities_of_all_continuations_add_up_to_one(tmp_path):
     tokenizer = letters_tokenizer()
     scorer = loaded(save(tmp_path, gpt2(tokenizer), tokenizer))
@@ -330,30 +298,6 @@ def test_packed_weights_answer_as_plain_ones(folder, kind, fewest, monkeypatch):
     assert scorer.fewest == packed_linear.FEWEST
     for one, other in zip(values(scorer.logprobs(PAIRS)), laid_out, strict=True):
         assert one == pytest.approx(other, abs=2e-5)
-
-
-@pytest.mark.shared
-@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
-def test_a_real_model_is_scored_as_its_plain_forward_says(dtype, apart):
-    girls, boys = ("Lily", "Mia"), ("Tom", "Tim")
-    pairs = [
-        (f"Once upon a time, there was a little {kind} named {name}. {who}", f" liked to {what}.")
-        for names, kind, who in ((girls, "girl", "She"), (boys, "boy", "He"))
-        for name in names
-        for what in ("play outside", "run", "eat cake", "help her mom", "help his mom")
-    ]
-    pairs += [("", "Once upon a time"), ("Once upon", " a time, there was a dog.")]
-    scores = list(loaded(STORIES, dtype).logprobs(pairs))
-    for (prefix, rest), score in zip(pairs, scores, strict=True):
-        true = summed(STORIES, *_opened(prefix, rest), dtype)
-        assert abs(score.logprob_nats - true) < apart
-
-
-def _opened(prefix, rest):
-    """Return the tokens of a text after <s>, and the place where the continuation begins."""
-    tokenizer, _ = parts(STORIES, "float64")
-    return tokenizer(prefix + rest)["input_ids"], len(tokenizer(prefix)["input_ids"])
 
 
 @pytest.mark.shared

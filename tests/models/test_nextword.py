@@ -1,6 +1,5 @@
 """Words at the end of a prompt, held against the scores of continuations and plain forwards."""
 
-import math
 import random
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,6 @@ from models.tiny import answers, save, shared, wordpiece
 from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import causal
 from plumbline.probes.models.causal import Causal, crosses
 from plumbline.probes.models.scorer import Fills
 
@@ -60,16 +58,6 @@ def test_a_word_at_the_end_has_the_log_probability_of_the_continuation_by_it(
     assert len({fill.logprobs_nats for fill in found}) == len(PROMPTS)
 
 
-def test_probabilities_of_the_next_token_add_up_to_one(folder):
-    scorer = loaded(folder("gpt2"))
-    tokenizer = scorer.tokens.tokenizer
-    words = {tokenizer.decode([i]).removeprefix(" ") for i in range(len(tokenizer))}
-    (fill,) = answers(scorer.fill(["Ada is <mask>"], sorted(w for w in words if w.isalpha()), 9999))
-    assert set(WORDS) < set(fill.words)
-    assert 0 < sum(map(math.exp, fill.logprobs_nats)) < 1  # pieces within words have the rest
-    assert scorer.vocabulary(["kind", *LACKED]).missing == tuple(LACKED)
-
-
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_words_of_several_pieces_are_summed_on_request(folder, kind):
     scorer = loaded(folder(kind))
@@ -93,19 +81,6 @@ def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, 
         shared(monkeypatch, scorer, tokens, cores=cores)
         found = answers(scorer.fill([PROMPTS[i] for i in mixed], WORDS, 3))
         assert found == [usual[i] for i in mixed]
-
-
-def test_a_prompt_is_computed_once_however_many_words(folder, monkeypatch):
-    scorer = loaded(folder("gpt2"))
-    forwards = []
-    true = causal.Causal._next
-    monkeypatch.setattr(
-        causal.Causal,
-        "_next",
-        lambda s, ids, rows: forwards.append(len(rows)) or true(s, ids, rows),
-    )
-    assert len(answers(scorer.fill(PROMPTS, WORDS, 2))) == len(PROMPTS)
-    assert sum(forwards) == len(PROMPTS)
 
 
 @pytest.mark.parametrize(
@@ -149,22 +124,6 @@ def test_pieces_across_a_space_are_recognised():
     assert not crosses(plain)
     for piece in ("of▁the", "ofĠthe", "s▁"):
         assert crosses([*plain, piece])
-
-
-def test_of_vocabularies_with_pieces_across_spaces_every_pair_is_tried(folder, monkeypatch):
-    tried = []
-    after = type(loaded(folder("gpt2")).tokens).after
-
-    def noted(self, prefix, text, ids, head):
-        tried.append(text)
-        return after(self, prefix, text, ids, head)
-
-    monkeypatch.setattr(type(loaded(folder("gpt2")).tokens), "after", noted)
-    for found, number in ((False, max(len(PROMPTS), len(WORDS))), (True, None)):
-        monkeypatch.setattr(causal, "crosses", lambda _, found=found: found)
-        tried.clear()
-        list(loaded(folder("gpt2")).fill(PROMPTS, WORDS, 1))
-        assert len(set(tried)) == (number or len(PROMPTS) * len(WORDS))
 
 
 def test_a_tokenizer_of_another_kind_is_asked_in_its_own_way(tmp_path):

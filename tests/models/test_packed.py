@@ -77,12 +77,6 @@ def test_all_products_of_an_encoder_are_packed(encoder, saved):
     assert Masked(saved, "tiny", "r1", dtype="float32").fewest == packed_linear.PAIR
 
 
-@pytest.mark.parametrize("name", ["xlm", "bertweet", "bart", "mbart"])
-def test_so_are_those_of_special_kinds(name, tmp_path):
-    own = special(name, tmp_path)
-    assert Masked(own, "tiny", "r1", dtype="float32").fewest == packed_linear.PAIR
-
-
 def test_rows_are_few_where_all_products_are_packed_and_more_where_weights_are_read(tmp_path):
     tokenizer = wordpiece(SENTENCES)
     own = save(tmp_path / "bert", bert(tokenizer), tokenizer)

@@ -12,9 +12,7 @@ from models.tiny_encoders import (
     WORDS,
     Plain,
     build,
-    few,
     in_both,
-    some,
     tokenizers_of_all_kinds,
 )
 
@@ -61,18 +59,6 @@ def test_all_tokens_have_the_log_probability_of_a_plain_forward(saved, encoder, 
         assert (np.diff(values) <= 0).all()
 
 
-@few
-def test_with_one_mask_words_have_what_filling_gives_them(saved, encoder):
-    scorer = loaded(saved)
-    block, fill = one(scorer.predict(PROMPTS[:1], 10**6)), one(scorer.fill(PROMPTS[:1], WORDS, 99))
-    ids = scorer.vocabulary(WORDS).ids
-    values = dict(zip(block.ids[0].tolist(), block.logprobs_nats[0].tolist(), strict=True))
-    (found,) = fill.each()
-    assert {w: values[ids[w]] for w in found.words} == dict(
-        zip(found.words, found.logprobs_nats, strict=True)
-    )
-
-
 @tokenizers_of_all_kinds
 def test_a_token_starts_a_word_if_the_word_becomes_it_behind_another(saved, encoder):
     scorer = loaded(saved)
@@ -97,14 +83,6 @@ def test_words_are_spelled_in_as_many_tokens_as_they_are_written(saved, encoder)
     assert {word: found[word] for word in WORDS} == dict.fromkeys(WORDS, 1)
     assert found["kindly"] > 1
     assert "☃☃" not in found or found["☃☃"] > 1  # byte-level vocabularies can write anything
-
-
-@some("bert")
-def test_the_best_are_the_first_of_all_and_of_equal_ones_the_lower_id(saved, encoder):
-    scorer = loaded(saved)
-    every, few = one(scorer.predict(PROMPTS, 10**6)), one(scorer.predict(PROMPTS, 5))
-    assert (every.ids[:, :5] == few.ids).all()
-    assert (every.logprobs_nats[:, :5] == few.logprobs_nats).all()
 
 
 def test_leading_takes_the_first_of_equal_scores():

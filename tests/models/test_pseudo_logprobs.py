@@ -30,7 +30,6 @@ SENTENCES = [
     "a zed person",
     "a добрый person",
 ]
-WHOLE = ["a person is kind", "a very dull person is fair"]  # every word is one piece
 
 
 loaded = partial(tiny.loaded, Masked)
@@ -90,16 +89,6 @@ def test_scores_are_the_sums_taken_by_hand(encoder, saved, method, dtype, apart)
         assert score.tokens == sum(words)
         no_symbol = "добрый" in sentence and encoder.initial != "Ġ"
         assert score.unknown == int(no_symbol)
-
-
-@few
-def test_the_two_ways_to_mask_agree_where_every_word_is_one_piece(encoder, saved):
-    scorer = loaded(saved)
-    original, within = (list(scorer.pseudo_logprobs(WHOLE, method)) for method in METHODS[:2])
-    assert original == within
-    original, within = (list(scorer.pseudo_logprobs(SENTENCES[1:3], m)) for m in METHODS[:2])
-    for one, other in zip(original, within, strict=True):
-        assert one.logprob_nats != other.logprob_nats
 
 
 @few

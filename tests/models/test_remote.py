@@ -3,19 +3,17 @@ from __future__ import annotations
 import json
 import time
 from itertools import count, islice
-from pathlib import Path
 
 import pytest
 import torch
 from models.far import PROMPTS, SHORT, asked, at, endpoint
-from models.served import CREATED, Model, served
+from models.served import CREATED, served
 from sources.misbehaving import always, misbehaving, says, stall, status
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.remote import AHEAD, continuation, identify
 from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
 
-STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 TOLD = ["openai", "vllm", "vllm, SentencePiece"]
 PAIRS = [
     ("the nurse", " says that she is kind"),
@@ -69,29 +67,6 @@ def test_continuations_get_the_models_own_scores_in_whatever_way_they_are_told(m
     with served(model, "tiny", way=way) as address:
         scores = list(at(address).logprobs(PAIRS))
     same(scores, [exactly(model, *pair) for pair in PAIRS])
-
-
-@pytest.mark.shared
-def test_continuations_get_the_scores_of_a_trained_model():
-    if not STORIES.is_dir():
-        pytest.skip(f"{STORIES} is not there")
-    stories = Model(STORIES)
-    pairs = [
-        ("Once upon a time", ", there was a little girl"),
-        ("Once upon a time", ", there was a little boy"),
-        ("Tim's mom", " was an engineer."),
-        ("She was born in", " Łódź 🙂."),
-    ]
-    wanted = [exactly(stories, *pair) for pair in pairs]
-    assert wanted[0].logprob_nats > wanted[3].logprob_nats
-    for way in TOLD:
-        with served(stories, "tiny", way=way) as address:
-            same(list(at(address).logprobs(pairs)), wanted)
-    with (
-        served(stories, "tiny", way="each token by itself") as address,
-        pytest.raises(UserError, match=r"row 0 .* tokens or their text_offset do not add up"),
-    ):
-        list(at(address).logprobs(pairs))
 
 
 @pytest.mark.parametrize(
@@ -254,11 +229,6 @@ def test_an_answer_that_is_all_thoughts_is_empty_and_not_finished(site):
     with misbehaving(site, always(says(json.dumps(answer).encode()))) as server:
         (text,) = at(server.address, api="chat").generate(PROMPTS[:1], [1], SHORT)
     assert (text.text, text.finished) == ("", False)
-
-
-def test_seeds_and_prompts_must_be_as_many(site):
-    with pytest.raises(ValueError, match="shorter"):
-        list(at(site).generate(PROMPTS, [1], SHORT))
 
 
 # Order, and how much at once

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from models.far import PROMPTS, at, endpoint
-from models.protocols import decoded, ollama, served, vllm
+from models.protocols import ollama, served, vllm
 from models.served import TEMPLATE, Model, tiny
 from models.test_remote import PAIRS, exactly, same
 from models.tiny import save
@@ -57,14 +57,6 @@ def pieces(tmp_path_factory):
     return Model(save(tmp_path_factory.mktemp("pieces"), LlamaForCausalLM(config), tokenizer))
 
 
-def test_the_stand_in_names_tokens_so_that_they_make_up_the_text(model):
-    text = "he is 🚀 today"
-    ids = model.tokenizer(text).input_ids
-    names = decoded(model.tokenizer, ids)
-    assert "".join(names) == f"<s>{text}"
-    assert "" in names, "no character of several tokens"
-
-
 def test_vllm_tells_the_models_own_scores(model):
     with served(vllm, model, "tiny") as (address, asked):
         scores = list(at(address).logprobs(PAIRS))
@@ -105,14 +97,6 @@ def test_both_write_in_a_chat_what_the_model_writes(model, kind):
         assert text.text == model.tokenizer.decode(drawn, skip_special_tokens=True)
         assert text.tokens == len(drawn)
     assert {one["seed"] for one in asked} == set(range(6))
-
-
-def test_vllm_continues_a_prompt_as_it_stands(model):
-    with served(vllm, model, "tiny") as (address, _):
-        texts = list(at(address).generate(PROMPTS, range(6), GREEDY))
-    for prompt, text in zip(PROMPTS, texts, strict=True):
-        _, drawn = model.write(prompt, 5, 0, 0)
-        assert text.text == model.tokenizer.decode(drawn, skip_special_tokens=True)
 
 
 def test_a_text_that_vllm_has_no_room_for_is_refused_and_never_cut(model):

@@ -314,10 +314,3 @@ def test_a_decoder_without_room_for_the_text_is_refused(folder):
         list(scorer.generate(["Ada is"], [3], Sampling(tokens=65)))
     with pytest.raises(UserError, match="has 66 tokens, the model takes 64"):
         list(scorer.generate(["Ada" + " is" * 63], [3], Sampling(tokens=2)))
-
-
-def test_prompts_and_seeds_go_in_pairs(folder):
-    scorer = loaded(folder, "gpt2")
-    assert list(scorer.generate([], [])) == []
-    with pytest.raises(ValueError, match="shorter"):
-        list(scorer.generate(["Ada", "Bo"], [1], Sampling(tokens=2)))

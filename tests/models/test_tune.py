@@ -246,10 +246,3 @@ def test_the_rows_of_a_batch_are_shared_out_each_once_in_as_many_passes():
         every = [row for own in shared for one in own for row in one]
         assert sorted(every) == list(range(rows))
         assert max(len(one) for own in shared for one in own) <= (at_once or rows)
-
-
-def test_a_tiny_model_is_trained_in_one_thread_and_a_large_one_in_as_many_as_there_are(monkeypatch):
-    monkeypatch.setattr(tune, "cores", lambda: 6)
-    with torch.device("meta"):
-        tiny, large = torch.nn.Linear(100, 100), torch.nn.Linear(10_000, 1_000)
-    assert (tune.threads_for(tiny), tune.threads_for(large)) == (1, 6)

@@ -1,4 +1,5 @@
 import json
+from itertools import product
 from pathlib import Path
 
 import datasets
@@ -6,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import whole
+from recovering import recovered
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
@@ -31,6 +33,7 @@ from plumbline.probes.stats.estimate import benjamini_hochberg
 from plumbline.probes.stats.intervals import sign_detectable
 
 TOP = Path(__file__).parents[2]
+SEED = 23
 PARAMS = lexicon_evaluation.Params(
     version="1.0.0", n_bootstrap=200, n_permutations=999, confidence=0.95, seed=1
 )
@@ -288,6 +291,8 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
 def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(built):
     folders = {name: built / "data/datasets" / name for name in lexicon_evaluation.DATASETS}
     table = lexicon_evaluation.run(Inputs((), folders), PARAMS)["agreement"]
+    dealt, table = table.filter(source="sentences-null"), table.filter(source="sentences")
+    assert dealt["p_bh"].min() > 0.05
     views = table.filter(pl.col("kind") == KINDS.index("view"))
     assert set(views["lexicon"]) == {"classes", "degrees", "poles", "shares"}
     base = table.filter(pl.col("kind") == KINDS.index("majority class"))
@@ -359,3 +364,40 @@ def test_the_majority_is_the_first_of_equally_frequent_labels():
 def test_a_lexicon_without_any_word_of_the_texts_is_told():
     with pytest.raises(ValueError, match="no text has a word"):
         evaluate(texts(1, 5), texts(2, 5), {"other": {"xyzzy": 1.0}}, SOME)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["nothing", "poles", "words"])
+def test_recovery_tells_a_lexicon_that_is_broken(broken, tmp_path):
+    """Texts say what they are meant to; their labels dealt out go with no word."""
+    print(f"seed {SEED}")
+    rng = np.random.default_rng(SEED)
+    kinds = dict(zip(LABELS, ((0.8, 0.1), (0.1, 0.8), (0.1, 0.1)), strict=True))
+    words = {f"{kind}{n}": (*q, {"a": q[0] - q[1]}) for kind, q in kinds.items() for n in range(12)}
+    rows = []
+    for split, label, number in product(range(2), LABELS, range(20)):
+        own = [f"{label}{n}" for n in rng.integers(0, 12, 2)]
+        text = " ".join([*own, rng.choice(list(words)), f"{split}{label[:3]}{number}"])
+        rows.append({"text": text, "label": LABELS.index(label), "split": split})
+    meant = pl.DataFrame(rows).with_columns(source=pl.lit("mine"))
+    dealt = pl.col("label").shuffle(seed=SEED).over("split")
+    every = pl.concat([meant, meant.with_columns(dealt, source=pl.lit("mine-null"))])
+    (tmp_path / "texts").mkdir()
+    every.write_parquet(tmp_path / "texts/en.parquet")
+    if broken == "poles":
+        words = {word: (q[1], q[0], {"a": q[1] - q[0]}) for word, q in words.items()}
+    elif broken == "words":
+        others = rng.permutation(list(words))
+        words = dict(zip(others, words.values(), strict=True))
+    folders = {"lexica": write_lexica(words, tmp_path / "lexica")}
+    folders["labelled_texts"] = tmp_path / "texts"
+    inputs = Inputs((), folders, tmp_path)
+    found = recovered(inputs, "lexicon_evaluation", lexicon_evaluation.run(inputs, PARAMS), "")
+    of = {(row["model"], row["measure"].partition(" ")[2]): row for row in found.to_dicts()}
+    above = of["mine", "of measures with the sign of what was planted: above chance"]
+    tests = of["mine", "of tests with p_bh at or below 0.05"]
+    assert (above["value"] == 1 and tests["value"] == 1) == (broken == "nothing")
+    assert of["mine-null", "of tests with p_bh at or below 0.05"]["value"] == 0
+    held = of["mine-null", "of 95% intervals of accuracy with what labels that are dealt out give"]
+    assert held["value"] == 1
+    assert {row["world"] for row in found.to_dicts()} == {0, 1}

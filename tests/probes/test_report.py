@@ -264,8 +264,11 @@ def test_lexica_stand_beside_the_majority_class_and_what_the_combination_is_bett
     folder = finished / "data/tables/lexicon_evaluation"
     _, macro = sections["lexicon_evaluation"].tables  # accuracy comes first
     shown = {row[0]: row for row in macro}
-    table = pl.read_parquet(folder / "agreement.parquet").filter(pl.col("measure") == 1)
-    apart = pl.read_parquet(folder / "differences.parquet").filter(pl.col("measure") == 1)
+    own = {"measure": 1, "source": "sentences"}
+    table, apart = (
+        pl.read_parquet(folder / f"{name}.parquet").filter(**own)
+        for name in ("agreement", "differences")
+    )
     better = {row["lexicon"]: row["value"] for row in apart.iter_rows(named=True)}
     assert len(table) > 4
     for row in table.iter_rows(named=True):

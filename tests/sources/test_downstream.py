@@ -29,12 +29,6 @@ def test_an_archive_is_kept_as_it_is(tmp_path):
     assert found.manifest["counts"] == {"hate-en/all": 417}
 
 
-def test_a_file_of_another_layout_leaves_nothing_behind(tmp_path):
-    with pytest.raises(UserError, match=r"not JSON.*downstream\.md has the formats"):
-        downstream.fetch(params(FILE, format="jsonl"), POLITE, tmp_path / DAY)
-    assert not list((tmp_path / DAY).rglob("*.jsonl"))
-
-
 def test_a_text_that_is_not_shipped_is_told_with_where_its_authors_give_it_out(tmp_path):
     with pytest.raises(UserError, match=r"its authors give it out, at https://osf\.io/53tfs"):
         downstream.fetch(params("nowhere.csv", "hate-identity"), POLITE, tmp_path / DAY)

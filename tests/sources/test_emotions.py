@@ -60,9 +60,3 @@ def test_a_body_that_is_no_such_archive_is_refused(address, tmp_path, body, told
         emotions.fetch(emotions_params(server.address, files=both), POLITE, tmp_path / DAY)
     assert not list((tmp_path / DAY).rglob("*.txt"))
     assert not (tmp_path / DAY / MANIFEST).exists()
-
-
-def test_a_file_in_it_that_is_no_lexicon_is_told_by_name(address, tmp_path):
-    params = emotions_params(address, files={"xx": "lexicon/xx.txt"})
-    with pytest.raises(UserError, match=r"lexicon/xx\.txt: line 1 has 2 columns"):
-        emotions.fetch(params, POLITE, tmp_path / DAY)

@@ -58,6 +58,8 @@ CLIENTS = {
     "ud": Client(samples.ud_params),
 }
 every = pytest.mark.parametrize("source", CLIENTS)
+# one of a file, one of an archive, one of many files: they share what is tested of them
+some = pytest.mark.parametrize("source", ["news", "emotions", "ud"])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -132,7 +134,7 @@ def test_a_fetch_that_was_refused_continues_with_the_files_that_are_missing(
     Snapshot.open(into)
 
 
-@every
+@some
 @pytest.mark.parametrize("behaviour", [cut, status(503)], ids=["cut", "503"])
 def test_a_failure_that_passes_leaves_no_trace(addresses, tmp_path, source, behaviour):
     with misbehaving(addresses[source], at_first(2, behaviour)) as server:
@@ -155,7 +157,7 @@ def test_a_web_page_and_half_a_file_are_refused_with_the_address(
     assert not (tmp_path / DAY / MANIFEST).exists()
 
 
-@every
+@some
 def test_other_parameters_are_refused_and_an_edited_file_is_replaced(addresses, tmp_path, source):
     into = tmp_path / DAY
     fetch(source, addresses[source], into)
@@ -199,13 +201,11 @@ def test_from_a_mirror_comes_the_same_and_a_file_that_lacks_is_told_with_its_pat
         module.fetch(params, POLITE, into)
 
 
-@every
+@some
 @pytest.mark.parametrize("behaviour", [web_page, half])
 def test_a_mirror_with_a_web_page_or_half_a_file_is_refused_with_the_address(
     folders, tmp_path, source, behaviour
 ):
-    if behaviour is half and not CLIENTS[source].whole:
-        pytest.skip("half of such a file is such a file")
     mirror = tmp_path / "mirror"
     shutil.copytree(folders[source], mirror / "files.invalid")
     page = b"<!DOCTYPE html><title>Sign in</title>"
@@ -230,6 +230,17 @@ def entries(tree: Any):
     elif isinstance(tree, list):
         for value in tree:
             yield from entries(value)
+
+
+@pytest.mark.parametrize("source", ["labelled_texts", "lexica", "news", "names", "targets"])
+def test_two_under_one_name_are_refused(source):
+    module = importlib.import_module(client_of(source))
+    declared = CLIENTS[source].params("https://files.invalid").model_dump()
+    found = next(iter(declared.values()))
+    entries_ = found["en"] if isinstance(found, dict) else found
+    entries_.append(entries_[0])
+    with pytest.raises(ValueError, match="a name of its own"):
+        module.Params(**declared)
 
 
 TERMED = ["downstream", "labelled_texts", "lexica", "news", "statements", "targets"]

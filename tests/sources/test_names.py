@@ -3,7 +3,7 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from samples import DAY, POLITE, SAMPLES, names_params, oxigraph
+from samples import DAY, POLITE, oxigraph
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject
@@ -12,7 +12,6 @@ from plumbline.builders.datasets.names import build as dataset
 from plumbline.builders.datasets.names import fetch as names
 from plumbline.builders.fetch.sparql import PREFIXES
 
-LIST = SAMPLES / "names" / DAY / "lists" / "common.csv"
 TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
 # name, gender, given name, family name, citizenship, year of birth
 PEOPLE = [
@@ -117,10 +116,3 @@ def test_a_country_of_nobody_is_told(counting, tmp_path):
     with pytest.raises(UserError, match="nobody of fj has a name there"):
         names.fetch(params(counting, countries={"fj": "Q712"}), POLITE, tmp_path / DAY)
     assert not (tmp_path / DAY / MANIFEST).exists()
-
-
-def test_params_need_a_list_or_a_count():
-    with pytest.raises(ValueError, match="name a list"):
-        names.Params()
-    with pytest.raises(ValueError, match="a name of its own"):
-        names.Params(lists=[names_params().lists[0]] * 2)

@@ -4,15 +4,13 @@ from pathlib import Path
 
 import pytest
 from articles import FILES
-from pydantic import ValidationError
-from samples import DAY, POLITE, SAMPLES, files, news_params
+from samples import DAY, POLITE, files, news_params
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.outlets import fetch as news
 from sources.misbehaving import always, half, misbehaving, says
 
-KEPT = SAMPLES / "news" / DAY
 REAL = Path(__file__).parents[3] / "shared/data/news"
 
 
@@ -43,30 +41,6 @@ def test_what_is_no_file_of_articles_is_refused_with_its_address(
             news.fetch(news_params(server.address), POLITE, tmp_path / DAY)
         assert str(caught.value).startswith(f"{server.address}/herald.jsonl: ")
     assert not list((tmp_path / DAY).rglob("*.jsonl"))
-
-
-def test_corpora_that_cannot_be_kept_apart_and_bad_addresses_are_refused(address):
-    entry = news_params(address).model_dump()["corpora"]["en"][0]
-    with pytest.raises(ValidationError, match="each under a name of its own"):
-        news.Params(corpora={"en": [entry, entry]})
-    with pytest.raises(ValidationError, match="is no http address"):
-        news.Params(corpora={"en": [entry | {"address": "ftp.example.org/a"}]})
-
-
-def test_a_file_of_ones_own_is_copied_byte_for_byte_and_checked(address, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    own = Path("mine.jsonl")
-    own.write_bytes(FILES["herald.jsonl"]())
-    entry = news_params(address).model_dump()["corpora"]["en"][0]
-    params = news.Params(corpora={"en": [entry | {"address": "./mine.jsonl"}]})
-    news.fetch(params, POLITE, tmp_path / DAY)
-    assert (tmp_path / DAY / "en/herald.jsonl").read_bytes() == own.read_bytes()
-    own.write_bytes(own.read_bytes()[:-9])
-    with pytest.raises(UserError, match=r"^mine\.jsonl: cut short"):
-        news.fetch(params, POLITE, tmp_path / "b")
-    own.unlink()
-    with pytest.raises(UserError, match="no such file"):
-        news.fetch(params, POLITE, tmp_path / "b")
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.corpora import fetch as reddit
 from plumbline.builders.datasets.corpora import reddit_dump
-from sources.misbehaving import always, at_first, cut, half, misbehaving, says, status, web_page
+from sources.misbehaving import always, half, misbehaving, says, status, web_page
 
 KEPT = SAMPLES / "reddit" / PARTISAN
 NOBODY = reddit_dump.Bots(names=[], pattern="(?!)")
@@ -142,14 +142,6 @@ def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tm
     assert [request.path for request in server.asked[number:]] == ["/submissions.zst"]
     assert texts(into) == texts(KEPT)
     assert not list(into.glob(".*"))
-
-
-@pytest.mark.parametrize("behaviour", [cut, status(429), status(500)])
-def test_a_failure_that_passes_leaves_no_trace(served, tmp_path, behaviour):
-    folder, address = served
-    with misbehaving(address, at_first(2, behaviour)) as server:
-        fetch(server.address, folder, tmp_path / PARTISAN)
-    assert texts(tmp_path / PARTISAN) == texts(KEPT)
 
 
 KILLED = """
@@ -328,16 +320,6 @@ def test_the_list_of_real_communities_is_one(tmp_path):
     found = reddit_dump.communities(path.read_bytes(), str(path))
     assert min(Counter(found.values()).values()) >= 15
     assert set(found.values()) == {"left", "center", "right"}
-
-
-def test_another_list_under_the_same_date_is_refused(served, tmp_path):
-    folder, address = served
-    fetch(address, folder, tmp_path / PARTISAN)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "communities.csv").write_bytes(b"community,leaning\nOwnMeans,right\n")
-    with pytest.raises(UserError, match="begun with other parameters"):
-        fetch(address, other, tmp_path / PARTISAN)
 
 
 def test_a_pattern_that_does_not_compile_is_told():

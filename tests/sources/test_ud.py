@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
@@ -14,21 +13,12 @@ from sources.misbehaving import (
     always,
     misbehaving,
     says,
-    trickle,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEPT = SAMPLES / "ud" / DAY
 FILE = "en/en_sample-ud-test.conllu"
 TEXT = (KEPT / FILE).read_text("utf-8")
 SENTENCES = TEXT.split("\n\n")[:-1]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
-    return {name: path.read_bytes() for name, path in found.items()}
 
 
 def only_english(address: str, **changes) -> ud.Params:
@@ -88,13 +78,6 @@ def test_a_body_that_is_no_treebank_is_refused_with_its_address(address, tmp_pat
     assert "\n" not in str(caught.value)
     assert not list((tmp_path / DAY).rglob("*.conllu"))
     assert not (tmp_path / DAY / MANIFEST).exists()
-
-
-def test_a_body_that_only_trickles_in_does_not_hold_the_fetch_for_ever(address, tmp_path):
-    patience = POLITE.model_copy(update={"timeout_s": 1.0, "attempts": 1})
-    told = pytest.raises(UserError, match="no whole answer within 1 s")
-    with misbehaving(address, always(trickle(0.3))) as server, told:
-        ud.fetch(only_english(server.address), patience, tmp_path / DAY)
 
 
 def test_the_manifest_names_every_licence_once(address, tmp_path):

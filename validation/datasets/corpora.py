@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import polars as pl
 from pydantic import Field
@@ -12,9 +13,6 @@ from plumbline.builders.datasets.corpora.build import PERIODS, SCHEMA, TURN
 from plumbline.builders.datasets.corpora.reddit_dump import MENTION
 from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = ("author", "user", "writer")  # that no column may have in its name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 from pydantic import Field
@@ -12,9 +12,6 @@ from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.downstream.build import SEVERAL, TASKS
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):

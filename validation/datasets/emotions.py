@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 from pydantic import Field
@@ -10,9 +10,6 @@ from pydantic import Field
 from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import polars as pl
 from pydantic import Field
@@ -11,9 +12,6 @@ from plumbline.builders.core import parquet
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 from pydantic import Field
@@ -11,9 +11,6 @@ from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.statements.formats import COMPASS_OPTIONS as OPTIONS
 from plumbline.builders.datasets.statements.read import ENDINGS, POLARITIES
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import polars as pl
 from pydantic import Field
@@ -10,9 +11,6 @@ from pydantic import Field
 from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, POS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROUNDING = 1e-5  # weights are rounded to six decimals, and a lemma has at most fifteen
 

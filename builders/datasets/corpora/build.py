@@ -10,22 +10,19 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.corpora import reddit_dump, sample
 from plumbline.builders.datasets.corpora.sample import CONFIGS, KINDS, LEANINGS, Params
 from plumbline.builders.readers.articles import corpora_of, every, published
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 SOURCES = ("news", "reddit")
 PERIODS = ("before", "from", "unknown")

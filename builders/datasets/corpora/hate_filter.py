@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WEIGHTS = "model.safetensors"
 

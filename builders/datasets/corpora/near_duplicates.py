@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +21,6 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import hash64
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 RECALL = 0.9999  # of pairs just at the threshold, at the least, by the bands

@@ -10,18 +10,16 @@ import csv
 import io
 import json
 import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic import Field, field_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -24,9 +26,6 @@ from plumbline.builders.datasets.corpora import hate_filter, near_duplicates
 from plumbline.builders.readers.articles import paragraphs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import date
-
     from numpy.typing import NDArray
 
     Texts = Callable[[Callable[[str], bool]], Iterator["Found"]]

@@ -7,14 +7,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from plumbline.builders.datasets.counterfactuals.substitute import draws, draws_again
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from plumbline.builders.readers.gazetteer import Gazetteer
+from plumbline.builders.readers.gazetteer import Gazetteer
 
 GENDERS = ("male", "female")  # the target's, from the loop: never the entity's
 

@@ -7,9 +7,11 @@ they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper say
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -20,10 +22,6 @@ from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.counterfactuals import barriere2024, find_people, substitute
 from plumbline.builders.readers import gazetteer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")

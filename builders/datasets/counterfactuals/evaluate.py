@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.find_people import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
 MARK = re.compile(r"\[\[(.+?)\]\]")
 

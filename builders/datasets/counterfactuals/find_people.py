@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address

@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.datasets.counterfactuals.find_people import Span
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from plumbline.builders.datasets.counterfactuals.find_people import Span
 
 Part = Literal["full", "first", "last"]
 

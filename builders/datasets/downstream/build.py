@@ -7,7 +7,9 @@ and by whom the hate is aimed at or where the misinformation comes from.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -19,10 +21,6 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.datasets.downstream.read import SPLITS, Corpus, Split, Text, read
 from plumbline.builders.readers.declared import declared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,11 +13,7 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.downstream.build import CONFIG, NOT_SHIPPED, PAGE
 from plumbline.builders.datasets.downstream.read import Corpus, read
 from plumbline.builders.fetch.files import Fetch, citations, licences
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):

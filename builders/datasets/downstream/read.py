@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import unicodedata
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -12,9 +13,6 @@ from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import FORMAT, Terms
 from plumbline.builders.readers.table import decoded, json_lines, records
 from plumbline.builders.readers.tweeteval import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SPLITS = ("train", "validation", "test")
 Split = Literal["train", "validation", "test"]

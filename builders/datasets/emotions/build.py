@@ -7,7 +7,9 @@ authors forbid that the lexicon is passed on: what is published of this dataset 
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -16,14 +18,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.table import lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust")
 SENTIMENTS = ("positive", "negative")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field
 
@@ -18,9 +18,6 @@ from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.fetch.mirror import get
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.table import web_page
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DIGEST = "archive.sha256"
 CITATION = (

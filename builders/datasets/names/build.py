@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -19,6 +21,7 @@ from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers import name_lists
 from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
@@ -26,11 +29,6 @@ from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
-
     _Item = Reject | tuple[str, str, str, "_Known"]
 
 FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists

@@ -10,7 +10,8 @@ from __future__ import annotations
 import gzip
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -23,9 +24,6 @@ from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.name_lists import List, entries
 from plumbline.builders.readers.sparql_json import bindings, entity
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GIVEN = (
     "SELECT ?name ?gender (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -22,10 +24,6 @@ from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers import articles as news
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from pathlib import Path
 
 CONTROL = "control"
 UNDRAWN = "not drawn"

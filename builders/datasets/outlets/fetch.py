@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field, model_validator
 
@@ -12,9 +12,6 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.articles import Corpus
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWN = r"\.{0,2}/"  # how a path of the user's begins
 

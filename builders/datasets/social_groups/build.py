@@ -6,7 +6,8 @@ released code lists them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from pydantic import Field
 
@@ -15,14 +16,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.social_groups.read import KINDS, groups
 from plumbline.builders.readers.declared import read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),

@@ -6,18 +6,15 @@ spells out itself. So a file may lie beside the params, or at an address.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.social_groups.read import groups
 from plumbline.builders.fetch.files import Fetch, joined
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import Politeness
 
 CITATION = (
     "Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious: "

@@ -6,8 +6,9 @@ political by which a model's habit of agreeing is calibrated (Al Ali and Libovic
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field
 
@@ -16,15 +17,10 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.statements.formats import FILES, Format, scale
 from plumbline.builders.datasets.statements.read import POLARITIES
 from plumbline.builders.readers.declared import FORMAT, declared, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 PAGE = "docs/datasets/statements.md"
 NOT_SHIPPED = {  # by how a config's name begins

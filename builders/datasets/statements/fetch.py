@@ -7,7 +7,7 @@ of docs/datasets/statements.md, and lies beside the params or at an address.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field
 
@@ -16,11 +16,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.statements.build import PAGE, Questionnaire
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.builders.fetch.files import Fetch, joined, licences
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):

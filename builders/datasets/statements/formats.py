@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
 from plumbline.builders.readers.table import decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Format = Literal["csv", "political-compass", "8values"]
 FILES: dict[Format, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}

@@ -11,7 +11,9 @@ import json
 import math
 import unicodedata
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import Field
@@ -21,14 +23,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.table import decoded, lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 POS = ("ADJ", "VERB")
 ADJECTIVES = (

@@ -6,7 +6,8 @@ answers are read from a file of the user's. What the project ships is simulated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from pydantic import Field
 
@@ -15,14 +16,9 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.survey import responses
 from plumbline.builders.readers.declared import declared, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 PAGE = "docs/datasets/survey.md"
 SAID = ("no", "yes: nobody answered")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field
 
@@ -11,11 +11,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.survey.build import PAGE, Survey
 from plumbline.builders.datasets.survey.responses import respondents
 from plumbline.builders.fetch.files import Fetch, joined
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):

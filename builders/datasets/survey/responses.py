@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from plumbline.builders.readers.table import table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FIRST = ["respondent", "gender", "infected"]
 GENDERS = ("female", "male", "unstated")

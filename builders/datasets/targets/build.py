@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -11,15 +13,10 @@ from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import FORMAT, Terms, declared
 from plumbline.builders.readers.table import decoded, json_lines, records
 from plumbline.builders.readers.tweeteval import normal, tweeteval
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 COLUMNS = (
     Column("id", "string", "corpus, split and line or id of the text"),

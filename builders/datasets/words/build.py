@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -17,13 +19,8 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.words.conllu import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import conllu
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Word(NamedTuple):

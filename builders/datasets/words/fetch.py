@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
@@ -11,9 +12,6 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.words.conllu import words
 from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CITATION = (
     "de Marneffe, Manning, Nivre and Zeman (2021), Universal Dependencies, Computational "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from plumbline.probes.politicians.recovery.clusters import cluster_rows
 from plumbline.probes.politicians.recovery.control import Control, Params, planted
 from plumbline.probes.politicians.recovery.latent import latent_rows
+from plumbline.probes.politicians.recovery.lexicon_evaluation import lexicon_rows
 from plumbline.probes.politicians.recovery.shares import (
     robustness_rows,
     sentiment_rows,
@@ -36,7 +37,8 @@ ROWS = {
     "robustness": robustness_rows,
 }
 OF_SEVERAL = {"pooled_pmi": pooled_rows, "averages": average_rows, "anova": anova_rows}
-TABLES = (*ROWS, *OF_SEVERAL)
+OF_TEXTS = "lexicon_evaluation"  # of no model: what is planted is in the texts
+TABLES = (*ROWS, *OF_SEVERAL, OF_TEXTS)
 DATASETS = ("words",)
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 
@@ -72,4 +74,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             measure_all(controls)
         if table.rows:
             found[analysis] = table.frame()
-    return found
+    table = Table(RECOVERY)
+    lexicon_rows(inputs, params, table)
+    return found | ({OF_TEXTS: table.frame()} if table.rows else {})

@@ -90,7 +90,7 @@ def _planted(control: Control) -> dict[int, NDArray[np.float64]]:
     """Return the planted differences of shares of the ranking by PMI, of each part of speech."""
     shares = control.read("sentiment", "shares", each=False)
     outputs = control.inputs.outputs("associations", control.model) / "coverage"
-    if shares.is_empty() or not outputs.is_dir():
+    if shares.is_empty() or not any(outputs.glob("*.parquet")):
         return {}
     mine = shares.filter(model=control.model, deviation=BY_PMI, reading=ARGMAX)
     lengths = dict(pl.read_parquet(outputs).select("pos", "list_length").iter_rows())
@@ -153,17 +153,17 @@ def anova_rows(controls: Sequence[Control]) -> None:
     every = pl.concat(parts).drop_nulls(["value", "true"])
     truth, level = planted[0].truth, planted[0].params.confidence
     whole = truth._replace(world=truth.world.model_copy(update={"language": ALL_LANGUAGES}))
-    own = planted[0]._replace(model="worlds", truth=whole)
+    every_world = planted[0]._replace(model="worlds", truth=whole)
     for interval, name in enumerate(INTERVALS):
         held = every.filter(interval=interval).drop_nulls("low")
         if len(held):
             title = f"share of {level:.0%} intervals ({name}) with the planted coefficient"
-            own.coverage(held, title, "coefficient and sentiment")
+            every_world.coverage(held, title, "coefficient and sentiment")
     large = every.filter(pl.col("interval") == 0, pl.col("true").abs() >= STRONG)
     if len(large):
         title = f"share of planted coefficients of at least {STRONG:g} whose sign is found"
         same = signs(large["true"].to_numpy(), large["value"].to_numpy(), level)
-        own.add(same, title, "coefficient and sentiment", "0.5: coin")
+        every_world.add(same, title, "coefficient and sentiment", "0.5: coin")
 
 
 def _fitted(worlds: Sequence[Control], response: Sequence[float], part: pl.DataFrame) -> pl.Series:

@@ -1,0 +1,47 @@
+"""Validating several datasets: in this process if they are few, else in one for each core.
+
+A module of its own, without Great Expectations, as processes that start import it by its name.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from math import ceil
+from multiprocessing import get_context
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.progress import during
+
+FEW = 5  # datasets for which one more process is not worth its start
+
+
+def validate(names: list[str]) -> None:
+    """Validate datasets and print a line for each.
+
+    Raises
+    ------
+    UserError
+        With all that failed: one that does must not hide what the others say.
+    """
+    processes = min(len(os.sched_getaffinity(0)), ceil(len(names) / FEW))
+    if processes > 1:
+        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+            problems = list(pool.map(_problem, names))
+    else:
+        problems = [_problem(name) for name in names]
+    if failed := "\n".join(filter(None, problems)):
+        raise UserError(failed)
+
+
+def _problem(name: str) -> str:
+    from plumbline.validation import run
+
+    with during(f"validating {name}"):
+        try:
+            report = run.validate(name)
+        except UserError as problem:
+            return str(problem)
+    number = sum(len(table["expectations"]) for table in report["tables"].values())
+    print(f"{name}: {number} expectations met, {report['warnings']} warning(s)", flush=True)
+    return ""
