@@ -302,7 +302,7 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
 
 
 def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
-    """Return the folder of chunks that were made with these settings, by code that says the same."""
+    """Return the folder of chunks with these settings, of code that says the same."""
     params: Any = section(
         f"analysis.{analysis}", importlib.import_module(module_of(analysis)).Params
     )

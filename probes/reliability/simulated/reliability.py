@@ -2,7 +2,8 @@
 
 ``stances``: written responses, whose difference of probabilities is a tenth of the score, for parts
 of variance. ``agreement`` in several languages, in the last of which some statements may work
-otherwise, by their score and by the odds of agreeing. Effects are normal; what is not valid is so by chance.
+otherwise, by their score and by the odds of agreeing. Effects are normal; what is not valid is so
+by chance.
 """
 
 from __future__ import annotations
