@@ -14,6 +14,7 @@ from plumbline.probes.calibration import summary
 from plumbline.probes.calibration.calibrate import FOLDER, those
 
 PAGE = TOP / "docs/methods/calibration.md"
+ROW = re.compile(r"^\| (\w+) \| (`.+`) \| (.+?) \| (.+) \|$", re.MULTILINE)
 RATE = re.compile(r"(?P<measure>.+?)(?: \(.+\))? is [\d.]+, (?P<side>above|below) ")
 
 
@@ -32,12 +33,12 @@ class Declared(NamedTuple):
 
 def declared() -> list[Declared]:
     text = PAGE.read_text(encoding="utf-8").partition("## Outside of their bounds, and why")[2]
-    rows = re.findall(r"^\| (\w+) \| (`.+`) \| (.+?) \| (.+) \|$", text.partition("\n## ")[0], re.M)
+    rows = ROW.findall(text.partition("\n## ")[0])
     return [Declared(of, tuple(re.findall("`([^`]+)`", tests)), *own) for of, tests, *own in rows]
 
 
 def outside(analysis: str) -> list[tuple[str, str, str]]:
-    """Return what is outside by its whole interval: analysis, test, and which rate on which side."""
+    """Return what is outside by its whole interval: analysis, test, rate and side."""
     path = TOP / FOLDER / analysis / "calibration.parquet"
     lines = summary.lines(pl.read_parquet(path)) if path.is_file() else []
     found = [(line["test"], RATE.match(text)) for line in lines for text in line["outside"]]
