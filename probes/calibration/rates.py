@@ -67,14 +67,16 @@ CALIBRATION = Schema(
         Column("measure", "string", "rate that is told"),
         Column("replicates", "int64", "simulated tables", minimum=1),
         Column("tests", "int64", "tests or families counted in all of them", minimum=0),
-        Column("first", "string", "sha256 of what the first simulated table says, cut; may be empty"),
+        Column(
+            "first", "string", "sha256 of what the first simulated table says, cut; may be empty"
+        ),
         *ESTIMATE,
     ),
     ("analysis", "test", "shape", "truth", "effect", "measure"),
 )
 CLUSTER = "replicate"
-COUNTS = ("tests", "p05", "p01", "adjusted", "adjusted05", "wrong_sign", "intervals", "covered")
-COUNTS += ("widths", "families", "false_families")
+FOUND = ("tests", "p05", "p01", "adjusted", "adjusted05", "wrong_sign", "intervals", "covered")
+COUNTS = (*FOUND, "widths", "families", "false_families")
 
 
 def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame:
