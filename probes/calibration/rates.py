@@ -68,7 +68,7 @@ CALIBRATION = Schema(
         Column("replicates", "int64", "simulated tables", minimum=1),
         Column("tests", "int64", "tests or families counted in all of them", minimum=0),
         Column(
-            "first", "string", "sha256 of what the first simulated table says, cut; may be empty"
+            "first", "string", "sha256 of what the first table says, cut; or empty"
         ),
         *ESTIMATE,
     ),
