@@ -67,9 +67,7 @@ CALIBRATION = Schema(
         Column("measure", "string", "rate that is told"),
         Column("replicates", "int64", "simulated tables", minimum=1),
         Column("tests", "int64", "tests or families counted in all of them", minimum=0),
-        Column(
-            "first", "string", "sha256 of what the first table says, cut; or empty"
-        ),
+        Column("first", "string", "sha256 of what the first table says, cut; or empty"),
         *ESTIMATE,
     ),
     ("analysis", "test", "shape", "truth", "effect", "measure"),
