@@ -87,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("data/tables/calibration"),
         help="folder of the tables (default: %(default)s)",
     )
+    simulating.add_argument(
+        "--check", action="store_true", help="only tell which tables are older than the code"
+    )
     _execution(simulating, part=False)
     about = f"tables: what of the planted truth the tables find {STAGE}"
     command("recovery", about, _recovery)
@@ -264,7 +267,7 @@ def _workers(given: argparse.Namespace) -> int:
 
 
 def _calibrate(given: argparse.Namespace) -> None:
-    from plumbline.probes.calibration.calibrate import calibrate, simulated, those
+    from plumbline.probes.calibration.calibrate import calibrate, older, simulated, those
 
     workers = _workers(given)
     names = given.analysis or those()
@@ -272,6 +275,13 @@ def _calibrate(given: argparse.Namespace) -> None:
         raise UserError(f"--replicates {given.replicates}: two at least, or 0 for the params")
     for name in names:
         simulated(name)  # an unknown name is reported before anything is simulated
+    if given.check:
+        found = {name: told for name in names if (told := older(name, given.out))}
+        for name, told in found.items():
+            print(f"{name}: older than the code: {'; '.join(told)}")
+        if found:
+            raise UserError(f"calibrate {' '.join(found)}: to be simulated anew")
+        return
     for name in names:
         print(calibrate(name, given.replicates, given.runner, workers, given.out))
 

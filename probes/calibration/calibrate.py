@@ -1,7 +1,8 @@
 """Running an analysis on simulated responses, over and over, into a table of rates.
 
 Replicates that are done are kept in chunks in a folder of their own, which git ignores: a
-run that was killed goes on, and a later one with more replicates adds to them.
+run that was killed goes on, and a later one with more replicates adds to them. They are of the code
+as it is where the first replicates come out the same, which is looked at before they are used.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
+from plumbline.builders.core.inputs import inputs_of
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import ALL, ASIDE, EACH, module_of
-from plumbline.probes.calibration.rates import CALIBRATION, rows
+from plumbline.probes.calibration.rates import CALIBRATION, firsts, rows
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.core.run_analysis import write_tables
 
@@ -125,7 +127,7 @@ def calibrate(
     number = replicates or settings.replicates_of.get(analysis, settings.replicates)
     _keep(folder / analysis, [*shapes], number)
     code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
-    work = _kept(analysis, settings, shapes, code)
+    work = _kept(analysis, settings, shapes)
     chunks = [
         Chunk(analysis, shape, truth, first, min(first + settings.chunk, number))
         for first in range(0, number, settings.chunk)
@@ -146,6 +148,43 @@ def calibrate(
     origin = Origin([], command, settings.version)
     tables = {"calibration": rows(analysis, tallies)}
     return write_tables(folder / analysis, tables, {"calibration": CALIBRATION}, code, origin)
+
+
+def first(analysis: str, settings: Settings) -> dict[tuple[str, str], str]:
+    """Return what the first replicate says, of every shape and of every truth once at least.
+
+    See :func:`plumbline.probes.calibration.rates.firsts`.
+    """
+    module = simulated(analysis)
+    shapes, truths = [*_shapes(module, analysis, settings)], [*module.TRUTHS]
+    number = max(len(shapes), len(truths))
+    some = {(shapes[n % len(shapes)], truths[n % len(truths)]) for n in range(number)}
+    each = [made(Chunk(analysis, *key, 0, 1), settings) for key in sorted(some)]
+    return firsts(pl.concat(each))
+
+
+def older(analysis: str, folder: Path = FOLDER) -> list[str]:
+    """Return where the table of an analysis is not of the code as it is, in words; none: nowhere.
+
+    A table is of the code as it is where its first replicate comes out the same today; of files
+    that are the same byte for byte it need not be drawn again.
+    """
+    path = folder / analysis / "calibration.parquet"
+    if not path.is_file():
+        return ["not simulated yet"]
+    there = pl.read_parquet(path)
+    carried = inputs_of(path)
+    if carried == {file.as_posix(): _sha256(TOP.parent / file) for file in code_of(analysis)}:
+        return []
+    if "first" not in there.columns:
+        return ["simulated by older code"]
+    known = {tuple(of): sha256 for *of, sha256 in there.select("shape", "truth", "first").rows()}
+    now = first(analysis, section("calibration", Settings))
+    return [
+        f"{shape}: {truth}"
+        for (shape, truth), sha256 in now.items()
+        if known.get((shape, truth)) != sha256
+    ]
 
 
 def _keep(folder: Path, shapes: Sequence[str], number: int) -> None:
@@ -262,8 +301,8 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
         ) from error
 
 
-def _kept(analysis: str, settings: Settings, shapes: dict[str, Any], code: dict[Path, str]) -> Path:
-    """Return the folder of chunks that were made with these settings and this code."""
+def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
+    """Return the folder of chunks with these settings, of code that says the same."""
     params: Any = section(
         f"analysis.{analysis}", importlib.import_module(module_of(analysis)).Params
     )
@@ -272,7 +311,7 @@ def _kept(analysis: str, settings: Settings, shapes: dict[str, Any], code: dict[
         "chunk": settings.chunk,
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
         "params": params.model_dump(mode="json"),
-        "code": {path.as_posix(): sha256 for path, sha256 in code.items()},
+        "first": {"; ".join(of): sha256 for of, sha256 in first(analysis, settings).items()},
     }
     text = json.dumps(own, sort_keys=True, indent=1)
     work = KEPT / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

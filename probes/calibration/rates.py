@@ -6,6 +6,7 @@ interval is Wilson's of as many independent tests as would vary like the rate do
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +67,14 @@ CALIBRATION = Schema(
         Column("measure", "string", "rate that is told"),
         Column("replicates", "int64", "simulated tables", minimum=1),
         Column("tests", "int64", "tests or families counted in all of them", minimum=0),
+        Column("first", "string", "sha256 of what the first table says, cut; or empty"),
         *ESTIMATE,
     ),
     ("analysis", "test", "shape", "truth", "effect", "measure"),
 )
 CLUSTER = "replicate"
+FOUND = ("tests", "p05", "p01", "adjusted", "adjusted05", "wrong_sign", "intervals", "covered")
+COUNTS = (*FOUND, "widths", "families", "false_families")
 
 
 def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame:
@@ -83,6 +87,7 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
         ``shape``, ``truth``, ``kind`` and ``replicate``.
     """
     table = Table(CALIBRATION, analysis=analysis)
+    first = firsts(tallies)
     for key, own in _each(tallies, KEY):
         for measure, (kind, hits, of, nominal) in MEASURES.items():
             null = key["effect"] == 0
@@ -105,7 +110,25 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
             method = "between simulated effects, normal quantiles of power"
             found = Estimate(least, np.nan, np.nan, own["replicate"].n_unique(), method)
             _add(table, found, own, int(own[of].sum()), f"power {POWER}", measure=measure, **key)
+    for row in table.rows:
+        row["first"] = first[row["shape"], row["truth"]]
     return table.frame()
+
+
+def firsts(tallies: pl.DataFrame) -> dict[tuple[str, str], str]:
+    """Return what the first replicate of each shape and truth says, as a hash of its counts.
+
+    By it a table of rates is known to be of the code as it is, whatever was rewritten since:
+    counts are the same on all machines, up to ties that rounding decides.
+    """
+    counts = tallies.filter(pl.col("replicate") == pl.col("replicate").min()).select(
+        "shape", "truth", "test", pl.col("effect").round(6), pl.col(COUNTS).cast(pl.Int64)
+    )
+    each = counts.sort(pl.all()).partition_by("shape", "truth", as_dict=True)
+    return {
+        (shape, truth): hashlib.sha256(own.write_csv().encode()).hexdigest()[:16]
+        for (shape, truth), own in each.items()
+    }
 
 
 def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float = 0.95) -> Estimate:

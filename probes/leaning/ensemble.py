@@ -138,7 +138,8 @@ def differences(
             continue
         apart = mine.mean - others.mean
         far, se = np.abs(apart[0]), np.nanstd(apart[1:], axis=0, ddof=1)
-        p = np.where(far < NEAR, 1.0, 2 * ndtr(-far / np.maximum(se, NEAR)))
+        p = 2 * ndtr(-far / np.where(se < NEAR, np.nan, se))  # without spread there is none
+        p = np.where(far < NEAR, 1.0, p)
         gains = _gains(own, other, mine.mean - others.mean, without)
         trained = [
             _over_trainings(gains, m, (float(se[m]) ** 2, max(1, texts - 1)), params.confidence)

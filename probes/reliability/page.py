@@ -89,7 +89,8 @@ def buys(designs: pl.DataFrame) -> str:
 
 def reasons(tables: Tables) -> pl.DataFrame:
     """Return how often there is no number, and why."""
-    kinds = {"parts": "term", "consistency": "items", "items": "probe", "ranks": "probe"}
+    kinds = {"parts": "term", "consistency": "items", "items": "probe", "odds": "probe"}
+    kinds |= {"ranks": "probe"}
     found = [
         own.filter(pl.col("reason") != "").select(
             "study", "reason", table=pl.lit(name), of=pl.col(column).cast(pl.String)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from plumbline.probes.reliability.schemas import (
     ALPHA,
@@ -29,10 +29,13 @@ from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import (
     FORMS,
     LEAST,
+    Functioning,
+    Odds,
     alpha,
     complete,
     functioning,
     icc,
+    odds,
     split_halves,
     swap_chance,
 )
@@ -57,6 +60,8 @@ TABLES = ()
 GROUP = ["measure", "scale"]
 FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
+ANSWERS = ("agreement", "stances")  # probes whose scores are above 0 where a model agrees
+RESPONDENTS = 10  # in each language, with fewer of which bands of the rest tell nothing
 ENOUGH = 0.5  # share of valid responses with which it is told what scores vary with
 NUMBERS = ("value", "low", "high", "p", "p_bh")
 POOLED = ("model", "language")  # facets where all of them are taken together
@@ -76,7 +81,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         table = scores(probe, inputs)
         for (measure, scale), own in table.group_by(GROUP, maintain_order=True):
             place = {"probe": probe, "measure": measure, "scale": scale}
-            for name, row in _rows(own, params):
+            for name, row in _rows(own, params, answers=probe in ANSWERS):
                 found[name].append(place | row)
     return {name: _table(rows, name) for name, rows in found.items()}
 
@@ -87,12 +92,12 @@ def _table(rows: list[Row], name: str) -> pl.DataFrame:
         return pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = table.with_columns(pl.col(NUMBERS).cast(pl.Float64))  # of which there may be none
-    if name == "items":
+    if name in ("items", "odds"):
         table = adjusted(table, over=FAMILY)
     return typed(table, schema).sort(schema.key)
 
 
-def _rows(every: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
+def _rows(every: pl.DataFrame, params: Params, *, answers: bool) -> Iterator[tuple[str, Row]]:
     """Yield the rows of one measure on one scale, each with its table."""
     itself = _asked_of_most(every.filter(pl.col("respondent") == ""))
     languages, models = (sorted(set(itself[name])) for name in ("language", "model"))
@@ -119,8 +124,8 @@ def _rows(every: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
     for model in models:
         own, where = itself.filter(pl.col("model") == model), _where("", model)
         yield from _varying(_answered(own), where, (*FACETS, "language"), params)
-        yield from _items(own, where, "template", params)
-    yield from _items(_answered(itself), _where("", ""), "model", params)
+        yield from _items(own, where, "template", params, answers=answers)
+    yield from _items(_answered(itself), _where("", ""), "model", params, answers=answers)
 
 
 def _where(language: str, model: str) -> dict[str, str]:
@@ -258,7 +263,7 @@ def _consistent(
         halves = (params.splits, params.n_bootstrap, params.seed, params.confidence)
         found = {ALPHA: alpha(grid, params.confidence), HALVES: split_halves(grid, *halves)}
     for name, one in found.items():
-        known = "" if np.isfinite(one.value) else "scores do not vary"
+        known = "" if np.isfinite(one.value) else f"scores, or means of a {cases}, do not vary"
         row = _row(one, cluster=cases, null=null, reason=known)
         yield "consistency", key | row | {"coefficient": COEFFICIENTS.index(name)}
 
@@ -284,14 +289,16 @@ def _swaps(table: pl.DataFrame, language: str, pair: tuple[str, str]) -> Iterato
 
 
 def _items(
-    table: pl.DataFrame, where: Row, conditions: str, params: Params
+    table: pl.DataFrame, where: Row, conditions: str, params: Params, *, answers: bool
 ) -> Iterator[tuple[str, Row]]:
-    """Yield for each statement and language how it works otherwise there than in the others."""
+    """Yield for each statement and language how it works otherwise there than in the others.
+
+    By its mean score, and where the scores are ``answers``, above 0 of who agrees, by their odds.
+    """
     grid, (statements, languages, levels) = _cube(table, ("statement", "language", conditions))
     grid = grid[:, :, np.isfinite(grid).any(axis=0).all(axis=0)]  # asked in every language
     kept = np.flatnonzero(np.isfinite(grid).all(axis=(1, 2)))
     grid, names = grid[kept], [statements[place] for place in kept]
-    cluster, null = conditions, "0: as the rest of the statements differ"
     reason = ""
     if len(languages) < 2:
         reason = "one language: two are needed"
@@ -299,21 +306,48 @@ def _items(
         reason = _too_few(grid.shape[2], f"{conditions} in all languages")
     elif len(grid) < LEAST:
         reason = _too_few(len(grid), "statement with every score")
+    spread = f"scores do not vary over {conditions}s"
     found = None if reason else functioning(grid)
-    if found is None or np.isnan(found.p).all():
-        why = reason or f"scores do not vary over {conditions}s"
-        row = _row(NONE, cluster=cluster, null=null, reason=why)
-        yield "items", where | {"statement": "", "anchor": False} | row
+    told = (where, conditions, languages, names, grid.shape[2])
+    method = "t interval, mean square pooled over statements"
+    null = "0: as the rest of the statements differ"
+    reach = 0.0 if found is None else stdtrit(found.df, (1 + params.confidence) / 2)
+    method = f"{params.confidence:.0%} {method}"
+    yield from _each(told, "items", reason or spread, found, float(reach), method, null)
+    if not answers:
         return
-    reach = stdtrit(found.df, (1 + params.confidence) / 2)
-    method = f"{params.confidence:.0%} t interval, mean square pooled over statements"
+    if not reason and grid.shape[2] < RESPONDENTS:
+        reason = f"{grid.shape[2]} {conditions}s in all languages: {RESPONDENTS} are needed"
+    of = None if reason else odds(grid > 0)
+    method = f"{params.confidence:.0%} normal interval of Mantel and Haenszel's log-odds ratio"
+    null = "0: who agrees with as many of the others agrees as often"
+    reach = float(ndtri((1 + params.confidence) / 2))
+    yield from _each(told, "odds", reason or spread, of, reach, method, null)
+
+
+def _each(
+    told: tuple[Row, str, list[str], list[str], int],
+    table: str,
+    reason: str,
+    found: Functioning | Odds | None,
+    reach: float,
+    method: str,
+    null: str,
+) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of statements and languages, or one with the reason why there are none."""
+    where, cluster, languages, names, number = told
+    if found is None or np.isnan(found.p).all():
+        row = _row(NONE, cluster=cluster, null=null, reason=reason)
+        yield table, where | {"statement": "", "anchor": False} | row
+        return
     for place, name in enumerate(names):
         for at in range(1 if len(languages) == 2 else 0, len(languages)):
             value, half = found.effect[place, at], reach * found.error[place, at]
-            one = Estimate(value, value - half, value + half, grid.shape[2], method)
-            row = one.row(cluster=cluster, null=null, p=float(found.p[place, at])) | {"reason": ""}
-            key = where | {"language": languages[at], "statement": name}
-            yield "items", key | {"anchor": bool(found.anchors[place])} | row
+            why = "" if np.isfinite(found.p[place, at]) else "all or none agree in every band"
+            one = Estimate(value, value - half, value + half, number, method)
+            row = one.row(cluster=cluster, null=null, p=float(found.p[place, at]))
+            key = where | {"language": languages[at], "statement": name, "reason": why}
+            yield table, key | {"anchor": bool(found.anchors[place])} | row
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:

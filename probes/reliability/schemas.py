@@ -76,6 +76,13 @@ SCHEMAS = {
         Column("anchor", "bool", "whether it is among the rest that others are held against"),
         REASON,
     ),
+    "odds": Schema.keyed(
+        (*PLACE, Column("statement", "string", "statement; empty where none is tested")),
+        *ESTIMATE,
+        Column("family", "int64", "tests in the family that p_bh is taken over"),
+        Column("anchor", "bool", "whether others are matched by it"),
+        REASON,
+    ),
     "ranks": Schema.keyed(
         (
             *PLACE[:-1],

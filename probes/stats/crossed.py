@@ -171,6 +171,8 @@ def over_trainings(
 def own_part(drawn: NDArray[np.float64]) -> float:
     """Return what pretrainings have each by itself of the variance over texts of their mean.
 
+    nan where fewer than two replicates have a number in all of them: then nothing is known of it.
+
     Parameters
     ----------
     drawn : (pretraining seeds, replicates)
@@ -185,8 +187,10 @@ def own_part(drawn: NDArray[np.float64]) -> float:
     """
     drawn = drawn[:, np.isfinite(drawn).all(axis=0)]  # a class that no drawn text is of has no F1
     seeds, replicates = drawn.shape
-    if seeds < 2 or replicates < 2:
+    if seeds < 2:
         return 0.0
+    if replicates < 2:
+        return float("nan")
     each, mean = drawn.var(axis=1, ddof=1).mean(), drawn.mean(axis=0).var(ddof=1)
     found: float = max(0.0, (float(each) - float(mean)) / (seeds - 1))
     return found

@@ -245,10 +245,13 @@ def _quantiles(table: pl.DataFrame, above: float | NDArray[np.float64]) -> tuple
     freedom = np.zeros(len(table))
     if FREEDOM in table.columns:
         freedom = table[FREEDOM].cast(pl.Float64).fill_null(0.0).fill_nan(0.0).to_numpy()
-    of_t, some = freedom > 0, np.where(freedom > 0, freedom, 1.0)
-    t = np.where(of_t, stdtrit(some, 1 - above), ndtri(1 - above))
-    middle = np.where(of_t, nctdtrinc(some, 1 - POWER, t), t + ndtri(POWER))
-    return pl.Series(t), pl.Series(middle - t)
+    t = np.broadcast_to(ndtri(1 - above), freedom.shape).copy()
+    further = np.full(freedom.shape, ndtri(POWER))
+    if (of_t := freedom > 0).any():
+        t[of_t] = stdtrit(freedom, 1 - above)[of_t]
+        each, row = np.unique(np.stack([freedom, t])[:, of_t], axis=1, return_inverse=True)
+        further[of_t] = (nctdtrinc(each[0], 1 - POWER, each[1]) - each[1])[row]
+    return pl.Series(t), pl.Series(further)
 
 
 def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:

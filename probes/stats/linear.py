@@ -145,14 +145,20 @@ def drop(
     sizes = np.ones(len(response)) if sizes is None else sizes
     root = np.sqrt(sizes)
     scaled, parts = response * root, design * root[:, None]
-    full, kept = _fitted(scaled, parts)
-    lesser, rest = _fitted(scaled, np.delete(parts, columns, axis=1))
-    spent, residual = len(kept) - len(rest), int(sizes.sum()) - len(kept)
-    squares = float(full.ssr) + within
+    full, rank = _left(scaled, parts)
+    lesser, rest = _left(scaled, np.delete(parts, columns, axis=1))
+    spent, residual = rank - rest, int(sizes.sum()) - rank
+    squares = full + within
     if residual < 1 or not spent or squares <= TOLERANCE**2:
         return Drop(float("nan"), float("nan"), spent, residual)
-    f = max(float(lesser.ssr - full.ssr), 0.0) / spent / (squares / residual)
+    f = max(lesser - full, 0.0) / spent / (squares / residual)
     return Drop(f, float(fdtrc(spent, residual, f)), spent, residual)
+
+
+def _left(response: Floats, design: Floats) -> tuple[float, int]:
+    """Return the sum of squares that a design leaves, and its rank."""
+    found, _, rank, _ = np.linalg.lstsq(design, response)
+    return float(((response - design @ found) ** 2).sum()), int(rank)
 
 
 def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
@@ -270,8 +276,8 @@ def mixed(
     se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)
     degrees = max(1, min(len(sizes) - columns, freedom))
     half = stdtrit(degrees, (1 + confidence) / 2) * se
-    there = se > 0  # a design that explains all leaves nothing to judge by
-    apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.inf), where=there)
+    there = se > TOLERANCE  # a design that explains all leaves nothing to judge by
+    apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.nan), where=there)
     p = 2 * stdtr(degrees, -apart)
     known = Coefficients(found, found - half, found + half, p, np.full(len(found), float(degrees)))
     return Mixed(known, ratio * residual, residual)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LEAST = 3  # levels of a facet with which something is told of it
 FLAT = 1e-12  # errors so small beside the scores are rounding
 FLAGGED = 0.05  # adjusted p at which an item is no anchor for the others
+MATCHED, BANDS = 20, 5  # respondents in a band of the rest of their answers; bands at most
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
@@ -37,7 +38,8 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
 
     (1, .): each target has raters of its own; (2, .): the same raters, a sample, rate all; (3, .):
     these raters alone matter. (., 1): of one rating; (., k): of the mean of all. Intervals are of F
-    distributions, as Shrout and Fleiss have them.
+    distributions, as Shrout and Fleiss have them. Where what a form divides by is not above 0, as
+    of targets with the same mean, it has no value: nan.
 
     Parameters
     ----------
@@ -74,18 +76,21 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
     with np.errstate(divide="ignore", invalid="ignore"):
         one = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
         three = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
-        own = (bms - ems) / (bms + (k - 1) * ems + k * (jms - ems) / n)
+        own = _over(bms - ems, bms + (k - 1) * ems + k * (jms - ems) / n)
         two = (own, *_limits(bms, jms, ems, (n, k), own, upper))
     method = f"{confidence:.0%} F distribution (Shrout and Fleiss)"
     single = [
         Estimate(float(value), float(low), float(high), n, method)
         for value, low, high in (one, two, three)
     ]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean_of_k = np.float64(bms - ems) / (bms + (jms - ems) / n)
     several = [spearman_brown(form, k) for form in single]
-    several[1] = several[1]._replace(value=float(mean_of_k))
+    several[1] = several[1]._replace(value=_over(bms - ems, bms + (jms - ems) / n))
     return dict(zip(FORMS, [*single, *several], strict=True))
+
+
+def _over(part: float, whole: float) -> float:
+    """Return a part of a whole, nan where that is not above 0."""
+    return float(part / whole) if whole > 0 else float("nan")
 
 
 def _ratio(
@@ -114,13 +119,11 @@ def _limits(
 
 
 def spearman_brown(one: Estimate, times: float) -> Estimate:
-    """Return the reliability of a test that is ``times`` as long.
+    """Return the reliability of a test that is ``times`` as long; nan of one that is opposites.
 
     Spearman (1910) and Brown (1910), British Journal of Psychology 3.
     """
-    ends = np.array(one[:3], dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value, low, high = (times * ends / (1 + (times - 1) * ends)).tolist()
+    value, low, high = (_over(times * end, 1 + (times - 1) * end) for end in one[:3])
     return one._replace(value=value, low=low, high=high)
 
 
@@ -271,6 +274,100 @@ def functioning(scores: Floats) -> Functioning:
             break
         anchors = ~flagged
     return Functioning(effect, error, np.asarray(p), df, anchors)
+
+
+class Odds(NamedTuple):
+    """How the odds of agreeing with items differ in a group, (items, groups) each; nan: no test."""
+
+    effect: Floats  # pooled log-odds ratio of the group against the others, matched on the rest
+    error: Floats  # its standard error
+    p: Floats
+    anchors: NDArray[np.bool_]  # (items,)
+
+
+def odds(agreed: NDArray[np.bool_]) -> Odds:
+    """Test each item for odds of agreement of its own in a group, by Mantel and Haenszel.
+
+    The null: respondents of a group and of the others who agree with as many of the other items
+    have the same odds of agreeing with this one. Respondents are matched in bands of that number,
+    :data:`MATCHED` to each at least; items found at an adjusted p of :data:`FLAGGED` are no part of
+    it in a second pass. p is that of the statistic without correction for continuity. Where all of
+    a group agree, or none, the ratio and its error are of cells with one half more.
+
+    Parameters
+    ----------
+    agreed : (items, groups, respondents) array
+        None missing. Of two groups the first's ratios are those of the second turned round.
+
+    References
+    ----------
+    Mantel and Haenszel (1959), J. Natl. Cancer Inst. 22(4); Holland and Thayer (1988), Differential
+    item performance and the Mantel-Haenszel procedure, in Wainer and Braun (eds.), Test Validity;
+    Robins, Breslow and Greenland (1986), Biometrics 42(2), for the error.
+
+    Examples
+    --------
+    Ten of ten agree in one group with an item, none in the other, and with the rest alike.
+
+    >>> rest = np.tile(np.arange(10) % 2 == 0, (4, 2, 1))
+    >>> one = np.stack([np.ones(10, bool), np.zeros(10, bool)])[None]
+    >>> found = odds(np.concatenate([one, rest]))
+    >>> bool(found.p[0, 1] < 0.001), bool(found.effect[0, 1] < 0), bool(found.p[1, 1] > 0.9)
+    (True, True, True)
+    """
+    items, groups, respondents = agreed.shape
+    if items < LEAST or groups < 2 or respondents < 2:
+        raise ValueError(f"needs {LEAST} items, two groups and two respondents")
+    flat = agreed.reshape(items, -1)
+    group = np.repeat(np.arange(groups), respondents)
+    anchors = np.ones(items, dtype=np.bool_)
+    for again in (True, False):
+        effect, error, p = np.full((3, items, groups), np.nan)
+        total = flat[anchors].sum(axis=0)
+        for item, own in enumerate(flat):
+            band = _bands(total - own * anchors[item])
+            for g in range(groups):
+                effect[item, g], error[item, g], p[item, g] = stratified(own, group == g, band)
+        tested = p[:, 1:] if groups == 2 else p
+        adjusted, known = np.ones(tested.shape), np.isfinite(tested)
+        adjusted[known] = benjamini_hochberg(tested[known])
+        flagged = adjusted.min(axis=1) <= FLAGGED
+        if not again or not flagged.any() or flagged.sum() > items / 2:
+            break
+        anchors = ~flagged
+    return Odds(effect, error, p, anchors)
+
+
+def _bands(rest: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return in which band of a number each respondent is; equal numbers are in one band."""
+    number = max(1, min(BANDS, len(rest) // MATCHED))
+    cuts = np.quantile(rest, np.arange(1, number) / number)
+    return np.searchsorted(np.unique(cuts), rest, side="left")
+
+
+def stratified(
+    own: NDArray[np.bool_], inside: NDArray[np.bool_], band: NDArray[np.int64]
+) -> tuple[float, float, float]:
+    """Return the log-odds ratio over bands, its error and p; nan where no band tells anything.
+
+    Parameters
+    ----------
+    own, inside, band : (respondents,) arrays
+        Whether each agrees, whether it is of the group, and the number of its band, from 0.
+    """
+    from statsmodels.stats.contingency_tables import StratifiedTable  # seconds to import
+
+    cells = np.bincount(band * 4 + 2 * ~inside + ~own, minlength=4 * (int(band.max()) + 1))
+    tables = cells.reshape(-1, 2, 2).astype(np.float64)
+    tables = tables[(tables.sum(axis=1) > 0).all(axis=1) & (tables.sum(axis=2) > 0).all(axis=1)]
+    if not len(tables):
+        return np.nan, np.nan, np.nan
+    found = StratifiedTable(tables.transpose(1, 2, 0))
+    p = float(found.test_null_odds(correction=False).pvalue)
+    across = tables[:, [0, 0], [0, 1]] * tables[:, [1, 1], [1, 0]]
+    if not across.sum(axis=0).all():
+        found = StratifiedTable(tables.transpose(1, 2, 0) + 0.5)
+    return float(found.logodds_pooled), float(found.logodds_pooled_se), p
 
 
 def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:

@@ -16,7 +16,7 @@ from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.tests import permutation_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from scipy.sparse import csr_array
 
@@ -197,24 +197,6 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
     for rank in range(order.shape[1]):
         found += taken[:, rank, None] * parts[order[:, rank]]
     return np.asarray(found / np.maximum(taken.sum(axis=1, keepdims=True), 1))
-
-
-def alone(values: NDArray[np.floating[Any]], lemmas: Sequence[str]) -> NDArray[np.floating[Any]]:
-    """Blank (nan) all forms of a lemma but the first of the largest value, (replicates, words).
-
-    Examples
-    --------
-    >>> alone(np.array([[1.0, 3.0, 2.0]]), ["say", "run", "say"]).tolist()
-    [[nan, 3.0, 2.0]]
-    """
-    _, lemma, forms = np.unique(np.asarray(lemmas), return_inverse=True, return_counts=True)
-    found = values.copy()
-    for several in np.flatnonzero(forms > 1):
-        places = np.flatnonzero(lemma == several)
-        own = values[:, places]
-        best = np.where(np.isnan(own), -np.inf, own).argmax(axis=1)
-        found[:, places] = np.where(np.arange(len(places)) == best[:, None], own, np.nan)
-    return found
 
 
 def membership(weights: Floats, best: NDArray[np.bool_], counting: str) -> Floats:

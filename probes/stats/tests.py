@@ -8,6 +8,7 @@ Tests of Hypotheses, has the others.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations, islice
 from math import comb
 from typing import TYPE_CHECKING, NamedTuple
@@ -163,12 +164,16 @@ def _apart(ones: int, n: int, m: int) -> tuple[Integers, Floats]:
     return np.abs(support * m - (ones - support) * n), mass / mass.sum()
 
 
+@lru_cache(maxsize=4_096)
 def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
     """Return how many ones ``n`` of ``total`` units may have, and the probabilities."""
     from scipy.stats import hypergeom  # half a second to import
 
     support = np.arange(max(0, ones + n - total), min(ones, n) + 1)
-    return support, hypergeom.pmf(support, total, ones, n)
+    mass: Floats = hypergeom.pmf(support, total, ones, n)
+    for kept in (support, mass):  # of all who ask
+        kept.setflags(write=False)
+    return support, mass
 
 
 def _as_far(designs: Iterable[Floats], values: Floats, seen: Floats, *, exact: bool) -> Floats:

@@ -97,6 +97,24 @@ def test_a_table_of_other_shapes_is_not_written_over(project):
     assert set(table()["shape"]) == {"small"}
 
 
+@pytest.mark.usefixtures("project")
+def test_a_table_is_older_where_its_first_replicates_come_out_otherwise(here, monkeypatch):
+    assert calibrate.older("pmi") == ["not simulated yet"]
+    calibrate.calibrate("pmi", 2)
+    assert calibrate.older("pmi") == []
+    monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that were rewritten")
+    assert calibrate.older("pmi") == []
+    here.asked.clear()
+    calibrate.calibrate("pmi", 2)
+    assert here.asked == []
+    monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that say something else")
+    monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20, "min_count": 9})
+    assert calibrate.older("pmi") == [f"small: {truth}" for truth in sorted(pmi.TRUTHS)]
+    calibrate.calibrate("pmi", 2)
+    assert len(here.asked) == len(pmi.TRUTHS)
+    assert calibrate.older("pmi") == []
+
+
 def test_what_is_simulated_hangs_on_what_it_imports_and_on_nothing_else():
     names = {path.name for path in calibrate.code_of("values")}
     assert {"values.py", "ratings.py", "answers.py", "t_tests.py", "tally.py"} <= names

@@ -11,6 +11,7 @@ from plumbline.probes.reliability.simulated import reliability as simulated
 
 SEED = 5
 SHAPE = simulated.Shape()
+MANY = simulated.SHAPES["20 statements, 30 templates, 3 seeds, 2 languages"]
 
 
 def tables(folder, truth, shape=SHAPE, seed=SEED, **settings):
@@ -64,6 +65,20 @@ def test_no_item_is_found_where_none_was_planted(tmp_path, truth):
         own = parts(found)
         assert own["statement"]["share"] > 0.75
         assert max(own[t]["low"] for t in own if t not in ("statement", "rest")) < 1e-4
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_odds_of_agreement_are_found_with_their_sign(tmp_path, monkeypatch, turned):
+    if turned:
+        monkeypatch.setattr(simulated, "OTHERWISE", tuple(-x for x in simulated.OTHERWISE))
+    found, _ = tables(tmp_path, "parts, and items", MANY)
+    own = found["odds"].filter(pl.col("probe") == "agreement", pl.col("p_bh") <= 0.05)
+    assert own.height
+    large = dict(zip(("s000", "s001", "s002"), simulated.OTHERWISE, strict=True))
+    for row in own.to_dicts():
+        assert row["value"] * large.get(row["statement"], 0) > 0, row
+    few, _ = tables(tmp_path / "few", "parts, and items")
+    assert {*few["odds"]["reason"]} >= {"5 templates in all languages: 10 are needed"}
 
 
 def test_every_p_is_an_outcome_and_every_part_has_its_target(tmp_path):

@@ -215,6 +215,13 @@ def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
         assert restricted(at, response, design, group) <= least + 1e-6
 
 
+def test_a_mixed_model_without_errors_is_no_evidence():
+    design = np.array([[1.0, 0], [1, 0], [1, 1], [1, 1]])
+    found = mixed(np.array([1.0, 1, 2, 2]), design, np.arange(4)).coefficients
+    assert found.value == pytest.approx([1, 1])
+    assert np.isnan(found.p).all()
+
+
 def test_a_single_group_has_no_variance_between_groups():
     rng = np.random.default_rng(2)
     design = np.column_stack([np.ones(12), rng.normal(size=12)])

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
@@ -17,7 +17,9 @@ from plumbline.probes.stats.reliability import (
     complete,
     functioning,
     icc,
+    odds,
     split_halves,
+    stratified,
     swap_chance,
 )
 
@@ -153,7 +155,54 @@ def test_cases_that_are_alike_have_no_reliability():
     ratings = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
     found = icc(ratings)  # the mean squares are 0 and 2 / 3 of four cases, two raters
     assert found["ICC(3,1)"].value == pytest.approx(-1)
-    assert not np.isfinite(found["ICC(3,k)"].value)
+    several = [found[form].value for form in ("ICC(1,k)", "ICC(2,k)", "ICC(3,k)")]
+    assert np.isnan(several).all()  # (0 - 2 / 3) / 0: not infinitely unreliable, nor 4
+
+
+def test_odds_of_agreement_are_those_of_mantel_and_haenszel():
+    # Agresti (2002), Categorical Data Analysis, Table 6.9: eight centers, success or failure under
+    # drug and control; p. 235: M^2 = 6.38 without correction, odds ratio 2.135, log odds 0.759
+    drug = [(11, 25), (16, 4), (14, 5), (2, 14), (6, 11), (1, 10), (1, 4), (4, 2)]
+    control = [(10, 27), (22, 10), (7, 12), (1, 16), (0, 12), (0, 10), (1, 8), (6, 1)]
+    own, inside, band = [], [], []
+    for center, sides in enumerate(zip(drug, control, strict=True)):
+        for place, (right, wrong) in enumerate(sides):
+            own += [True] * right + [False] * wrong
+            inside += [place == 0] * (right + wrong)
+            band += [center] * (right + wrong)
+    value, error, p = stratified(*map(np.array, (own, inside, band)))
+    assert value == pytest.approx(0.759, abs=1e-3)
+    assert p == pytest.approx(chi2.sf(6.38, 1), rel=0.01)
+    assert error == pytest.approx(0.304, abs=0.005)  # from his interval, 1.18 to 3.87
+
+
+def answered(rng, items=20, respondents=60, shift=0.0, otherwise=()):
+    """Draw answers (items, 2, respondents): abilities in the second group are others by a shift."""
+    hard = rng.normal(0, 0.8, (items, 1, 1))
+    able = rng.normal(0, 1, (1, 2, respondents)) + np.array([0, shift])[:, None]
+    more = np.zeros((items, 2, 1))
+    more[: len(otherwise), 1, 0] = otherwise
+    return rng.random((items, 2, respondents)) < 1 / (1 + np.exp(hard - able - more))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_odds_hold_their_size_where_groups_differ_in_all_items(shift):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    p = np.concatenate([odds(answered(rng, shift=shift)).p[:, 1] for _ in range(60)])
+    assert 0.03 <= np.mean(p <= 0.05) <= 0.07
+
+
+def test_odds_find_two_planted_items_with_their_sign():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    seen = []
+    for _ in range(15):
+        found = odds(answered(rng, shift=0.7, otherwise=(2.0, -2.0)))
+        adjusted = benjamini_hochberg(found.p[:, 1])
+        assert np.abs(found.effect[:, 1][adjusted > 0.05]).max() < 2.5
+        seen.append((found.effect[0, 1] > 0 > found.effect[1, 1]) & (adjusted[:2] <= 0.05))
+    assert np.mean(seen) >= 0.8
 
 
 def test_ranks_swap_as_often_as_is_predicted():

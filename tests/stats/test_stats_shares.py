@@ -11,7 +11,6 @@ from plumbline.probes.stats import shares
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.shares import (
     COUNTINGS,
-    alone,
     compare,
     leading,
     leading_shares,
@@ -152,17 +151,6 @@ def test_shares_of_replicates_are_those_of_each_ones_largest():
     assert found == pytest.approx(np.array(each))
     assert len({len(leading(row, 15)) for row in values}) > 1
     assert leading_shares(-np.ones((1, 40)), parts, 15).tolist() == [[0, 0, 0, 0]]
-
-
-def test_of_each_lemma_the_largest_form_of_a_replicate_is_left():
-    values = np.array([[1.0, 5.0, 2.0, 2.0], [3.0, -1.0, np.nan, 1.0], [np.nan] * 4])
-    found = alone(values, ["say", "run", "say", "say"])
-    assert np.nan_to_num(found, nan=-9).tolist() == [
-        [-9, 5, 2, -9],
-        [3, -1, -9, -9],
-        [-9] * 4,
-    ]
-    assert values[0].tolist() == [1, 5, 2, 2]
 
 
 def test_three_ways_to_count_a_word_of_two_classes():

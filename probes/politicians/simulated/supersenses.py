@@ -30,7 +30,7 @@ from plumbline.probes.politicians.simulated import lists
 from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
 from plumbline.probes.stats.pmi import pmi
-from plumbline.probes.stats.shares import COUNTINGS, alone, leading, membership
+from plumbline.probes.stats.shares import COUNTINGS, leading, membership
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,12 +97,31 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
     _write_pmi(inputs)
     _write_latent(inputs, folder, words, rng)
-    samples = [lists.counts(shape, populations, rng) for _ in range(SAMPLES)]
+    samples = [_counts(shape, words, rng) for _ in range(SAMPLES)]
     known = [
         _true(shape, truth, own, [sample[pos] for sample in samples], pos)
         for pos, own in enumerate(words)
     ]
     return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
+
+
+def _counts(
+    shape: Shape, words: list[Lexemes], rng: np.random.Generator
+) -> list[dict[str, lists.Array]]:
+    """Draw another sample of as many names; count those with each unit, (units, 3) a part."""
+    drawn = lists.names(shape, words[0].of, rng)
+    gender = np.eye(3)[drawn.gender]
+    found = []
+    for own in words:
+        utility = lists.utilities(own.of, drawn.origin, drawn.side())
+        lists_of = lists.best(utility, shape.length, rng)
+        part = {}
+        for unit, of in (("lemma", own.lemma), ("form", np.arange(len(own.lemma)))):
+            has = np.zeros((len(gender), of.max() + 1))
+            np.put_along_axis(has, of[lists_of], 1.0, axis=1)
+            part[unit] = has.T @ gender
+        found.append(part)
+    return found
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: np.random.Generator) -> Lexemes:
@@ -187,7 +206,7 @@ def _write_latent(
 
 
 def _true(
-    shape: Shape, truth: Truth, own: Lexemes, samples: list[lists.Array], pos: int
+    shape: Shape, truth: Truth, own: Lexemes, samples: list[dict[str, lists.Array]], pos: int
 ) -> pl.DataFrame:
     """Return planted nats, and differences of shares of women and men over samples, on average.
 
@@ -196,22 +215,25 @@ def _true(
     Parameters
     ----------
     samples
-        Names of each gender that have each word, (words, 3) each.
+        Names of each gender that have each lemma and form, (units, 3) each.
     """
-    nats, classed = _nats(truth, pos), own.known[own.lemma] > 0
+    nats = _nats(truth, pos)
+    lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}
     readings = [(u, c) for u in range(len(UNITS)) for c in range(len(COUNTINGS))]
-    parts = [membership(own.weights, own.best > 0, c)[own.lemma] for c in COUNTINGS]
+    parts = [membership(own.weights, own.best > 0, c) for c in COUNTINGS]
     sums = np.zeros((len(readings), len(nats)))
-    for counts in samples:
-        kept = np.flatnonzero(classed & (counts.sum(axis=1) >= LEAST))
-        seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
-        values = np.full(counts.shape, np.nan)
-        values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
-        ranked = values[kept].T
-        units = ranked, alone(ranked, own.lemma[kept].tolist())
-        leads = [[kept[leading(u[g], shape.top_k)] for g in (FEMALE, MALE)] for u in units]
+    for sample in samples:
+        leads = {}
+        for unit, counts in sample.items():
+            of = lemma[unit]
+            kept = np.flatnonzero((own.known[of] > 0) & (counts.sum(axis=1) >= LEAST))
+            seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+            values = np.full(counts.shape, np.nan)
+            values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
+            ranked = values[kept].T
+            leads[unit] = [of[kept[leading(ranked[g], shape.top_k)]] for g in (FEMALE, MALE)]
         for row, (u, c) in enumerate(readings):
-            one, two = leads[u]
+            one, two = leads[UNITS[u]]
             sums[row] += parts[c][one].mean(axis=0) - parts[c][two].mean(axis=0)
     found = [
         pl.DataFrame({"supersense": np.arange(len(nats)) + FIRST[pos], "nats": nats}).with_columns(

@@ -2,7 +2,8 @@
 
 ``stances``: written responses, whose difference of probabilities is a tenth of the score, for parts
 of variance. ``agreement`` in several languages, in the last of which some statements may work
-otherwise. Effects are normal; what is not valid is so by chance.
+otherwise, by their score and by the odds of agreeing. Effects are normal; what is not valid is so
+by chance.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ SHAPES = {
     "20 statements, 3 templates, 5 seeds, 4 languages, 10% lost": Shape(
         statements=20, templates=3, seeds=5, languages=4, lost=0.1
     ),
+    "20 statements, 30 templates, 3 seeds, 2 languages": Shape(statements=20, templates=30),
 }
 PARTS = {
     "statement": 1.0,
@@ -183,11 +185,12 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             "effect": _apart(known["planted"]).T.ravel(),
         }
     )
-    items = tables["items"].filter(pl.col("model") != "", pl.col("statement") != "")
-    items = items.join(planted, on=["language", "statement"])
-    found["items"] = outcome(
-        items, effect=pl.col("effect"), target=pl.col("effect"), family=["model"]
-    )
+    # an odds ratio is of scores cut at 0: what it is of a planted effect hangs on the statement
+    none = pl.when(pl.col("effect") == 0).then(0.0)
+    for name, target in (("items", pl.col("effect")), ("odds", none)):
+        own = tables[name].filter(pl.col("model") != "", pl.col("statement") != "")
+        own = own.join(planted, on=["language", "statement"])
+        found[name] = outcome(own, effect=pl.col("effect"), target=target, family=["model"])
     return found
 
 
