@@ -19,6 +19,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.brought import brought_to, normal
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
 
 if TYPE_CHECKING:
@@ -121,8 +122,11 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
-    A person-level reject (config ``*``) stands for that person in every language.
+    A person-level reject (config ``*``) stands for that person in every language. Of a snapshot
+    with names only people stay whose name in the language and gender are there; of one with
+    mentions those in the Wikipedia of the language are the popularity.
     """
+    mentions, kept = brought_to(snapshot)
     request = snapshot.manifest["request"]
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
@@ -151,7 +155,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 native = any(language in of for of in spoken) if spoken else None
                 facts_of = {"countries": codes, "native": native}
                 own = labels.get(qid, [])
-                yield _row(person | facts_of, language, own, fallback=params.fallback)
+                row = _row(person | facts_of, language, own, fallback=params.fallback)
+                if isinstance(row, Row):
+                    if mentions is not None:
+                        row.values["popularity"] = mentions.get((language, qid))
+                    gender = GENDERS[row.values["gender"]]
+                    if kept is not None and (language, row.values["name"], gender) not in kept:
+                        row = Reject(language, qid, "name and gender not among those to keep")
+                yield row
 
 
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
@@ -268,7 +279,7 @@ def _row(
     used = language if language in names or not fallback else "mul"
     if used not in names:
         return Reject(language, person["qid"], "no label")
-    name = " ".join(unicodedata.normalize("NFC", names[used]).split())
+    name = normal(names[used])
     if not any(unicodedata.category(c).startswith("L") for c in name):
         return Reject(language, person["qid"], "label without a letter", names[used])
     label = {"name": name, "name_language": used, "name_fallback": used != language}
