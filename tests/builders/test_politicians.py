@@ -17,7 +17,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
-from plumbline.builders.datasets.politicians.brought import mentions, names
 from plumbline.builders.release.card import render
 
 ENTITY = "http://www.wikidata.org/entity/"
@@ -362,10 +361,26 @@ def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path
 @pytest.mark.parametrize(
     ("reader", "text", "said"),
     [
-        (mentions, "language,qid,mentions\nen,Q5,many\n", "line 2: 'many' is no number"),
-        (mentions, "language,qid,mentions\nen,Q5,1\nen,Q5,2\n", "line 3: Q5 is there again for en"),
-        (mentions, "qid,language,mentions\n", "line 1: not the columns language, qid, mentions"),
-        (names, "language,name,gender\nen,Ada,f\n", "line 2: gender 'f' is not male, female or"),
+        (
+            politicians.mentions,
+            "language,qid,mentions\nen,Q5,many\n",
+            "line 2: 'many' is no number",
+        ),
+        (
+            politicians.mentions,
+            "language,qid,mentions\nen,Q5,1\nen,Q5,2\n",
+            "line 3: Q5 is there again for en",
+        ),
+        (
+            politicians.mentions,
+            "qid,language,mentions\n",
+            "line 1: not the columns language, qid, mentions",
+        ),
+        (
+            politicians.names,
+            "language,name,gender\nen,Ada,f\n",
+            "line 2: gender 'f' is not male, female, non-binary",
+        ),
     ],
 )
 def test_a_file_brought_that_cannot_be_read_says_where(reader, text, said):

@@ -23,7 +23,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_gzip
-from plumbline.builders.datasets.politicians.brought import READERS, Brought, path_of
+from plumbline.builders.datasets.politicians.build import FILES, mentions, names
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, joined, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
@@ -62,6 +62,17 @@ BATCHES = {
 COUNTRIES = (
     "SELECT ?item ?iso WHERE { VALUES ?item { %(items)s } ?item wdt:P297 ?iso } ORDER BY ?item ?iso"
 )
+
+
+READERS = {"mentions": mentions, "names": names}  # of files that a user brings
+
+
+class Brought(Section):
+    """A table of the user's, at an address or a place in the checkout."""
+
+    file: str = Field(min_length=1, description="CSV file with a head")
+    licence: str = Field(min_length=1, description="as its authors state it")
+    citation: str = Field(min_length=1, description="what to cite")
 
 
 class Params(Section):
@@ -108,7 +119,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         **told,
     )
     for kind, file in own.items():
-        fetch.read({path_of(kind): file.file}, READERS[kind])
+        fetch.read({FILES[kind]: file.file}, READERS[kind])
     with sparql.connected(params.endpoint, politeness, into) as client:
         counts = _ask(params, client)
     shutil.rmtree(into / "ids", ignore_errors=True)
