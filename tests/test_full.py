@@ -65,6 +65,16 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
         assert names - {judge} == asked - {"chatgpt", "gpt-4"}, study
 
 
+def test_the_list_of_politicians_and_the_full_study_say_the_same_of_each_model():
+    listed = STUDIES["politicians"]
+    assert set(listed) == set(TREE["assignments"]["associations"])
+    for name, entry in listed.items():
+        here = dict(TREE["models"][name])
+        # the full study asks two of them in Czech too, for the study of values
+        assert set(here.pop("languages")) - {"cs"} == set(entry["languages"]), name
+        assert here == {key: of for key, of in entry.items() if key != "languages"}
+
+
 def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UserError) as caught:

@@ -98,7 +98,9 @@ class Params(TopWords):
     """Who is in a subgroup, how many words are taken, and how intervals and tests are made."""
 
     top_sitelinks: int = Field(
-        ge=1, description="people with the most sitelinks, the popular ones, at most half of all"
+        ge=1,
+        description="people with the most sitelinks, or mentions where these were brought, the "
+        "popular ones, at most half of all",
     )
     born_after: date = Field(description="first day of birth of the younger ones")
     min_count: int = Field(ge=1, description="lists of a subgroup that must have the word")
@@ -174,8 +176,8 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     """Return the items of the people in each subgroup.
 
     Whose citizenship says nothing of a native language is neither native nor foreign; whose number
-    of sitelinks is unknown is not popular. Of equally popular people the lower item number is more
-    popular.
+    of sitelinks, or mentions, is unknown is not popular. Of equally popular people the lower item
+    number is more popular.
     """
     number = pl.col("qid").str.slice(1).cast(pl.Int64)
     ranked = people.sort([pl.col("popularity").fill_null(-1), number], descending=[True, False])

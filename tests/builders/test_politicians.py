@@ -315,3 +315,74 @@ def test_a_language_that_the_snapshot_lacks_stops_the_build(project):
     with pytest.raises(UserError, match="fetched without labels in sw"):
         build("politicians", politicians)
     assert not (project / "data" / "datasets" / "politicians").exists()
+
+
+def brought(folder, people, **files):
+    """Write a snapshot of people, with files that a user brought."""
+    made = snapshot(folder, people)
+    request = made.manifest["request"] | {kind: {} for kind in files}
+    stored = {path: (made.folder / path).read_bytes() for path in made.manifest["files"]}
+    texts = {f"{kind}.csv": text.encode() for kind, text in files.items()}
+    return building.snapshot(
+        folder.with_name(f"{folder.name}-more"), "wikidata", stored | texts, request
+    )
+
+
+TWO = {
+    qid: {"P21": [FEMALE], "P569": ["1950-05-05T00:00:00Z"], "links": ["3"], "labels": labels}
+    for qid, labels in (
+        ("Q5", {"en": "Ada Example", "fr": "Ada Exemple"}),
+        ("Q7", {"en": "Bo Example", "fr": "Bo Exemple"}),
+    )
+}
+
+
+def test_popularity_is_what_the_wikipedia_of_each_language_mentions_where_that_is_brought(tmp_path):
+    text = "language,qid,mentions\nen,Q5,120\nfr,Q5,4\nfr,Q7,90\nen,Q99,1\n"
+    source = brought(tmp_path / "s", TWO, mentions=text)
+    rows = list(politicians.build(source, params(("en", "fr"))))
+    found = {(row.config, row.values["qid"]): row.values["popularity"] for row in rows}
+    # who is not counted in a language is not known there, whatever the sitelinks
+    assert found == {("en", "Q5"): 120, ("fr", "Q5"): 4, ("en", "Q7"): None, ("fr", "Q7"): 90}
+
+
+def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path):
+    text = (
+        "language,name,gender\nen,Ada  Example,female\nfr,Bo Exemple,female\nen,Bo Example,male\n"
+    )
+    source = brought(tmp_path / "s", TWO, names=text)
+    ended = list(politicians.build(source, params(("en", "fr"))))
+    rows = [(row.config, row.values["qid"]) for row in ended if isinstance(row, Row)]
+    assert sorted(rows) == [("en", "Q5"), ("fr", "Q7")]
+    gone = [(item.config, item.key) for item in ended if isinstance(item, Reject)]
+    assert sorted(gone) == [("en", "Q7"), ("fr", "Q5")]
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "said"),
+    [
+        (
+            politicians.mentions,
+            "language,qid,mentions\nen,Q5,many\n",
+            "line 2: 'many' is no number",
+        ),
+        (
+            politicians.mentions,
+            "language,qid,mentions\nen,Q5,1\nen,Q5,2\n",
+            "line 3: Q5 is there again for en",
+        ),
+        (
+            politicians.mentions,
+            "qid,language,mentions\n",
+            "line 1: not the columns language, qid, mentions",
+        ),
+        (
+            politicians.names,
+            "language,name,gender\nen,Ada,f\n",
+            "line 2: gender 'f' is not male, female, non-binary",
+        ),
+    ],
+)
+def test_a_file_brought_that_cannot_be_read_says_where(reader, text, said):
+    with pytest.raises(ValueError, match=said):
+        list(reader(text.encode()))

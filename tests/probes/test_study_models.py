@@ -102,8 +102,8 @@ ARCHITECTURES = {
     "albert-large": ("albert", sizes(*LARGE, 30_000), 0.17e8),
     "albert-xlarge": ("albert", sizes(2048, 24, 16, 30_000), 0.58e8),
     "albert-xxlarge": ("albert", sizes(4096, 12, 64, 30_000), 2.23e8),
-    "bert-base": ("bert", sizes(*BASE, 28_996), 1.1e8),
-    "bert-large": ("bert", sizes(*LARGE, 28_996), 3.4e8),
+    "bert-base-cased": ("bert", sizes(*BASE, 28_996), 1.1e8),
+    "bert-large-cased": ("bert", sizes(*LARGE, 28_996), 3.4e8),
     "bertweet-base": (
         "roberta",
         sizes(*BASE, 64_001, max_position_embeddings=130, type_vocab_size=1),

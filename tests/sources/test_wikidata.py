@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from samples import DAY, FACTS, LANGUAGES, POLITE, SAMPLES, TOP, oxigraph, wikidata_params
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import fetch as wikidata
@@ -316,6 +317,25 @@ def test_several_countries_codes_and_labels_for_all_languages_arrive(tmp_path):
     assert rows["en"]["countries"] == ["CA", "FR", "FX"]
     assert (rows["en"]["name"], rows["en"]["name_fallback"]) == ("Anne Martin", True)
     assert (rows["ru"]["name"], rows["ru"]["name_fallback"]) == ("Анна Мартен", False)
+
+
+def test_files_that_a_user_brings_are_kept_with_the_answers_and_told_on_the_card(tmp_path):
+    texts = {
+        "mentions": "language,qid,mentions\nen,Q1001,12\nru,Q1001,345\n",
+        "names": "language,name,gender\nru,Анна Мартен,female\n",
+    }
+    terms = {"licence": "none stated", "citation": "somebody (2026)"}
+    brought = {}
+    for kind, text in texts.items():
+        (tmp_path / f"{kind}.csv").write_text(text, "utf-8")
+        brought[kind] = {"file": str(tmp_path / f"{kind}.csv"), **terms}
+    with triples(tmp_path, SEVERAL) as engine:
+        wikidata.fetch(wikidata_params(engine, **brought), POLITE, tmp_path / DAY)
+    kept = Snapshot.open(tmp_path / DAY)
+    assert {kind: kept.read(f"{kind}.csv").decode() for kind in texts} == texts
+    assert "mentions: somebody (2026); names: somebody (2026)" in kept.manifest["citation"]
+    (row,) = [item for item in built(tmp_path / DAY) if isinstance(item, Row)]
+    assert (row.config, row.values["name"], row.values["popularity"]) == ("ru", "Анна Мартен", 345)
 
 
 def ask(engine: str, query: str) -> bytes:

@@ -20,6 +20,7 @@ from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
+from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,7 @@ PRECISION_OF = {"11": 0, "10": 1, "9": 2}  # Wikidata's codes
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 SOURCE = "wikidata"
+FILES = {"mentions": "mentions.csv", "names": "names.csv"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column("name", "string", "label of the person in the config's language, NFC", role="label"),
@@ -121,8 +123,13 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
-    A person-level reject (config ``*``) stands for that person in every language.
+    A person-level reject (config ``*``) stands for that person in every language. Of a snapshot
+    with names only people stay whose name in the language and gender are there; of one with
+    mentions those in the Wikipedia of the language are the popularity.
     """
+    own = snapshot.manifest["request"]
+    counted = dict(mentions(snapshot.read(FILES["mentions"]))) if "mentions" in own else None
+    kept = set(names(snapshot.read(FILES["names"]))) if "names" in own else None
     request = snapshot.manifest["request"]
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
@@ -151,7 +158,46 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 native = any(language in of for of in spoken) if spoken else None
                 facts_of = {"countries": codes, "native": native}
                 own = labels.get(qid, [])
-                yield _row(person | facts_of, language, own, fallback=params.fallback)
+                row = _row(person | facts_of, language, own, fallback=params.fallback)
+                if isinstance(row, Row):
+                    if counted is not None:
+                        row.values["popularity"] = counted.get((language, qid))
+                    gender = GENDERS[row.values["gender"]]
+                    if kept is not None and (language, row.values["name"], gender) not in kept:
+                        row = Reject(language, qid, "name and gender not among those to keep")
+                yield row
+
+
+def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield language and item of a person, and how often the language's Wikipedia mentions them.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    seen = set()
+    for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
+        if not number.isdecimal() or int(number) >= 2**31:
+            raise ValueError(f"line {line}: {number!r} is no number of mentions")
+        if (language, qid) in seen:
+            raise ValueError(f"line {line}: {qid} is there again for {language}")
+        seen.add((language, qid))
+        yield (language, qid), int(number)
+
+
+def names(body: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yield language, name and gender of each person to keep.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
+        if gender not in GENDERS:
+            raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
+        yield language, _normal(name), gender
 
 
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
@@ -264,15 +310,19 @@ def _birth(text: str, stated: dict[str, str]) -> tuple[int, date] | None:
 def _row(
     person: dict[str, Any], language: str, labels: list[Binding], *, fallback: bool
 ) -> Row | Reject:
-    names = {row["label"]["xml:lang"]: row["label"]["value"] for row in reversed(labels)}
-    used = language if language in names or not fallback else "mul"
-    if used not in names:
+    labelled = {row["label"]["xml:lang"]: row["label"]["value"] for row in reversed(labels)}
+    used = language if language in labelled or not fallback else "mul"
+    if used not in labelled:
         return Reject(language, person["qid"], "no label")
-    name = " ".join(unicodedata.normalize("NFC", names[used]).split())
+    name = _normal(labelled[used])
     if not any(unicodedata.category(c).startswith("L") for c in name):
-        return Reject(language, person["qid"], "label without a letter", names[used])
+        return Reject(language, person["qid"], "label without a letter", labelled[used])
     label = {"name": name, "name_language": used, "name_fallback": used != language}
     return Row(language, person | label)
+
+
+def _normal(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).split())
 
 
 def _entities(values: list[dict[str, str]]) -> list[str]:

@@ -23,8 +23,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.datasets.politicians.build import FILES, mentions, names
 from plumbline.builders.fetch import sparql
-from plumbline.builders.fetch.files import Fetch
+from plumbline.builders.fetch.files import Fetch, joined, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.sparql_json import bindings, entity
 
@@ -63,6 +64,17 @@ COUNTRIES = (
 )
 
 
+READERS = {"mentions": mentions, "names": names}  # of files that a user brings
+
+
+class Brought(Section):
+    """A table of the user's, at an address or a place in the checkout."""
+
+    file: str = Field(min_length=1, description="CSV file with a head")
+    licence: str = Field(min_length=1, description="as its authors state it")
+    citation: str = Field(min_length=1, description="what to cite")
+
+
 class Params(Section):
     """What to ask for, and of whom."""
 
@@ -76,6 +88,16 @@ class Params(Section):
     undated: bool = Field(False, description="also people without any date of birth")
     range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
     batch_size: int = Field(400, ge=1, description="people in one query")
+    mentions: Brought | None = Field(
+        None,
+        description="columns language, qid, mentions: how often the Wikipedia of the language "
+        "mentions a person, which is the popularity then, in place of sitelinks",
+    )
+    names: Brought | None = Field(
+        None,
+        description="columns language, name, gender: the only people to keep, such as those that "
+        "the paper's authors published",
+    )
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
@@ -84,12 +106,29 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     Resumable: killed anywhere, the same call continues and ends with the same bytes.
     """
     politeness.user_agent()  # without a contact nothing is begun
-    fetch = Fetch("wikidata", params, politeness, into, begun="request.json")
+    own = {kind: file for kind in READERS if (file := getattr(params, kind))}
+    told = {kind: file.model_dump(mode="json") for kind, file in own.items()}
+    fetch = Fetch(
+        "wikidata",
+        params,
+        politeness,
+        into,
+        "docs/datasets/politicians.md",
+        exclude=frozenset(READERS),
+        begun="request.json",
+        **told,
+    )
+    for kind, file in own.items():
+        fetch.read({FILES[kind]: file.file}, READERS[kind])
     with sparql.connected(params.endpoint, politeness, into) as client:
         counts = _ask(params, client)
     shutil.rmtree(into / "ids", ignore_errors=True)
     queries = {"people": PEOPLE, **BATCHES}
-    fetch.close(params.endpoint, *sparql.WIKIDATA, counts, queries=queries)
+    licence, citation = sparql.WIKIDATA
+    if own:
+        licence = "; ".join([licence, licences(own.items())])
+        citation = "; ".join([citation, joined(f"{k}: {f.citation}" for k, f in own.items())])
+    fetch.close(params.endpoint, licence, citation, counts, queries=queries)
 
 
 def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
