@@ -301,7 +301,8 @@ def test_most_of_what_is_found_in_each_language_is_a_whole_name(own, capsys):
         assert int(marked) >= (300 if name == "all" else 30)
 
 
-def test_the_page_tells_what_the_command_measures(own, capsys):
-    assert main(["people", str(PERSONS)]) == 0
+@pytest.mark.parametrize("folder", [PERSONS, PERSONS.with_name("persons_unseen")], ids=str)
+def test_the_page_tells_what_the_command_measures(own, capsys, folder):
+    assert main(["people", str(folder)]) == 0
     said = capsys.readouterr().out.strip()
     assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")

@@ -68,8 +68,8 @@ def measured(
 def summed(languages: Mapping[str, Sequence[Measured]]) -> list[Measured]:
     """Return how many whole names were found in each language, and in all."""
     rows = [whole._replace(what=language) for language, (whole, *_) in languages.items()]
-    counts = (sum(row[n] for row in rows) for n in range(1, 4))
-    return [*rows, Measured("all", *counts)]
+    right, found, marked = (sum(n) for n in zip(*(row[1:] for row in rows), strict=True))
+    return [*rows, Measured("all", right, found, marked)]
 
 
 def table(rows: Iterable[Measured]) -> str:
