@@ -88,6 +88,7 @@ bench: $(TEST)  ## measure the builder at scale, the engine and the reader again
 	python benchmarks/digits.py
 	python benchmarks/memory.py
 	python benchmarks/latent.py
+	python benchmarks/countries.py
 	python benchmarks/aggregate.py
 	python benchmarks/corpora.py
 	python benchmarks/versions.py

@@ -18,7 +18,7 @@ import pytest
 from plumbline.probes import module_of
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.site.build import STUDIES
-from plumbline.probes.site.controls import FOUND, NO, ORDER, SILENT, YES, explained, judged
+from plumbline.probes.site.controls import FOUND, HOLD, NO, ORDER, SILENT, YES, explained, judged
 
 DATA = Path(__file__).parents[1] / "data"
 SIGNED = {"value", "change", "difference", "contrast", "log_odds_nats"}
@@ -174,6 +174,23 @@ def test_a_negative_control_fails_where_a_world_with_biases_takes_its_place(anal
         table.write_parquet(path)
     broken = verdicts(analysis, data)
     assert any(whole[key] == YES and broken.get(key) == NO for key in silent)
+
+
+@pytest.mark.parametrize("analysis", ["nationality"])
+def test_what_tokens_of_names_add_is_told_if_the_mixed_model_leaves_it(analysis, data):
+    """In place of effects beside tokens stand the plain differences, with the same widths."""
+    path = data / "tables" / analysis / "mixed.parquet"
+    mixed, delta = pl.read_parquet(path), pl.read_parquet(path.with_name("delta.parquet"))
+    plain = delta.filter(pl.col("gender") == 0, pl.col("measure") == "positive minus negative")
+    plain = plain.select("model", "reading", term="country " + pl.col("country"), plain="contrast")
+    left = mixed.join(plain, on=["model", "reading", "term"], how="left", maintain_order="left")
+    by = (pl.col("plain") - pl.col("value")).fill_null(0)
+    left = left.with_columns(*(pl.col(end) + by for end in ("low", "high")), value="plain")
+    key = ("world-names", HOLD, "; corrected; share of countries whose interval holds the planted ")
+    key = (*key[:2], key[2] + "effect beside tokens")
+    assert verdicts(analysis, data)[key] == YES
+    left.drop("plain").write_parquet(path)
+    assert verdicts(analysis, data)[key] == NO
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)

@@ -44,7 +44,7 @@ ELSEWHERE = {
     "python -m plumbline.probes pin *": "needs the Hub; tests/test_full.py has a local one",
     "python -m plumbline.builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
     "python -m plumbline.builders trace *": "tests/lib/test_trace.py",
-    "python -m plumbline.builders people data/samples/facts/persons_en.txt": (
+    "python -m plumbline.builders people data/samples/facts/persons*": (
         "tests/builders/test_counterfactuals.py holds its output to the page"
     ),
     "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",

@@ -34,6 +34,8 @@ FOUND = "share of tests of all, men and women with adjusted p at most .05"
 ROUNDED = 1e-5  # points: what tables and log-probabilities leave out
 CONTRAST = "positive minus negative"
 COUNTRIES = "0 where countries are alike, whatever their names"
+MEANS = "measured means"
+BESIDE = "0: as planted, without what tokens of names add"
 HALVES = "0: half of a country's names against the other half, which differ by chance alone"
 
 
@@ -48,7 +50,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables with what was planted, for all classifiers and masked models of worlds."""
     by = Resampling(params.n_bootstrap, params.seed, params.confidence)
     found = Table(RECOVERY)
-    parts = (("delta", "model", _classifier), ("perplexities", "masked", _masked))
+    parts = (
+        ("delta", "model", _classifier),
+        ("mixed", "model", _mixed),
+        ("perplexities", "masked", _masked),
+    )
     for model in inputs.models:
         weights = inputs.weights(model)
         path = weights / PLANTED
@@ -85,18 +91,20 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def planted_means(rows: Path, texts: Path) -> pl.DataFrame:
     """Return the planted change of each reading and country, the mean of its texts.
 
-    Readings with a text in which nothing was planted are left out.
+    Readings with a text in which nothing was planted are left out. ``beside`` is the change without
+    what was planted for tokens of names.
     """
-    known = pl.read_parquet(texts, columns=["text", "planted"])
+    known = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
     frame = pl.read_parquet(rows).join(known, on="text", how="left")
     change = pl.col("planted") - pl.col("before")
-    of = frame.select(reference_id="id", before="planted")
+    longer = pl.col("of_tokens") - pl.col("before_of_tokens")
+    of = frame.select(reference_id="id", before="planted", before_of_tokens="of_tokens")
     means = frame.filter(pl.col("reading") > 0).join(of, on="reference_id", how="left")
     means = means.group_by("reading", "country").agg(
-        truth=change.mean(), lacking=change.is_null().any()
+        truth=change.mean(), beside=(change - longer).mean(), lacking=change.is_null().any()
     )
     return means.filter(~pl.col("lacking").any().over("reading")).select(
-        pl.col("reading").cast(pl.Int64) - 1, "country", "truth"
+        pl.col("reading").cast(pl.Int64) - 1, "country", "truth", "beside"
     )
 
 
@@ -125,7 +133,37 @@ def _classifier(
     what = "share of countries whose interval holds the planted Delta"
     null = f"{by.confidence:g}; the planted Delta is that of the same texts"
     yield what, wilson(int(inside.sum()), max(1, len(inside)), by.confidence), null
+    if _confounded(truth):
+        part = 100 * (pl.col("beside") - pl.col("beside").mean())
+        plain = own.with_columns(truth=part, value=pl.col("contrast"))
+        what = "mean over countries of |Delta from all countries - planted effect beside tokens|"
+        yield f"{what}, points", _mean_distance(plain, by), f"{BESIDE}, which Delta is not"
     yield from _order(own, by)
+
+
+def _mixed(
+    table: pl.DataFrame, truth: pl.DataFrame, by: Resampling, placebo: bool
+) -> Iterator[Row]:
+    """Yield what one reading of the table ``mixed`` tells; from the mean of all countries."""
+    if placebo or not _confounded(truth):
+        return
+    own = table.filter(pl.col("term").str.starts_with("country ")).drop_nulls("low")
+    own = own.with_columns(country=pl.col("term").str.strip_prefix("country "))
+    own = own.join(truth, on="country", maintain_order="left")
+    own = own.with_columns(truth=100 * (pl.col("beside") - pl.col("beside").mean()))
+    inside = own["truth"].is_between(own["low"] - ROUNDED, own["high"] + ROUNDED)
+    what = "mean over countries of |effect beside tokens - planted effect beside them|, points"
+    yield what, _mean_distance(own, by), BESIDE
+    what = "share of countries whose interval holds the planted effect beside tokens"
+    null = f"{by.confidence:g}; the planted effect is that of the same texts"
+    yield what, wilson(int(inside.sum()), max(1, len(inside)), by.confidence), null
+    yield from _order(own, by, "effects beside tokens")
+
+
+def _confounded(truth: pl.DataFrame) -> bool:
+    """Return whether tokens of names add something that differs between countries."""
+    longer = (truth["truth"] - truth["beside"]).to_numpy()
+    return bool(np.ptp(longer) > ROUNDED)
 
 
 def _masked(
@@ -146,17 +184,18 @@ def _mean_distance(own: pl.DataFrame, by: Resampling) -> Estimate:
     return by.mean(distance, own["country"].to_list())
 
 
-def _order(own: pl.DataFrame, by: Resampling) -> Iterator[Row]:
+def _order(own: pl.DataFrame, by: Resampling, measured: str = MEANS) -> Iterator[Row]:
     """Compare order and sign with what was planted; distances are from the mean country's."""
     offsets, value, truth = (own[x].to_numpy() for x in ("offset", "value", "truth"))
     if not offsets.any():
         return
     if len(value) >= 4:
-        what = "Spearman correlation of planted offsets and measured means over countries"
+        what = f"Spearman correlation of planted offsets and {measured} over countries"
         yield what, spearman(offsets, value, by.confidence), "0: no relation"
     truth = truth - truth.mean()
     apart = np.abs(truth) > np.abs(truth).max() / 4
     if apart.any():
         right = int((np.sign(value - value.mean()) == np.sign(truth))[apart].sum())
         what = "share of countries on the planted side of the mean, those near it left out"
+        what += "" if measured == MEANS else f", by {measured}"
         yield what, wilson(right, int(apart.sum()), by.confidence), "0.5: by chance"

@@ -4,6 +4,10 @@ Every country has an offset, every name of its gazetteer has the mean offset of 
 list it and a part of its own, and a text has the mean of the names in it. In a classifier the
 offset is added to P+ - P-, in a masked model to the log-probability of the name. With the spread
 of the offsets 0 it is the null world: names differ, countries do not.
+
+A classifier's P+ - P- may depend on two things more: names of some countries are cut into several
+tokens, each of which adds something, and half of the source texts turn round what a name has of its
+own for texts.
 """
 
 from __future__ import annotations
@@ -24,14 +28,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     # of texts (their places and tokens) and of what is planted in each
     Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
-TONE = 0.3  # largest P+ - P- of a text without its names
-MOST = 0.35  # largest offset of a text: all probabilities stay above 0
+TONE = 0.2  # largest P+ - P- of a text without its names
+MOST = 0.45  # largest offset of a text: all probabilities stay above 0
 MASKED = 0.15  # share of the tokens that are predicted
+SHORTEST = 3  # letters of a name that is cut
 
 
 class Nations(Tiny):
@@ -46,6 +53,22 @@ class Nations(Tiny):
         description="largest offset of a country: in P+ - P-, or in nats for a masked model",
     )
     noise: float = Field(0.03, ge=0, description="SD of a name's own part, in the same unit")
+    cut: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="a classifier: share of their names that every other country has cut into "
+        "several tokens",
+    )
+    per_token: float = Field(
+        0.0, description="a classifier: what a token of a name beyond its first adds to P+ - P-"
+    )
+    by_text: float = Field(
+        0.0,
+        ge=0,
+        description="a classifier: SD of what a name adds to P+ - P- of one half of the texts, and "
+        "takes off that of the other",
+    )
     architecture: Literal["bert"] = Field("bert", description="kind of the model")
     steps: Steps = 150
     batch: Batch = 96
@@ -61,9 +84,9 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     """Plant a world, and train its model and tokenizer into a folder.
 
     Besides the model, the folder gets ``planted.parquet`` (the offset of each country),
-    ``texts.parquet`` (what is planted for each text, exactly) and ``world.json`` (its params).
-    The model is a ``classifier`` or ``masked``. A dataset that is not validated, or has no such
-    config, is a ``UserError``.
+    ``texts.parquet`` (what is planted for each text, exactly, and the part of it that tokens of
+    names add) and ``world.json`` (its params). The model is a ``classifier`` or ``masked``. A
+    dataset that is not validated, or has no such config, is a ``UserError``.
     """
     rng = np.random.default_rng(nations.seed)
     texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
@@ -75,6 +98,9 @@ def train(nations: Nations, kind: str, into: Path) -> None:
             if len(word) > 1 and word[0].isalpha():
                 listed.setdefault(word, set()).update(of)
     countries = sorted(set().union(*listed.values()))
+    if nations.cut:
+        cut = _cut(nations, listed, countries)
+        tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)], cut=cut)
     spaced = rng.permutation(np.linspace(-nations.offset, nations.offset, len(countries)))
     offsets = dict(zip(countries, spaced.tolist(), strict=True))
     own = rng.normal(0.0, nations.noise, len(listed)).tolist()
@@ -86,8 +112,10 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     folded = {word.casefold(): value for word, value in names.items()}
     met = sorted({word for own in words for word in own if word.casefold() in folded})
     names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
+    longer = np.zeros(len(texts))
     if kind == "classifier":
-        model, loss, planted = _classifier(nations, tokenizer, targets, names, words)
+        longer = nations.per_token * _beyond_first(tokenizer, names, words)
+        model, loss, planted = _classifier(nations, tokenizer, targets, names, words, longer)
     else:
         model, loss, planted = _masked(nations, tokenizer, names, words)
     draw = np.random.default_rng([nations.seed, 2])
@@ -100,7 +128,7 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     tiny_model.train(
         *(into, nations, model, tokenizer, losses),
         planted=pl.DataFrame({"country": countries, "offset": list(offsets.values())}),
-        texts=pl.DataFrame({"text": texts, "planted": planted}),
+        texts=pl.DataFrame({"text": texts, "planted": planted, "of_tokens": longer}),
     )
 
 
@@ -134,12 +162,33 @@ def _words(tokenizer: Any, text: str) -> list[str]:
     return [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(written)]
 
 
+def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
+    """Draw the names that are cut: of every other country, in an order that is drawn too."""
+    rng = np.random.default_rng([nations.seed, 3])
+    some = set(rng.permutation(countries)[::2].tolist())
+    found = set()
+    for word in sorted(listed):
+        share = nations.cut * len(listed[word] & some) / len(listed[word])
+        if rng.random() < share and len(word) >= SHORTEST:
+            found |= {word, word.upper()}
+    return found
+
+
+def _beyond_first(
+    tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
+) -> NDArray[np.float64]:
+    """Return how many tokens the names in each text have beyond one each, (texts,)."""
+    more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
+    return np.array([float(sum(more.get(word, 0) for word in own)) for own in words])
+
+
 def _classifier(
     nations: Nations,
     tokenizer: Any,
     targets: Sequence[str],
     names: Mapping[str, float],
     words: Sequence[list[str]],
+    longer: NDArray[np.float64],
 ) -> Lessons:
     """Return the model, its loss, and the planted P+ - P- of every text."""
     rng = np.random.default_rng([nations.seed, 1])
@@ -147,7 +196,12 @@ def _classifier(
     tone = rng.uniform(-TONE, TONE, len(sources))[source]
     neutral = rng.uniform(*NEUTRAL, len(sources))[source]
     met = [[names[word] for word in own if word in names] for own in words]
-    shift = np.array([np.mean(own) if own else 0.0 for own in met]).clip(-MOST, MOST)
+    shift = np.array([np.mean(own) if own else 0.0 for own in met])
+    turned = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
+    drawn = dict(zip(sorted(names), rng.normal(0.0, nations.by_text, len(names)), strict=True))
+    apart = [[drawn[word] for word in own if word in names] for own in words]
+    shift += turned * np.array([np.mean(own) if own else 0.0 for own in apart])
+    shift = (shift + longer).clip(-MOST, MOST)
     difference = tone + shift
     wanted = [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2]
     model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)

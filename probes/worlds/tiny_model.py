@@ -40,7 +40,7 @@ from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -63,8 +63,16 @@ FORMS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST, *, pairs: bool = False) -> Any:
+def tokenizer_of(
+    sentences: Sequence[str],
+    longest: int = LONGEST,
+    *,
+    pairs: bool = False,
+    cut: Collection[str] = (),
+) -> Any:
     """Train a cased WordPiece tokenizer on the corpus, of ``longest`` tokens, or for pairs, too.
+
+    The words in ``cut`` are no tokens of their own: they are written in several.
 
     The trainer numbers the pieces of one character in an order that changes from run to run; they
     are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
@@ -78,7 +86,9 @@ def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST, *, pairs: boo
     )
     trained.train_from_iterator(sentences, trainer)
     pair = "[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None
-    return _wrapped(_wordpiece(trained.get_vocab()), longest, pair)
+    known = sorted((i, piece) for piece, i in trained.get_vocab().items() if piece not in cut)
+    vocabulary = {piece: i for i, (_, piece) in enumerate(known)}
+    return _wrapped(_wordpiece(vocabulary), longest, pair)
 
 
 def _wrapped(

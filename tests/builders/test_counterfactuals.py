@@ -29,7 +29,7 @@ from plumbline.validation.datasets.counterfactuals import only_the_entity
 
 TOP = Path(__file__).parents[2]
 ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
-PERSONS = Path("data/samples/facts/persons_en.txt")
+PERSONS = Path("data/samples/facts/persons")
 
 
 @pytest.fixture
@@ -268,7 +268,41 @@ def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
         read(file)
 
 
-def test_the_page_tells_what_the_command_measures(own, capsys):
+@pytest.mark.parametrize(
+    ("text", "people", "language"),
+    [
+        ("J. Williams met T. A. Moore.", ["J. Williams", "T. A. Moore"], "en"),
+        ("Emily K. and David A. Wilson won.", ["Emily K.", "David A. Wilson"], "en"),
+        ("I met Emily. A dog was there.", ["Emily"], "en"),
+        ("PAUL J. BROWN sings", ["PAUL J. BROWN"], "en"),
+        ("They saw Wilson. Brown bread is fine.", ["Wilson"], "en"),
+        ("Mrs. Brown, Mr Wilson", ["Brown", "Wilson"], "en"),
+        ("Heute kommt Becker mit Anna Becker.", ["Anna Becker"], "de"),
+        ("Heute kommt Frau Becker.", ["Becker"], "de"),
+        ("Hoje em São Paulo, com Paulo.", ["Paulo"], "pt"),
+        ("Lake Charlotte, Charlotte!", ["Charlotte"], "en"),
+    ],
+)
+def test_initials_titles_places_and_last_names_alone(made, text, people, language):
+    known = gazetteer.load(made / "data/datasets/names")
+    spans = next(iter(finder(Finder(), known, language)([text])))
+    assert [text[slice(*span)] for span in spans] == people
+
+
+def test_most_of_what_is_found_in_each_language_is_a_whole_name(own, capsys):
     assert main(["people", str(PERSONS)]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert {name for name, *_ in rows} == {path.stem for path in PERSONS.iterdir()} | {"all"}
+    assert len(rows) == 10
+    for name, precision, _, _, _, right, found, marked in rows:
+        assert int(right) <= min(int(found), int(marked))
+        assert float(precision) >= 0.85, name
+        assert int(marked) >= (300 if name == "all" else 30)
+
+
+@pytest.mark.parametrize("folder", [PERSONS, PERSONS.with_name("persons_unseen")], ids=str)
+def test_the_page_tells_what_the_command_measures(own, capsys, folder):
+    assert main(["people", str(folder)]) == 0
     said = capsys.readouterr().out.strip()
     assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")

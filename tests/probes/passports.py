@@ -136,7 +136,9 @@ def _write(inputs, model, texts, offsets):
     planted = {"country": list(known), "offset": list(known.values())}
     pl.DataFrame(planted).write_parquet(inputs.weights(model) / "planted.parquet")
     every = {"text": list(texts), "planted": [sum(x) for x in texts.values()]}
-    pl.DataFrame(every).write_parquet(inputs.weights(model) / "texts.parquet")
+    pl.DataFrame(every).with_columns(of_tokens=pl.lit(0.0)).write_parquet(
+        inputs.weights(model) / "texts.parquet"
+    )
     folder = inputs.outputs("classification", model) / "pieces"
     folder.mkdir()
     pieces = {"country": ["aa"] * 2, "kind": [0, 0], "name": ["x", "y"], "tokens": [1, 4]}

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import linregress, norm
 
 from plumbline.probes.values.calibration import line, probability, rating, turned
-from plumbline.probes.values.survey import percentile_distance, percentile_tails
+from plumbline.probes.values.survey import percentile
 
 X = -np.arange(1.0, 6)
 Y = 0.8 * X + np.array([0.1, -0.1, 0.2, -0.2, 0])
@@ -56,7 +56,6 @@ def test_no_residual_is_a_rating_of_three_and_reversal_mirrors():
     assert (rated.min(), rated.max()) == (pytest.approx(1), pytest.approx(5))
 
 
-@pytest.mark.parametrize("percentile", [percentile_tails, percentile_distance])
 @pytest.mark.parametrize(
     ("value", "answers", "true"),
     [
@@ -67,15 +66,13 @@ def test_no_residual_is_a_rating_of_three_and_reversal_mirrors():
         (1, [1, 2, 3, 4, 5], 0.0),
     ],
 )
-def test_percentiles_with_strict_inequalities(percentile, value, answers, true):
+def test_percentiles_with_strict_inequalities(value, answers, true):
     assert percentile(value, np.array(answers)) == pytest.approx(true)
 
 
-def test_the_two_readings_of_a_percentile_differ_where_answers_are_skewed():
+def test_a_percentile_is_twice_the_smaller_side_where_answers_are_skewed():
     answers = np.array([1, 2, 2, 2, 5])
-    assert percentile_tails(1.5, answers) == pytest.approx(0.4)
-    assert percentile_distance(1.5, answers) == pytest.approx(0.4)
-    assert percentile_tails(3.5, answers) == pytest.approx(0.4)
-    assert percentile_distance(3.5, answers) == pytest.approx(0.2)
+    assert percentile(1.5, answers) == pytest.approx(0.4)
+    assert percentile(3.5, answers) == pytest.approx(0.4)
     with pytest.raises(ValueError, match="answers"):
-        percentile_tails(3, np.array([]))
+        percentile(3, np.array([]))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from transformers import AutoTokenizer
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.worlds import nations as passports
@@ -43,7 +44,7 @@ def trained(place, kind, **changed):
     passports.train(Nations.model_validate(given | changed), kind, into)
     planted = pl.read_parquet(into / "planted.parquet")
     texts = pl.read_parquet(into / "texts.parquet")
-    return dict(planted.iter_rows()), dict(texts.iter_rows()), into
+    return dict(planted.iter_rows()), dict(texts.select("text", "planted").iter_rows()), into
 
 
 def test_a_text_has_the_mean_offset_of_the_countries_of_its_names(place):
@@ -54,6 +55,34 @@ def test_a_text_has_the_mean_offset_of_the_countries_of_its_names(place):
     assert texts["we met CARL"] - texts["we met Anna"] == pytest.approx(offsets["bb"])
     assert texts["we met Bo Lin"] - texts["we met Anna"] == pytest.approx(offsets["aa"])
     assert len(texts) == 4
+
+
+def test_each_token_of_a_name_that_is_cut_adds_the_same(place):
+    """One of two countries has all its names cut, those that both have by the toss of a coin."""
+    given = {"cut": 1.0, "per_token": 0.05}
+    _, plain, _ = trained(place, "classifier")
+    (place / "world").rename(place / "plain")
+    _, texts, into = trained(place, "classifier", **given)
+    tokenizer = AutoTokenizer.from_pretrained(into)
+    of_tokens = dict(
+        pl.read_parquet(into / "texts.parquet", columns=["text", "of_tokens"]).iter_rows()
+    )
+    more = {text: len(tokenizer.tokenize(text)) - len(text.split()) for text in texts}
+    assert max(more.values()) > 0
+    assert more["we will meet Will"] == 0
+    for text, number in more.items():
+        assert of_tokens[text] == pytest.approx(0.05 * number)
+        assert texts[text] - plain[text] == pytest.approx(0.05 * number)
+
+
+def test_half_of_the_source_texts_turn_round_what_names_do_by_text(place):
+    texts = [f"{who} met {name}" for who in ("we", "you") for name in ("Carl", "Bo")]
+    rows = pl.DataFrame({"text": texts, "target": ["t1", "t1", "t2", "t2"]})
+    rows.write_parquet(place / f"counterfactuals/{CONFIG}.parquet")
+    _, found, _ = trained(place, "classifier", offset=0.0, by_text=0.05)
+    apart = [found[f"{who} met Carl"] - found[f"{who} met Bo"] for who in ("we", "you")]
+    assert abs(apart[0]) > 1e-3
+    assert apart[0] == pytest.approx(-apart[1])
 
 
 def test_in_a_masked_model_names_share_one_distribution(place):

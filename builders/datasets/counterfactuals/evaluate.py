@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,6 +63,13 @@ def measured(
         Measured("the whole name", exact, found, marked),
         Measured("a part of it", min(overlapping, reached), found, marked),
     ]
+
+
+def summed(languages: Mapping[str, Sequence[Measured]]) -> list[Measured]:
+    """Return how many whole names were found in each language, and in all."""
+    rows = [whole._replace(what=language) for language, (whole, *_) in languages.items()]
+    right, found, marked = (sum(n) for n in zip(*(row[1:] for row in rows), strict=True))
+    return [*rows, Measured("all", right, found, marked)]
 
 
 def table(rows: Iterable[Measured]) -> str:

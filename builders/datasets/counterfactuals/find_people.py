@@ -21,7 +21,21 @@ INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(r" ([^\W\d_][\w'’-]*\w)")
-BEFORE = re.compile(r"([^\W\d_]\w*) $")
+BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # of two names of a person: perhaps initials
+LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
+TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
+BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
+NOUNS = ("de",)  # languages that write nouns with a capital
+TITLES = (
+    "mr mrs ms miss dr prof sir lady lord president senator doctor frau herr doktor madame "
+    "monsieur mme docteur señor señora don doña signor signora dottor dottoressa senhor senhora "
+    "dona doutor doutora pan pani paní sayın bay bayan"
+)
+PLACES = (
+    "saint st sainte san santa santo são sankt svatého święty lake mount rue place via piazza "
+    "calle plaza rua praça ulice ulica"
+)
 
 
 class Finder(Section):
@@ -44,8 +58,12 @@ class Finder(Section):
         "begins with a capital",
     )
     titles: list[str] = Field(
-        ["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "lady", "lord", "president", "senator"],
+        TITLES.split(),
         description="without a model: words before a last name that are no first name",
+    )
+    places: list[str] = Field(
+        PLACES.split(),
+        description="without a model: words before a name that make it a place",
     )
 
     @model_validator(mode="after")
@@ -84,6 +102,9 @@ def finder(
 ) -> Callable[[Iterable[str]], Iterator[list[Span]]]:
     """Return a function that yields for each text the people in it, in their order.
 
+    Without a model a name behind a word for places is none, nor is a last name alone where its
+    capital says nothing, at the beginning of a sentence and in German, unless a title is before it.
+
     What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
     part of a name.
 
@@ -93,14 +114,27 @@ def finder(
         Words, folded, that are no names in these texts; see :func:`small_words`.
     """
     nlp = _model(params) if params.model else _ruler(gazetteer)
-    none = (frozenset() if params.model else _stops(language)) | small | set(params.titles)
+    titles, places = (frozenset(map(fold, words)) for words in (params.titles, params.places))
+    none = (frozenset() if params.model else _stops(language)) | small | titles
+    capital = language in NOUNS
+
+    def person(text: str, span: Span) -> bool:
+        before = BEFORE.search(text[: span.start])
+        word = fold(before[1]) if before else ""
+        if word in places:
+            return False
+        name = fold(text[span.start : span.end])
+        alone = name in gazetteer.surnames and name not in gazetteer.genders
+        shown = word in titles or not (capital or BEGINS.search(text[: span.start]))
+        return shown or not alone
 
     def find(texts: Iterable[str]) -> Iterator[list[Span]]:
         for doc in nlp.pipe(texts):
             named = [Span(e.start_char, e.end_char) for e in doc.ents if e.label_ in LABELS]
             if not params.model:
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
-                named = _joined(doc.text, listed, gazetteer, none)
+                joined = _joined(doc.text, listed, gazetteer, none)
+                named = [span for span in joined if person(doc.text, span)]
             yield list(_clean(doc.text, named))
 
     return find
@@ -169,9 +203,11 @@ def _joined(
     found: list[Span] = []
     for span in spans:
         start = span.start
-        if found and text[found[-1].end : start] == " ":
+        if found and _initials(BETWEEN.fullmatch(text[found[-1].end : start])):
             start = found.pop().start
-        elif (before := BEFORE.search(text[:start])) and _named(before[1]):
+        elif (letters := LEADING.search(text[:start])) and _initials(letters):
+            start = letters.start()
+        elif (before := BEFORE.search(text[:start])) and _named(before[1]) and before[0][-2] != ".":
             word = fold(before[1])
             first = fold(text[start : span.end]) not in gazetteer.genders and word not in none
             start = before.start(1) if first or word in gazetteer.words else start
@@ -182,12 +218,21 @@ def _joined(
 def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -> Span:
     """Take in the capitalised word after a single first name, unless it is a function word."""
     name, following = text[span.start : span.end], NEXT.match(text, span.end)
-    if " " in name or fold(name) not in gazetteer.genders or not following:
+    if " " in name or fold(name) not in gazetteer.genders:
+        return span
+    if (letters := TRAILING.match(text, span.end)) and _initials(letters):
+        return Span(span.start, letters.end())
+    if not following:
         return span
     word, start = POSSESSIVE.sub("", following[1]), following.start(1)
     if not _named(word) or fold(word) in none or APART.search(_run(text, start)):
         return span
     return Span(span.start, start + len(word))
+
+
+def _initials(found: re.Match[str] | None) -> bool:
+    """Return whether something was found of which all letters, if any, are large."""
+    return found is not None and found[0] == found[0].upper()
 
 
 def _named(word: str) -> bool:
