@@ -103,7 +103,8 @@ def finder(
     """Return a function that yields for each text the people in it, in their order.
 
     Without a model a name behind a word for places is none, nor is a last name alone where its
-    capital says nothing, at the beginning of a sentence and in German, unless a title is before it.
+    capital says nothing, at the beginning of a sentence and in German, unless a title is before it
+    or the text has it in a full name too.
 
     What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
     part of a name.
@@ -118,7 +119,7 @@ def finder(
     none = (frozenset() if params.model else _stops(language)) | small | titles
     capital = language in NOUNS
 
-    def person(text: str, span: Span) -> bool:
+    def person(text: str, span: Span, lasts: set[str]) -> bool:
         before = BEFORE.search(text[: span.start])
         word = fold(before[1]) if before else ""
         if word in places:
@@ -126,7 +127,7 @@ def finder(
         name = fold(text[span.start : span.end])
         alone = name in gazetteer.surnames and name not in gazetteer.genders
         shown = word in titles or not (capital or BEGINS.search(text[: span.start]))
-        return shown or not alone
+        return shown or not alone or name in lasts
 
     def find(texts: Iterable[str]) -> Iterator[list[Span]]:
         for doc in nlp.pipe(texts):
@@ -134,7 +135,9 @@ def finder(
             if not params.model:
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
                 joined = _joined(doc.text, listed, gazetteer, none)
-                named = [span for span in joined if person(doc.text, span)]
+                words = [doc.text[slice(*span)].split() for span in joined]
+                lasts = {fold(several[-1]) for several in words if len(several) > 1}
+                named = [span for span in joined if person(doc.text, span, lasts)]
             yield list(_clean(doc.text, named))
 
     return find
