@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import Field
 from scipy.stats import rankdata
 
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
@@ -88,7 +89,14 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
 
     As they would come from a model that has learnt all of what was planted: by probability, or in
     the other readings by typicality.
+
+    A UserError if the world was planted before its probabilities and pieces were kept.
     """
+    if "pieces" not in pl.read_parquet_schema(weights / PLANTED):
+        raise UserError(
+            f"{weights / PLANTED}: planted by an older version; run `python -m plumbline.probes "
+            f"plant {weights.name}`"
+        )
     table = pl.read_parquet(weights / PLANTED).filter(pl.col("pieces") == 1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
     place = (pl.col("probability") / prior).rank("ordinal", descending=True).over("group")

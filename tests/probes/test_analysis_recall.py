@@ -512,3 +512,12 @@ def test_published_recall_is_more_than_order_by_chance_would_give(published):
     row = cell(published("bert-base-uncased"), "faithful", "single word", "all", 50)
     assert row["p_random_order"] == 1 / 100
     assert row["random_order"] < row["value"]
+
+
+def test_a_world_of_an_older_version_is_told_to_be_planted_anew(tmp_path):
+    weights = tmp_path / "my-world"
+    weights.mkdir()
+    words = {"group": ["a"], "word": ["kind"], "log_odds_nats": [1.0]}
+    pl.DataFrame(words).write_parquet(weights / "planted.parquet")
+    with pytest.raises(UserError, match=r"older version; run `.* plant my-world`"):
+        recovery.ideal(weights, "corrected", 1)
