@@ -11,6 +11,7 @@ An analysis is a module of a study with
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,7 @@ def analyse(name: str, model: str = "") -> Path:
 
     A UserError if what it reads is not there, or the params are wrong.
     """
+    same_arithmetic()
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
     models = (model,) if model else _all(module)
@@ -75,6 +77,16 @@ def analyse(name: str, model: str = "") -> Path:
     command = f"make repro STAGE={stage_of(name, model)}"
     origin = front_matter.Origin(sources, command, params.version)
     return write_tables(final, found, module.SCHEMAS, hashes, origin)
+
+
+def same_arithmetic() -> None:
+    """Let torch, not yet imported, take the same steps on every kind of processor.
+
+    MKL's exp and log differ in last bits between Intel's processors and AMD's, and so do torch's
+    own kernels without AVX2, if its variable asks for these.
+    """
+    os.environ["MKL_CBWR"] = "COMPATIBLE"
+    os.environ.pop("ATEN_CPU_CAPABILITY", None)
 
 
 def write_tables(

@@ -341,3 +341,33 @@ def test_a_processor_without_avx_512_fits_the_same_bytes():
     )
     assert len(wide.strip()) == 64
     assert narrow == wide
+
+
+FITTED = """
+import hashlib
+from plumbline.probes.core.run_analysis import same_arithmetic
+same_arithmetic()
+import numpy as np
+from plumbline.probes.politicians import latent_model as model
+rng = np.random.default_rng(5)
+counts = rng.integers(1, 60, (1, 120, 2)).astype(float)
+q = rng.dirichlet(np.ones(3), 120)
+weights = model.grid([1e-5, 1e-3, 0.01], [1.0, 10.0, 100.0])
+eta = model.fit(counts, q, *weights, model.Schedule(600, 0.1)).eta
+print(hashlib.sha256(np.round(eta, 6).tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_a_fit_has_the_same_numbers_on_every_kind_of_processor() -> None:
+    kinds: list[dict[str, str]] = [
+        {},
+        {"ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"},
+        {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "OMP_NUM_THREADS": "1"},
+    ]
+    run = [sys.executable, "-c", FITTED]
+    found = {
+        subprocess.run(run, env=os.environ | kind, capture_output=True, check=True).stdout  # noqa: S603
+        for kind in kinds
+    }
+    assert len(found) == 1
