@@ -135,6 +135,7 @@ def release(
     if kind == PRETRAINED:
         _nobody_removed(store.require_validated("corpora"))
         return Release(folder, "model", model_card.files(folder), True, "manual", (why,))
+    files = _files(folder)
     datasets = _datasets(folder)
     for dataset in sorted(datasets):
         store.require_validated(dataset)
@@ -145,7 +146,6 @@ def release(
     fronts = {part: limited(read_page(page_of(part), part)[0], part) for part in parts}
     for part, front in fronts.items():
         _allowed(part, front, folder, stated or {})
-    files = _files(folder)
     _nobody_removed(folder)
     if partisan:
         return Release(folder, "dataset", files, True, "manual", (why,))

@@ -62,11 +62,12 @@ def fetch(
     fetch = Fetch("reddit", params, politeness, into, listed=sha256, **more)
     write_bytes(into / reddit_dump.LISTED, body)
     names = {name.lower(): name for name in listed}
+    posts = partial(reddit_dump.posts, communities=names, bots=params.bots, hide=hide)
     counts: dict[str, int] = {}
     for name, place in sorted(params.dumps.items()):
         path, facts = into / f"{name}.jsonl.zst", into / f"{name}.json"
         if not (path.exists() and facts.exists()):
-            _cut(place, politeness, path, partial(reddit_dump.posts, names, params.bots, hide))
+            _cut(place, politeness, path, posts)
         found = json.loads(facts.read_text("utf-8"))
         counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
     places = "; ".join(place for _, place in sorted(params.dumps.items()))
@@ -86,7 +87,7 @@ def _cut(
     place: str,
     politeness: Politeness,
     path: Path,
-    posts: Callable[[Counter[str], Iterator[bytes]], Iterator[bytes]],
+    posts: Callable[..., Iterator[bytes]],
 ) -> None:
     """Write the posts of one dump; what the dump was is written first, its posts last."""
     away = re.match(ADDRESS, place)
@@ -106,7 +107,7 @@ def _cut(
                     bar.update(len(piece))
 
                 found = reddit_dump.lines(whole, watch)
-                reddit_dump.write(part, posts(count, found))
+                reddit_dump.write(part, posts(found, count=count))
         except ValueError as error:
             if away:
                 whole.unlink()
