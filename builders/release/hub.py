@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.cli import as_json
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import holds_secret, in_the_open
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release.terms import Gated, Release
@@ -196,12 +197,31 @@ def client(token: str | None) -> HfApi:
 
     if as_json() or not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
-    return HfApi(os.environ.get(ENDPOINT) or None, token=token or False)
+    return HfApi(endpoint(token) or None, token=token or False)
+
+
+def endpoint(token: str | None) -> str:
+    """Return the address of another Hub that the environment names, or nothing.
+
+    Raises
+    ------
+    UserError
+        If it has a password in it, or others could read the token on the way.
+    """
+    address = os.environ.get(ENDPOINT) or ""
+    if holds_secret(address):
+        raise UserError(f"{ENDPOINT}: holds a password or a token; name the bare address")
+    if address and token and in_the_open(address):
+        raise UserError(
+            f"{ENDPOINT}: {address} would send the token in HF_TOKEN for anybody on the way to "
+            "read; use https, or a tunnel that ends on 127.0.0.1"
+        )
+    return address
 
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Turn what the Hub refuses into a sentence: no message of the client's, header or token.
+    """Turn what the Hub refuses into a sentence, which as every other has no secret in it.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
         pattern = re.escape(folder.parent.as_posix()) + '/[^"]+'
     shown = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', files[CARD].decode())
     described = json.loads(files[croissant.FILE])
-    address = os.environ.get(hub.ENDPOINT) or HUB
+    address = hub.endpoint(None) or HUB
     described = croissant.published(described, address, repo, version)
     return files | {CARD: shown.encode(), croissant.FILE: described.encode()}
 
