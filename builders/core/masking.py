@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote, urlsplit
 
+HUB = "HF_ENDPOINT"
 SAID = "[secret]"
 SHORTEST = 8  # characters of a value; anything shorter, as local servers have it, is no secret
 PIECE, WHOLE = 8, 16  # of values of so many characters pieces are taken out too
 VARIABLE = re.compile(
     r"(?i)(^|_)(token|secret|password|passwd|pass|key|apikey|credentials?|auth)(_|\d|$)"
 )
-TOKEN = (
+SHAPED = (
     r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|gh[opusr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
     r"|xox[abeprs]-[\w-]{10,}|A[KS]IA[0-9A-Z]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
 )
@@ -33,13 +34,15 @@ QUERY = (
     r"|signature|awsaccesskeyid|x-(?:amz|goog)-(?:signature|credential|security-token))=))"
 )
 USER = r"(?i:\b([a-z][a-z0-9+.-]*://))[^/\s@?#'\"<>]+@"
-HEADER = r"(?i:\b((?:proxy-)?authorization|x-api-key|(?:set-)?cookie)(\W{1,6}))(?:\w+ +)?[^\s'\",;]+"
+HEADER = (
+    r"(?i:\b((?:proxy-)?authorization|x-api-key|(?:set-)?cookie)(\W{1,6}))(?:\w+ +)?[^\s'\",;]+"
+)
 SHAPES = (
     (re.compile(USER), rf"\1{SAID}@"),
     (re.compile(QUERY + r"[^&;,\s#'\"<>]+"), rf"\1{SAID}"),
     (re.compile(HEADER), rf"\1\2{SAID}"),
     (re.compile(r"(?i:\b(bearer +))[\w.~+/=-]{8,}"), rf"\1{SAID}"),
-    (re.compile(TOKEN), SAID),
+    (re.compile(SHAPED), SAID),
 )
 IN_FILES = re.compile(r"(?im)^\s*\w*(?:token|password|secret|key|key_id|sas)\w*\s*=\s*(\S+)\s*$")
 kept: set[str] = set()
@@ -84,8 +87,7 @@ def _forms(own: str, known: frozenset[str]) -> list[tuple[str, list[str]]]:
 
 
 def _known() -> Iterator[str]:
-    for name, value in os.environ.items():
-        value = value.strip()
+    for name, value in ((name, value.strip()) for name, value in os.environ.items()):
         if VARIABLE.search(name) and not re.search(r"\s|^[~./]", value):
             yield value
     home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
@@ -105,7 +107,7 @@ def _in_file(path: Path, whole: str) -> tuple[str, ...]:
 
 def holds_secret(text: str) -> bool:
     """Tell whether a text has a user's name, a password, a signature or a token in it."""
-    return any(re.search(shape, text) for shape in (USER, QUERY + r"[^&;\s{]", TOKEN))
+    return any(re.search(shape, text) for shape in (USER, QUERY + r"[^&;\s{]", SHAPED))
 
 
 def in_the_open(address: str) -> bool:
@@ -120,6 +122,19 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def wrong_hub(token: str | None) -> str:
+    """Return what is wrong with the address of the Hub that the environment names, or nothing."""
+    address = os.environ.get(HUB) or ""
+    if holds_secret(address):
+        return f"{HUB}: holds a password or a token; name the bare address"
+    if address and token and in_the_open(address):
+        return (
+            f"{HUB}: {address} would send your token for the Hub for anybody on the way to read; "
+            "use https, or a tunnel that ends on 127.0.0.1"
+        )
+    return ""
 
 
 class _Masked:
@@ -145,5 +160,5 @@ def masked_streams() -> Iterator[None]:
     """Mask all that is written to standard output and standard error."""
     import sys
 
-    with redirect_stdout(_Masked(sys.stdout)), redirect_stderr(_Masked(sys.stderr)):  # type: ignore[type-var]
+    with redirect_stdout(_Masked(sys.stdout)), redirect_stderr(_Masked(sys.stderr)):
         yield

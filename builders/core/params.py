@@ -125,7 +125,11 @@ def _secret(node: Any, key: str = "") -> str:
     """Return the key of a value with a secret in it, or nothing."""
     if isinstance(node, str):
         return (key or "it") if holds_secret(node) else ""
-    pairs = node.items() if isinstance(node, dict) else enumerate(node if isinstance(node, list) else ())
+    pairs = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node if isinstance(node, list) else ())
+    )
     inner = (_secret(each, f"{key}.{name}".strip(".")) for name, each in pairs)
     return next(filter(None, inner), "")
 

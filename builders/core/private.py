@@ -83,7 +83,10 @@ class Removed:
             return any(map(self.has, value))
         if not isinstance(value, str):
             return False
-        if self.texts and hashlib.sha256(value.encode("utf-8", "replace")).hexdigest() in self.texts:
+        if (
+            self.texts
+            and hashlib.sha256(value.encode("utf-8", "replace")).hexdigest() in self.texts
+        ):
             return True
         # an id may have its source before it: reddit/ID
         return " " not in value and not self.ids.isdisjoint((value, *value.split("/")))
@@ -126,10 +129,12 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
     """Yield what a build yields without what the list names, then how much that was, no more."""
     count: Counter[str] = Counter()
     for item in stream:
-        row = isinstance(item, Row)
-        said = item.values.values() if row else re.split(r"[\s;,]+", f"{item.key} {item.detail}")
+        if isinstance(item, Row):
+            said, number = [*item.values.values()], 1
+        else:
+            said, number = re.split(r"[\s;,]+", f"{item.key} {item.detail}"), item.number
         if any(map(gone.has, said)):
-            count[item.config] += 1 if row else item.number
+            count[item.config] += number
         else:
             yield item
     for config, number in sorted(count.items()):
@@ -137,7 +142,7 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
 
 
 def held(folder: Path, gone: Removed) -> int:
-    """Return in how many rows of a folder's parquet files something stands that is to be left out."""
+    """Return how many rows of a folder's parquet files hold something that is to be left out."""
     import polars as pl
 
     rows = 0

@@ -171,9 +171,7 @@ class Fetch:
 
 def licences(declared: Iterable[tuple[str, Any]]) -> str:
     """Return the licence of each of some files by name, and which rows must not be published."""
-    return joined(
-        f"{name}: {getattr(own, 'stated', own.licence)}" for name, own in declared
-    )
+    return joined(f"{name}: {getattr(own, 'stated', own.licence)}" for name, own in declared)
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:

@@ -177,9 +177,7 @@ def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator
     headers = {"User-Agent": policy.user_agent(), **headers}
     limit = policy.timeout_s
     try:
-        with requests.get(
-            url, headers=headers, timeout=limit, stream=True, auth=_nobody
-        ) as answer:
+        with requests.get(url, headers=headers, timeout=limit, stream=True, auth=_nobody) as answer:
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise Slow(f"no answer within {limit:g} s") from error

@@ -172,7 +172,7 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 
 
 def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the front matter of a folder's page with a licence that allows no more than sources do.
+    """Return the front matter of a page with a licence that allows no more than the sources do.
 
     Where the page's would, each source keeps its own. Tables hold estimates, no rows of others.
     """

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.cli import as_json
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import holds_secret, in_the_open
 from plumbline.builders.core.front_matter import CARD, FACTS
+from plumbline.builders.core.masking import HUB, wrong_hub
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release.terms import Gated, Release
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-ENDPOINT = "HF_ENDPOINT"
 ROWS = [CARD, FACTS, "*.parquet"]
 KEPT = ".gitattributes"  # the Hub's own: says which files are large
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
@@ -197,26 +196,9 @@ def client(token: str | None) -> HfApi:
 
     if as_json() or not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
-    return HfApi(endpoint(token) or None, token=token or False)
-
-
-def endpoint(token: str | None) -> str:
-    """Return the address of another Hub that the environment names, or nothing.
-
-    Raises
-    ------
-    UserError
-        If it has a password in it, or others could read the token on the way.
-    """
-    address = os.environ.get(ENDPOINT) or ""
-    if holds_secret(address):
-        raise UserError(f"{ENDPOINT}: holds a password or a token; name the bare address")
-    if address and token and in_the_open(address):
-        raise UserError(
-            f"{ENDPOINT}: {address} would send the token in HF_TOKEN for anybody on the way to "
-            "read; use https, or a tunnel that ends on 127.0.0.1"
-        )
-    return address
+    if said := wrong_hub(token):
+        raise UserError(said)
+    return HfApi(os.environ.get(HUB) or None, token=token or False)
 
 
 @contextmanager

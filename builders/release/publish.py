@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD
+from plumbline.builders.core.masking import HUB
 from plumbline.builders.release import card, croissant, hub
 from plumbline.builders.release.hub import Remote
 from plumbline.builders.release.params import publishing
 from plumbline.builders.release.terms import Release, locate, release
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
-HUB = "https://huggingface.co"
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -46,19 +46,11 @@ def publish(
         raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")
     if not VERSION.fullmatch(version):
         raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
-    params = publishing()
-    if not dry and not params.contact:
-        raise UserError(
-            "params.yaml, publish.contact: empty; write where somebody can ask to be taken out of "
-            "what is published, it stands on the card"
-        )
+    token, params = os.environ.get(TOKEN) or None, publishing()
     made = release(locate(named), params.acknowledged, params.licences)
     made = replace(made, files={**made.files, **_addressed(made, repo, version)})
-    token = os.environ.get(TOKEN) or None
-    if not dry and token is None:
-        raise UserError(
-            f"{TOKEN}: not set; a token that may write to {repo} is taken from there only"
-        )
+    if lacking := "" if dry else _lacking(token, repo, params.contact):
+        raise UserError(lacking)
     try:
         remote = hub.look(repo, made.kind, token)
     except hub.Unreachable as error:
@@ -83,6 +75,18 @@ def publish(
     say("dry run: nothing was sent")
 
 
+def _lacking(token: str | None, repo: str, contact: str) -> str:
+    """Return what is not there without which nothing is published, and what to do, or nothing."""
+    if token is None:
+        return f"{TOKEN}: not set; a token that may write to {repo} is taken from there only"
+    if not contact:
+        return (
+            "params.yaml, publish.contact: empty; write where somebody can ask to be taken out of "
+            "what is published, it stands on the card"
+        )
+    return ""
+
+
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
     """Return the card of a dataset, which names the repository at a version's tag, and the rest."""
     if made.kind == "model":
@@ -93,7 +97,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
         pattern = re.escape(folder.parent.as_posix()) + '/[^"]+'
     shown = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', files[CARD].decode())
     described = json.loads(files[croissant.FILE])
-    address = hub.endpoint(None) or HUB
+    address = os.environ.get(HUB) or "https://huggingface.co"
     described = croissant.published(described, address, repo, version)
     return files | {CARD: shown.encode(), croissant.FILE: described.encode()}
 

@@ -31,8 +31,8 @@ MADE = ("datasets", "outputs", "tables")
 # Of the Hub's licences, those under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
-    r"not (to )?(be )?(redistributed?|published?|passed? on|shared?|distributed?)|confiden"
-    r"|no[- ](re)?distribut|non[- ]?redistribut|no sharing|redistribution (is )?(not|forbidden|pro)",
+    r"not (to )?(be )?(redistributed|published|passed on|shared)|no[- ]redistribution"
+    r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
 ELSEWHERE = re.compile(r"as (its card|the model's own card) states")  # and judged there

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -40,7 +40,10 @@ class Params(Shared):
 
 
 def fetch(
-    params: Params, politeness: Politeness, into: Path, hide: Callable[[str], str] | None = pseudonym
+    params: Params,
+    politeness: Politeness,
+    into: Path,
+    hide: Callable[[str], str] | None = pseudonym,
 ) -> None:
     """Cut the posts of the communities out of every dump, into a folder whose name is its date.
 
@@ -58,7 +61,7 @@ def fetch(
     body = _read(params.communities)
     listed = reddit_dump.communities(body, params.communities)
     sha256 = hashlib.sha256(body).hexdigest()
-    more = {"ids": "salted"} if hide else {}
+    more: dict[str, Any] = {"ids": "salted"} if hide else {}
     fetch = Fetch("reddit", params, politeness, into, listed=sha256, **more)
     write_bytes(into / reddit_dump.LISTED, body)
     names = {name.lower(): name for name in listed}

@@ -134,8 +134,8 @@ def posts(
     ------
     bytes
         JSON objects with sorted keys: ``id`` (with the prefix t1 or t3 of its kind), ``subreddit``,
-        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` with what leads to people masked, and
-        ``account``: ``bot``, ``deleted`` or empty.
+        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` without what leads to people,
+        and ``account``: ``bot``, ``deleted`` or empty.
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
