@@ -104,8 +104,8 @@ def prune(given: Namespace) -> None:
             remove(path)
 
 
-def removed(given: Namespace) -> None:
-    """List the stages of datasets that hold what the removal list names; `make repro` forces them.
+def removed(_: Namespace) -> None:
+    """List stages of datasets that hold what the removal list names; `make repro` forces them.
 
     What is made of datasets follows by itself.
     """

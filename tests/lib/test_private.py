@@ -120,7 +120,7 @@ def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
         (r"\/u\/some\_one", r"\/u\/[user]"),
         ("see u%2Ffoo_bar", "see u%2F[user]"),
         ("u%252Ffoo%255Fbar", "u%252F[user]"),
-        ("https%3A%2F%2Freddit.com%2Fuser%2Ffoo_bar%2F", "https%3A%2F%2Freddit.com%2Fuser%2F[user]%2F"),
+        ("reddit.com%2Fuser%2Ffoo_bar%2Fx", "reddit.com%2Fuser%2F[user]%2Fx"),
         ("user&#47;foo&#95;bar", "user&#47;[user]"),
         ("ask @foo_bar!", "ask @[user]!"),
         ("https://x.com/foo_bar/status/1", "https://x.com/[user]/status/1"),
