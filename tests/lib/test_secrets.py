@@ -210,8 +210,8 @@ def test_all_params_of_the_project_hold_no_secret():
 def test_a_token_goes_to_no_hub_in_the_open(planted, endpoint, told):
     make("data/datasets/toys")
     Path("params.yaml").write_text("publish: {contact: me@example.org}", "utf-8")
-    for words in (("--dry-run",), ()):
-        words = ("publish", "toys", "--repo", "example/toys", "--version", "1.0.0", *words)
+    for options in (("--dry-run",), ()):
+        words = ("publish", "toys", "--repo", "example/toys", "--version", "1.0.0", *options)
         done = command(endpoint, planted, *words, token=PLANTED["HF_TOKEN"])
         assert (done.returncode, done.stdout) == (1, "")
         assert told in done.stderr
