@@ -16,7 +16,7 @@ FROM := $(if $(MIRROR),--mirror $(MIRROR))
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup lock repro test test-slow calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
+.PHONY: help setup lock audit repro test test-slow calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,12 +46,21 @@ lock:  ## resolve pyproject.toml into requirements/*.txt again; LOCK=--upgrade t
 	.lock-venv/bin/python requirements/lock.py $(LOCK)
 	rm -r .lock-venv
 
+audit:  ## look up known vulnerabilities of what is locked (needs a network) and write sbom.json
+	$(PYTHON) requirements/sbom.py sbom.json
+	$(PYTHON) -m venv .audit-venv
+	.audit-venv/bin/python -m pip install --quiet pip-audit
+	.audit-venv/bin/pip-audit --strict --disable-pip --require-hashes $(patsubst %,-r %,$(wildcard requirements/*.txt))
+	rm -r .audit-venv
+
 CHECKED := $(VENV)/checked
 $(CHECKED): $(READY) params.yaml $(wildcard builders/datasets/*/*.yaml validation/params.yaml probes/*/*.yaml)
 	@python -m plumbline.probes check
 	@touch $@
 
 repro: $(CHECKED)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
+	@$(if $(wildcard private/removed.*),stages=$$(python -m plumbline.builders removed) && \
+	  { [ -z "$$stages" ] || dvc repro --force --single-item $$stages; })
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 
 test: $(TEST)  ## the quick tests

@@ -104,6 +104,21 @@ def prune(given: Namespace) -> None:
             remove(path)
 
 
+def removed(_: Namespace) -> None:
+    """List stages of datasets that hold what the removal list names; `make repro` forces them.
+
+    What is made of datasets follows by itself.
+    """
+    from plumbline.builders.core import parquet, private
+
+    gone = private.removed()
+    for name in DATASETS:
+        folder = parquet.DATASETS / name
+        made = not hasattr(_builder(name), "INPUTS")
+        if made and folder.is_dir() and private.held(folder, gone):
+            print(parquet.stage_of(name))
+
+
 def publish(given: Namespace) -> None:
     """Publish a folder on the Hugging Face Hub, or print what would be published."""
     from plumbline.builders.release.publish import publish as publish_folder
@@ -187,6 +202,7 @@ def _parser() -> argparse.ArgumentParser:
     finding.add_argument("--language", default="en", help="of the texts (default: en)")
     pruning = command(prune, "list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
+    command(removed, "list stages whose datasets hold what private/removed.txt names")
     publishing = command(publish, "publish a folder on the Hugging Face Hub")
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")

@@ -49,6 +49,7 @@ COMMANDS = (
     ["builders", "cards"],
     ["builders", "people"],
     ["builders", "prune"],
+    ["builders", "removed"],
     ["builders", "publish"],
     ["builders", "trace"],
     ["builders", "diff"],

@@ -178,7 +178,7 @@ def lexica_params(address: str) -> lexica.Params:
         views[code] = [
             view
             | {"files": {k: f"{address}/{code}/{f}" for k, f in view["files"].items()}}
-            | {"licence": "CC0-1.0", "citation": "the project"}
+            | {"licence": "CC0-1.0", "citation": "the project", "redistribute": True}
             for view in chosen
         ]
     return lexica.Params(views=views)
@@ -193,7 +193,7 @@ def labelled_texts_params(address: str, **changes) -> labelled_texts.Params:
             split: {"texts": f"{at}/{split}_text.txt", "labels": f"{at}/{split}_labels.txt"}
             for split in ("tuning", "testing")
         }
-        terms = {"licence": "CC0-1.0", "citation": "the project"}
+        terms = {"licence": "CC0-1.0", "citation": "the project", "redistribute": True}
         corpora.append({"name": name, "mapping": f"{at}/mapping.txt"} | parts | terms | changes)
     return labelled_texts.Params(corpora={"en": corpora})
 
@@ -513,7 +513,8 @@ def make_partisans(into: Path) -> None:
         with files(Path(folder)) as address:
             news.fetch(partisan_news_params(address), POLITE, texts)
             listed = Path(folder) / "communities.csv"
-            reddit.fetch(reddit_params(address, listed), POLITE, talk)
+            # nobody posted these
+            reddit.fetch(reddit_params(address, listed), POLITE, talk, hide=None)
     wrote = "the project, which made these texts up"
     relabel(texts, address, "tests/partisans.py", wrote)
     relabel(talk, address, "tests/partisans.py", wrote)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -279,6 +280,16 @@ def test_what_is_declared_is_locked_with_hashes_and_the_main_job_has_no_test_too
         lock = ("main",) if extra in CORE else ("main", extra)
         assert direct(names) - {"plumbline"} <= pins(*lock), extra
     assert not pins("main") & {"pytest", "ray", "moto", "boto3", "botocore", "mypy", "zensical"}
+
+
+def test_the_bill_of_materials_has_every_locked_package_and_the_same_bytes():
+    command = [sys.executable, "requirements/sbom.py"]
+    bills = [subprocess.run(command, cwd=TOP, capture_output=True, check=True) for _ in "ab"]
+    assert bills[0].stdout == bills[1].stdout
+    listed = {one["name"]: one for one in json.loads(bills[0].stdout)["components"]}
+    names = pins(*(path.stem for path in (TOP / "requirements").glob("*.txt")))
+    assert {re.sub(r"[._]", "-", name) for name in names} == set(listed)
+    assert all("plumbline:sha256" in str(one["properties"]) for one in listed.values())
 
 
 @cache

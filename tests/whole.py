@@ -24,6 +24,7 @@ def _read() -> dict[str, Any]:
     for name, models in found["assignments"].items():
         models.extend(worlds.get(name, []))
     found["controls"] = {"sets": []}
+    found["publish"]["contact"] = "tests@example.org"  # without one nothing is published
     return found
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.describe import frames
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.private import REMOVED
 from plumbline.builders.core.schema import Schema
 
 
@@ -206,6 +207,7 @@ def _rejects(params: Params, folder: Path) -> Table:
     """Hold the share of rejected input rows to its ceilings, by config and reason."""
     rejects = (
         pl.scan_parquet(folder / store.REJECTS)
+        .filter(pl.col("reason") != REMOVED)  # whoever asks is taken out, however many they are
         .group_by("config", "reason")
         .agg(pl.col("number").sum())
         .sort("config", "reason")

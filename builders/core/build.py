@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core import front_matter, parquet, private
 from plumbline.builders.core import inputs as carried
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
@@ -26,7 +26,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     Raises
     ------
     UserError
-        If params or snapshot are wrong, an input is not validated, or nothing is left of a config.
+        If params, snapshot or removal list are wrong, an input is not validated, or nothing is left
+        of a config.
     """
     inputs, several = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
     params: Any = section(f"{SECTION[bool(inputs or several)]}.{name}", module.Params)
@@ -44,7 +45,9 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         read = carried.of_snapshots(snapshots.values())
         made_of = snapshots if several else next(iter(snapshots.values()))
     try:
-        counts = parquet.write(module.build(made_of, params), module.SCHEMA, folder, read)
+        rows, gone = module.build(made_of, params), private.removed()
+        rows = private.without(rows, gone) if gone else rows
+        counts = parquet.write(rows, module.SCHEMA, folder, read)
         empty = [config for config in params.required_configs() if not counts.rows[config]]
         if empty or not counts.rows:
             where = getattr(params, "snapshot", " and ".join(inputs or several))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.masking import masked_streams
 
 if TYPE_CHECKING:
     import argparse
@@ -72,8 +73,13 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
     """Run a command and return its exit status, one of :data:`STATUSES`, or what it returns.
 
     A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
-    where it came from is of use to its authors alone.
+    where it came from is of use to its authors alone. What is printed is without secrets.
     """
+    with masked_streams():
+        return _run(given, program, do)
+
+
+def _run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
     if getattr(given, "log_json", False):
         os.environ[LOG] = "json"  # of processes that the command starts too
     if getattr(given, "traceback", False):

@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from plumbline.builders.core.masking import mask
+
 
 class UserError(Exception):
     """Something a user can mend: what is wrong, where, and what to do, in one sentence.
 
-    Commands print it without a traceback and exit with status 1.
+    Commands print it without a traceback and exit with status 1. No secret stands in it.
     """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(mask(str(message)))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from plumbline.builders.core import parquet
+from plumbline.builders.core.masking import mask
 from plumbline.builders.core.schema import Schema
 
 FACTS = "build.json"
@@ -76,7 +77,7 @@ def write(folder: Path, schemas: Mapping[str, Schema], origin: Origin, files: st
         **({"recorded": origin.recorded} if origin.recorded else {}),
     }
     text = json.dumps(facts, ensure_ascii=False, indent=1) + "\n"
-    (folder / FACTS).write_text(text, encoding="utf-8")
+    (folder / FACTS).write_text(mask(text), encoding="utf-8")
     (folder / CARD).write_text(f"---\n{dump(entries(by_config, files))}---\n", encoding="utf-8")
 
 

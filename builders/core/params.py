@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import holds_secret
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
@@ -110,9 +111,27 @@ def parse(path: Path) -> dict[str, Any]:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise UserError(f"{path}{line}: not valid YAML; mend the indentation or quoting") from error
+    if secret := _secret(tree):
+        raise UserError(
+            f"{path}: {secret} holds a password, a token or a signature, which would stand in "
+            "manifests and on cards; put it into the environment, or use the address without it"
+        )
     if not isinstance(tree, dict):
         raise UserError(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
     return tree
+
+
+def _secret(node: Any, key: str = "") -> str:
+    """Return the key of a value with a secret in it, or nothing."""
+    if isinstance(node, str):
+        return (key or "it") if holds_secret(node) else ""
+    pairs = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node if isinstance(node, list) else ())
+    )
+    inner = (_secret(each, f"{key}.{name}".strip(".")) for name, each in pairs)
+    return next(filter(None, inner), "")
 
 
 @lru_cache(maxsize=128)

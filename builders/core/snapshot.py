@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import mask
 
 MANIFEST = "manifest.json"
 UNWRITTEN = (
@@ -136,7 +137,7 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
     assert not missing, f"a manifest needs {missing}"
     text = json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    write_bytes(folder / MANIFEST, text.encode())
+    write_bytes(folder / MANIFEST, mask(text).encode())
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,27 @@ MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data
 
 
 def track(folder: Path) -> None:
-    """Add a snapshot to DVC and write its provenance into the ``.dvc`` file's ``meta``."""
+    """Add a snapshot to DVC and write its provenance into the ``.dvc`` file's ``meta``.
+
+    What a killed fetch left there is removed before: it may hold what a snapshot must not.
+
+    Raises
+    ------
+    UserError
+        If there are files that the manifest does not name, or DVC refuses.
+    """
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    for path in sorted(folder.rglob(".*")):
+        remove(path)
+    there = (p for p in sorted(folder.rglob("*")) if p.is_symlink() or not p.is_dir())
+    inside = [path.relative_to(folder).as_posix() for path in there]
+    if others := sorted({*inside} - {*manifest["files"], MANIFEST}):
+        raise UserError(
+            f"{folder}: holds {', '.join(others[:5])}, which its manifest does not name; take them "
+            "away, then run the same fetch again"
+        )
     _dvc("add", "--quiet", str(folder))
     pointer = folder.with_name(f"{folder.name}.dvc")
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     tree = yaml.safe_load(pointer.read_text(encoding="utf-8"))
     keys = ("source", "address", "retrieved", "licence", "citation", "counts")
     tree["meta"] = {key: manifest[key] for key in keys}
@@ -47,10 +64,10 @@ def stale() -> list[Path]:
 
 def remove(path: Path) -> None:
     """Remove a stale result; what DVC has cached of it stays in its cache."""
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)  # where the folder that it was in went before
 
 
 def _dvc(*arguments: str) -> str:

@@ -77,6 +77,7 @@ class Fetch:
         files: Mapping[str, str],
         reader: Callable[..., Iterable[object]],
         missing: str = "no such file",
+        cleared: Callable[[bytes], bytes] = bytes,
     ) -> int:
         """Download or copy files that are read together into the snapshot, byte for byte.
 
@@ -89,6 +90,8 @@ class Fetch:
             of files that it refuses with a ValueError.
         missing
             The message where the checkout has no such file.
+        cleared
+            Returns of a body what is kept of it, where that is not every byte.
 
         Returns
         -------
@@ -111,7 +114,7 @@ class Fetch:
             ) from error
         for path, body in zip(files, bodies, strict=True):
             if not (self.into / path).exists():
-                write_bytes(self.into / path, body)
+                write_bytes(self.into / path, cleared(body))
         return number
 
     def _body(self, path: str, place: str, missing: str) -> bytes:
@@ -168,11 +171,7 @@ class Fetch:
 
 def licences(declared: Iterable[tuple[str, Any]]) -> str:
     """Return the licence of each of some files by name, and which rows must not be published."""
-    return joined(
-        f"{name}: {own.licence}"
-        f"{'' if getattr(own, 'redistribute', True) else ' (rows not to be published)'}"
-        for name, own in declared
-    )
+    return joined(f"{name}: {getattr(own, 'stated', own.licence)}" for name, own in declared)
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:

@@ -160,6 +160,11 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
     return body
 
 
+def _nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Sign nothing: else requests sends the password that ``~/.netrc`` has for a host."""
+    return request
+
+
 @contextmanager
 def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator[requests.Response]:
     """Send one request, and yield the answer before its body.
@@ -172,7 +177,7 @@ def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator
     headers = {"User-Agent": policy.user_agent(), **headers}
     limit = policy.timeout_s
     try:
-        with requests.get(url, headers=headers, timeout=limit, stream=True) as answer:
+        with requests.get(url, headers=headers, timeout=limit, stream=True, auth=_nobody) as answer:
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise Slow(f"no answer within {limit:g} s") from error

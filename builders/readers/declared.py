@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import AliasChoices, Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError, model_validator
 
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.readers import licences
 
 if TYPE_CHECKING:
     P = TypeVar("P", bound=Params)
@@ -17,12 +18,34 @@ T = TypeVar("T")
 FORMAT = AliasChoices("format", "layout")  # the second in snapshots of before November 2026
 
 
-class Terms(Params):
+class Shared(Params):
+    """Whether what others made may be published: not, unless it is said with an open licence."""
+
+    licence: str = Field(min_length=1, description="as its authors state it; best its SPDX id")
+    redistribute: bool = Field(
+        False,
+        description="whether its rows may be published; true needs the SPDX id of an open licence",
+    )
+
+    @model_validator(mode="after")
+    def _open(self) -> Self:
+        if self.redistribute and not licences.is_open(self.licence):
+            raise ValueError(
+                f"redistribute: true needs the SPDX id of an open licence, CC-BY-4.0 for instance, "
+                f"and {self.licence!r} is none"
+            )
+        return self
+
+    @property
+    def stated(self) -> str:
+        """The licence, and whether rows must not be published."""
+        return self.licence + licences.NOT_PUBLISHED * (not self.redistribute)
+
+
+class Terms(Shared):
     """On what terms a file of others may be used."""
 
-    licence: str = Field(min_length=1, description="as its authors state it")
     citation: str = Field(min_length=1, description="what to cite")
-    redistribute: bool = Field(False, description="whether the terms let its rows be published")
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, otherwise: str) -> list[P]:

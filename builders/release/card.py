@@ -27,6 +27,7 @@ from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.release import croissant
 from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts
+from plumbline.builders.release.params import publishing
 
 CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it
@@ -93,6 +94,7 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
         validation=dataset,
         by_hand=facts.by_hand,
         facts=facts,
+        contact=publishing().contact,
         gated=any(key.startswith("extra_gated_") for key in front),
         maintained=known.MAINTAINED,
         origin=origin,

@@ -22,6 +22,7 @@ import yaml
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Built
+from plumbline.builders.readers import licences
 
 HEADING = "Datasheet"
 ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM = BY_HAND = (
@@ -130,6 +131,7 @@ def gather(folder: Path, page: Path) -> Facts:
         raise UserError(f"{path}: not there; make the folder with `make repro`")
     built = front_matter.read(path)
     front, prose = read_page(page, folder)
+    front = limited(front, folder)
     rows = {}
     for config in built.schemas:
         shards = folder.glob(built.files.format(config=config))
@@ -167,6 +169,31 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
     pieces += [f"## {s}\n\n{whole[s]}" for s in SHARED if s in whole and s not in sections(body)]
     prose = _RELATIVE.sub(r"\1", "\n\n".join(pieces)) + "\n"
     return front.get(kind, {}) | front[CARDS][kind][name], prose
+
+
+def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the front matter of a page with a licence that allows no more than the sources do.
+
+    Where the page's would, each source keeps its own. Tables hold estimates, no rows of others.
+    """
+    licence = str(front.get("license") or "other")
+    tables = folder.parts[1:2] == ("tables",)
+    if licence == "other" or tables or not licences.exceeds(licence, _licences(folder)):
+        return front
+    return front | {"license": "other", "license_name": "licences-of-the-sources"}
+
+
+def _licences(folder: Path, seen: frozenset[Path] = frozenset()) -> list[str]:
+    """Return the licences of all that a folder was made of, at any distance."""
+    found = []
+    for source in front_matter.read(folder / front_matter.FACTS).origin.sources:
+        path = Path(source["address"])
+        inner = path.parts[:1] == ("data",) and (path / front_matter.FACTS).is_file()
+        if inner and path not in seen:
+            found += _licences(path, seen | {folder})
+        elif not inner:
+            found.append(str(source["licence"]))
+    return found
 
 
 def _split(page: Path) -> tuple[dict[str, Any], str]:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from plumbline.builders.core.cli import as_json
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
+from plumbline.builders.core.masking import HUB, wrong_hub
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release.terms import Gated, Release
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-ENDPOINT = "HF_ENDPOINT"
 ROWS = [CARD, FACTS, "*.parquet"]
 KEPT = ".gitattributes"  # the Hub's own: says which files are large
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
@@ -196,12 +196,14 @@ def client(token: str | None) -> HfApi:
 
     if as_json() or not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
-    return HfApi(os.environ.get(ENDPOINT) or None, token=token or False)
+    if said := wrong_hub(token):
+        raise UserError(said)
+    return HfApi(os.environ.get(HUB) or None, token=token or False)
 
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Turn what the Hub refuses into a sentence: no message of the client's, header or token.
+    """Turn what the Hub refuses into a sentence, which as every other has no secret in it.
 
     Parameters
     ----------

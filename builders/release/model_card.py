@@ -13,6 +13,7 @@ from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import card
+from plumbline.builders.release.params import publishing
 
 LIST = "checkpoints.json"
 
@@ -30,11 +31,9 @@ def files(folder: Path) -> dict[str, Path | bytes]:
     facts = next((e for e in entries if e["name"] == folder.name), None)
     if facts is None:
         raise UserError(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
-    found: dict[str, Path | bytes] = {
-        p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("[!.]*")) if p.is_file()
-    }
+    found: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
     for name, sha256 in facts["files"].items():
-        if name not in found or digest(folder / name) != sha256:
+        if not (folder / name).is_file() or digest(folder / name) != sha256:
             raise UserError(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
     model = (read().get("models") or {}).get(folder.parts[2]) or {}
     pinned = "/" in str(model.get("id") or "") and model.get("revision")
@@ -43,5 +42,6 @@ def files(folder: Path) -> dict[str, Path | bytes]:
         base_model=model["id"] if pinned else "",
         revision=model.get("revision"),
         facts=facts,
+        contact=publishing().contact,
     )
     return found | {CARD: text.encode()}

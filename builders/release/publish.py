@@ -9,38 +9,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from pydantic import Field, field_validator
-
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD
-from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.params import section
+from plumbline.builders.core.masking import HUB
 from plumbline.builders.release import card, croissant, hub
 from plumbline.builders.release.hub import Remote
-from plumbline.builders.release.terms import PARTISAN, PRETRAINED, Release, locate, release
+from plumbline.builders.release.params import publishing
+from plumbline.builders.release.terms import Release, locate, release
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
-HUB = "https://huggingface.co"
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+")
-
-
-class Params(Section):
-    """Which partisan things may leave this machine at all."""
-
-    acknowledged: tuple[str, ...] = Field(
-        (),
-        description="partisan texts (`corpora`, `outlets`) and models trained on them "
-        "(`pretrained/MODEL`) that may be published: privately, each reader let in by hand",
-    )
-
-    @field_validator("acknowledged")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in PARTISAN and not re.fullmatch(rf"{PRETRAINED}/[\w-]+", name):
-                raise ValueError(f"{name}: write {', '.join(PARTISAN)} or {PRETRAINED}/MODEL")
-        return names
 
 
 def publish(
@@ -67,13 +46,11 @@ def publish(
         raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")
     if not VERSION.fullmatch(version):
         raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
-    made = release(locate(named), section("publish", Params).acknowledged)
+    token, params = os.environ.get(TOKEN) or None, publishing()
+    made = release(locate(named), params.acknowledged, params.licences)
     made = replace(made, files={**made.files, **_addressed(made, repo, version)})
-    token = os.environ.get(TOKEN) or None
-    if not dry and token is None:
-        raise UserError(
-            f"{TOKEN}: not set; a token that may write to {repo} is taken from there only"
-        )
+    if lacking := "" if dry else _lacking(token, repo, params.contact):
+        raise UserError(lacking)
     try:
         remote = hub.look(repo, made.kind, token)
     except hub.Unreachable as error:
@@ -98,6 +75,18 @@ def publish(
     say("dry run: nothing was sent")
 
 
+def _lacking(token: str | None, repo: str, contact: str) -> str:
+    """Return what is not there without which nothing is published, and what to do, or nothing."""
+    if token is None:
+        return f"{TOKEN}: not set; a token that may write to {repo} is taken from there only"
+    if not contact:
+        return (
+            "params.yaml, publish.contact: empty; write where somebody can ask to be taken out of "
+            "what is published, it stands on the card"
+        )
+    return ""
+
+
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
     """Return the card of a dataset, which names the repository at a version's tag, and the rest."""
     if made.kind == "model":
@@ -108,7 +97,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
         pattern = re.escape(folder.parent.as_posix()) + '/[^"]+'
     shown = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', files[CARD].decode())
     described = json.loads(files[croissant.FILE])
-    address = os.environ.get(hub.ENDPOINT) or HUB
+    address = os.environ.get(HUB) or "https://huggingface.co"
     described = croissant.published(described, address, repo, version)
     return files | {CARD: shown.encode(), croissant.FILE: described.encode()}
 

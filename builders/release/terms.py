@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from plumbline.builders.core import front_matter
+from plumbline.builders.core import front_matter, private
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.dvc import cache, lock
+from plumbline.builders.readers import licences
 from plumbline.builders.release import model_card
-from plumbline.builders.release.facts import page_of, read_page
+from plumbline.builders.release.facts import limited, page_of, read_page
+from plumbline.builders.release.params import PARTISAN, PRETRAINED
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
-PRETRAINED = "pretrained"
 MADE = ("datasets", "outputs", "tables")
-PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models are trained on
 # Of the Hub's licences, those under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
@@ -35,12 +35,7 @@ FORBIDS = re.compile(
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
-# What sources state that lets anybody have the data; all else is for a person to read.
-OPEN = re.compile(
-    r"(CC0|CC[- ]BY|MIT|Apache|BSD|L?GPL|ODbL|ODC|PDDL|public domain)(?!.*\bND\b)"
-    r"|as (its card|the model's own card) states",
-    re.IGNORECASE,
-)
+ELSEWHERE = re.compile(r"as (its card|the model's own card) states")  # and judged there
 ASKS = "extra_gated_"  # of a card: what its readers see, and must fill in
 
 Gated = Literal["auto", "manual", False]
@@ -110,13 +105,17 @@ def locate(named: str) -> Path:
     return folder
 
 
-def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
+def release(
+    folder: Path, acknowledged: tuple[str, ...], stated: Mapping[str, str] | None = None
+) -> Release:
     """Judge a folder from :func:`locate`.
 
     Parameters
     ----------
     acknowledged
         Partisan things that may be published, privately: names of datasets, ``pretrained/MODEL``.
+    stated
+        SPDX ids of open licences, by the words in which sources state them.
 
     Raises
     ------
@@ -134,33 +133,59 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
         )
     _as_locked(folder)
     if kind == PRETRAINED:
-        store.require_validated("corpora")
+        _nobody_removed(store.require_validated("corpora"))
         return Release(folder, "model", model_card.files(folder), True, "manual", (why,))
+    files = _files(folder)
     datasets = _datasets(folder)
     for dataset in sorted(datasets):
         store.require_validated(dataset)
     # Tables hold estimates. What a model generates after training on texts holds none of these.
     kept_out = {"tables": datasets, "outputs": set(PARTISAN)}.get(kind, set())
     held = {store.DATASETS / dataset for dataset in datasets - kept_out}
-    fronts = {part: read_page(page_of(part), part)[0] for part in sorted({folder, *held})}
-    stated = [one for part, front in fronts.items() for one in _allowed(part, front, folder)]
-    inner = {p.relative_to(folder): p for p in sorted(folder.rglob("[!.]*")) if p.is_file()}
-    files: dict[str, Path | bytes] = {
-        inside.as_posix(): path
-        for inside, path in inner.items()
-        if not any(part.startswith(".") for part in inside.parts)
-    }
+    parts = sorted({folder, *held})
+    fronts = {part: limited(read_page(page_of(part), part)[0], part) for part in parts}
+    for part, front in fronts.items():
+        _allowed(part, front, folder, stated or {})
+    _nobody_removed(folder)
     if partisan:
         return Release(folder, "dataset", files, True, "manual", (why,))
     licence = str(fronts[folder].get("license") or "")
-    closed = [licence for licence in stated if not OPEN.match(licence)]
     # whoever holds rows of a gated dataset is gated too
     asks = ", ".join(sorted({k for front in fronts.values() for k in front if k.startswith(ASKS)}))
     why = f"the card's licence is {licence or 'not stated'}"
-    why += f", that of a source: {closed[0]}" if closed else ""
     why += f"; readers are asked ({asks})" if asks else "; readers are asked nothing"
-    private = licence in CLOSED or bool(closed)
-    return Release(folder, "dataset", files, private, "auto" if asks else False, (why,))
+    return Release(folder, "dataset", files, licence in CLOSED, "auto" if asks else False, (why,))
+
+
+def _files(folder: Path) -> dict[str, Path | bytes]:
+    """Return the files that the build of a folder says it wrote, by their paths in it.
+
+    Raises
+    ------
+    UserError
+        If there are others, hidden ones aside: nobody knows what they hold.
+    """
+    built = front_matter.read(folder / FACTS)
+    patterns = {built.files.format(config=config) for config in built.schemas}
+    paths = {path for pattern in patterns for path in folder.glob(pattern)}
+    paths |= {folder / name for name in (CARD, FACTS, store.REJECTS)}
+    there = {path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
+    inside = (path.relative_to(folder).as_posix() for path in there - paths)
+    if others := sorted(name for name in inside if "/." not in f"/{name}"):
+        raise UserError(
+            f"{folder}: holds {', '.join(others[:5])}, which its build did not write; take them "
+            "away, or make the folder anew with `make repro`"
+        )
+    return {path.relative_to(folder).as_posix(): path for path in sorted(there & paths)}
+
+
+def _nobody_removed(folder: Path) -> None:
+    """Refuse a folder that holds what the removal list names."""
+    if number := private.held(folder, private.removed()):
+        raise UserError(
+            f"{folder}: {number:,} rows hold what {private.FOLDER} lists as removed; `make repro` "
+            "makes it without them"
+        )
 
 
 def _sources(folder: Path) -> list[dict[str, Any]]:
@@ -179,11 +204,11 @@ def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
     return own.union(*(_datasets(part, seen | {folder}) for part in made_of))
 
 
-def _allowed(part: Path, front: dict[str, Any], folder: Path) -> list[str]:
-    """Return the licences of the sources of one part of a folder, if nothing forbids publishing.
+def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str, str]) -> None:
+    """Refuse one part of a folder if something forbids publishing it, or nothing clear allows it.
 
-    It may be forbidden by the part's card, by the manifests of the snapshots that params name for a
-    dataset, those that are here, or by its rows.
+    That may be the part's card, its sources, the manifests of the snapshots that params name for a
+    dataset, those that are here, or its rows.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
@@ -198,6 +223,13 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path) -> list[str]:
         if FORBIDS.search(licence)
     ]
     wrong += [f"{p} has redistribute: false" for p, facts in manifests.items() if _says_no(facts)]
+    every = (known.get(one, one) for text in stated for one in licences.each(known.get(text, text)))
+    wrong += [
+        f"the licence of a source, {one!r}, is no SPDX id of an open licence (write one under "
+        "publish.licences in params.yaml if you know which it is)"
+        for one in every
+        if not licences.is_open(one) and not ELSEWHERE.fullmatch(one)
+    ]
     closed = _closed_rows(part) if not wrong else 0
     wrong += [f"{closed:,} rows are not redistributable"] if closed else []
     if wrong:
@@ -206,9 +238,6 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path) -> list[str]:
             f"{about}: {wrong[0]}; publish the recipe instead: the builder and the addresses of "
             "the sources"
         )
-    # of several things a source states `a: MIT; b: CC0-1.0`
-    each = (one.strip() for text in stated for one in re.split(r"; | AND ", text))
-    return [re.sub(r"^[\w.-]+: ", "", one) for one in each]
 
 
 def _says_no(facts: Any) -> bool:

@@ -44,7 +44,7 @@ ABOVE = {  # list whose models one list is of
 def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
     from plumbline.builders.fetch.http import Politeness
-    from plumbline.builders.release import publish
+    from plumbline.builders.release.params import Params as Publish
     from plumbline.probes.calibration import calibrate
     from plumbline.probes.stereotypes import waves
 
@@ -52,7 +52,7 @@ def sections() -> dict[str, type[Params]]:
         "sources.politeness": Politeness,
         "waves": waves.Params,
         "calibration": calibrate.Settings,
-        "publish": publish.Params,
+        "publish": Publish,
         "assignments": assignments.Params,
         "controls": assignments.Controls,
         pretrain.KEY: pretrain.Params,

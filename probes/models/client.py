@@ -7,7 +7,6 @@ that does is refused. Keys of other services in ``~/.netrc`` and cookies are not
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import time
@@ -20,6 +19,7 @@ import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import SHORTEST, in_the_open, keep, mask
 from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 FIRST_WAIT_S = 1.0  # after a failure; doubles each time, with jitter
 LONGEST_WAIT_S = 600.0  # a server that asks for more is left alone
-SECRET = 8  # characters; anything shorter, as local servers have it, is no secret
 SAID = 200  # characters of a server's words that stand in a message
 
 
@@ -182,12 +181,12 @@ class Client:
         for name in ("error", "message", "detail"):
             said = said[name] if isinstance(said, dict) and said.get(name) else said
         words = " ".join((said if isinstance(said, str) else json.dumps(said)).split())
-        words = self._keyless(words)[:SAID]
+        words = mask(words, self._key)[:SAID]
         if status >= 300:
             raise self._refusal(what, status, headers, words)
         if not isinstance(found, dict):
             raise Busy(f"not JSON under HTTP 200 but {words!r}")
-        if len(self._key) >= SECRET and _in_json(self._key) in json.dumps(found):
+        if len(self._key) >= SHORTEST and _in_json(self._key) in json.dumps(found):
             raise UserError(
                 f"{what}: the server sends the key back in its answer; nothing was kept"
             )
@@ -203,7 +202,7 @@ class Client:
             return Busy(f"HTTP {status}: {said}", retry_after(headers.get("Retry-After")))
         variable = self.endpoint.key
         if status < 400:
-            to = self._keyless(headers.get("Location", "").partition("?")[0])
+            to = mask(headers.get("Location", "").partition("?")[0], self._key)
             advice = f"it sends on to {to or 'another path'}; write the right endpoint.url"
         elif status in (401, 403) and variable:
             advice = f"check the key in the environment variable {variable}"
@@ -214,14 +213,6 @@ class Client:
         else:
             advice = "it does not take the request as it is"
         return Refused(f"{what}: HTTP {status}, {advice}; the server says: {said}", status, said)
-
-    def _keyless(self, text: str) -> str:
-        """Take the key out of a text, and any piece of it that is long enough to tell."""
-        key = self._key
-        pieces = (key[start : start + SECRET] for start in range(len(key) - SECRET + 1))
-        for secret in filter(None, (key, _in_json(key), *pieces)):
-            text = text.replace(secret, "[key]")
-        return text
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._key:
@@ -256,7 +247,7 @@ def read_key(endpoint: Endpoint) -> str:
         )
     if endpoint.key is None:
         return ""
-    if parts.scheme != "https" and not _loopback(host):
+    if in_the_open(endpoint.url):
         raise UserError(
             f"endpoint.url: http://{host} would send the key in {endpoint.key} for "
             "anybody on the way to read; use https, or a tunnel that ends on 127.0.0.1"
@@ -269,14 +260,8 @@ def read_key(endpoint: Endpoint) -> str:
         )
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise UserError(f"{endpoint.key}: what stands in it cannot be a key; no spaces, only ASCII")
+    keep(key)
     return key
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _in_json(key: str) -> str:

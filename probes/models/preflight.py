@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import wrong_hub
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -121,6 +122,8 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
     from huggingface_hub import constants, get_token
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
+    if said := wrong_hub(get_token()):
+        raise UserError(f"{where}{said}")
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:

@@ -13,7 +13,7 @@ from plumbline.builders.datasets.lexica import build as lexica
 from plumbline.builders.datasets.lexica.published import agreement
 
 SIGNS = {"positive": 1, "negative": -1}
-TERMS = {"licence": "CC0-1.0", "citation": "test"}
+TERMS = {"licence": "CC0-1.0", "citation": "test", "redistribute": True}
 POLES = {
     "name": "poles",
     "files": {"positive": "x/positive.txt", "negative": "x/negative.txt"},

@@ -13,13 +13,14 @@ from lib.hub_server import TOKEN, command, serving
 from lib.small_folders import checkpoint, make
 
 REPO = "example/words"
+OURS = "publish: {contact: me@example.org}"
 
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
     """A project of two small datasets: only the first keeps its repository private."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_text("publish: {acknowledged: []}", "utf-8")
+    (tmp_path / "params.yaml").write_text(OURS, "utf-8")
     make("data/datasets/toys", front={"license": "other"})
     make("data/datasets/free")
     return tmp_path
@@ -189,7 +190,8 @@ def test_a_commit_by_somebody_else_in_between_is_not_overwritten(mine, hub):
         repo.commit("theirs", repo.commits[-1][2] | {"theirs.parquet": min(hub.blobs)})
 
     hub.failures.append(["POST", "/commit/", 0, 1, other])
-    (mine / "data/datasets/toys/notes.md").write_text("more", "utf-8")
+    page = mine / "docs/datasets/toys.md"
+    page.write_text(page.read_text("utf-8") + "\nMore.\n", "utf-8")
     done = publish(mine, hub)
     assert done.returncode == 1
     assert "(412) and nothing was committed" in done.stderr
@@ -243,12 +245,12 @@ def test_an_acknowledged_checkpoint_goes_to_a_private_model_that_is_gated_by_han
     monkeypatch.chdir(tmp_path)
     where = str(checkpoint())
     params = tmp_path / "params.yaml"
-    params.write_text("publish: {acknowledged: []}", "utf-8")
+    params.write_text(OURS, "utf-8")
     done = publish(tmp_path, hub, what=where)
     assert done.returncode == 1
     assert "partisan" in done.stderr
     assert not hub.asked
-    params.write_text("publish: {acknowledged: [pretrained/tiny]}", "utf-8")
+    params.write_text(OURS.replace("}", ", acknowledged: [pretrained/tiny]}"), "utf-8")
     done = publish(tmp_path, hub, what=where)
     assert done.returncode == 0, done.stderr
     assert "private: yes; gated: manual" in done.stdout

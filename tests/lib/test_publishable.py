@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,8 @@ from lib.small_folders import OPEN, checkpoint, make
 from pydantic import ValidationError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.release.publish import Params
+from plumbline.builders.release import card
+from plumbline.builders.release.params import Params
 from plumbline.builders.release.terms import locate, release
 
 
@@ -21,7 +23,7 @@ from plumbline.builders.release.terms import locate, release
 def folder(tmp_path, monkeypatch):
     """An empty project as the working folder."""
     monkeypatch.chdir(tmp_path)
-    Path("params.yaml").write_text("{}", encoding="utf-8")
+    Path("params.yaml").write_text("publish: {contact: me@example.org}", encoding="utf-8")
     return tmp_path
 
 
@@ -41,20 +43,57 @@ def test_an_open_licence_is_public_and_any_other_is_private():
 
 
 @pytest.mark.parametrize(
-    ("stated", "private"),
+    ("stated", "licence"),
     [
-        ("a: CC0-1.0; b-2: MIT (the wrapper's)", False),
-        ("CC-BY-SA-4.0 AND GPL-2.0-or-later", False),
-        ("a: CC0-1.0; b: research purposes only", True),
-        ("CC-BY-NC-ND-4.0", True),
-        ("none stated: facts", True),
+        ("a: CC0-1.0; b-2: PDDL-1.0", "cc0-1.0"),
+        ("a: CC0-1.0; b-2: MIT", "other"),
+        ("CC-BY-SA-4.0 AND GPL-2.0-or-later", "other"),
     ],
 )
-def test_an_open_card_over_a_source_that_is_not_is_private(stated, private):
+def test_a_card_never_allows_more_than_its_sources(stated, licence):
     make("data/datasets/toy", licence=stated)
     make("data/outputs/probe/model", sources=["data/datasets/toy"], licence="as its card states")
     for named in ("toy", "data/outputs/probe/model"):
-        assert release(locate(named), ()).private is private
+        assert release(locate(named), ()).private is (licence == "other")
+        text = card.render(locate(named))["README.md"].decode()
+        assert yaml.safe_load(text.split("---\n")[1])["license"] == licence
+
+
+WORDS = (
+    "a: CC0-1.0; b: research purposes only",
+    "MIT (the wrapper's)",
+    "CC-BY-NC-ND-4.0",
+    "none stated: facts",
+    "given to me by the authors in confidence",
+    "CC BY 4.0 for the items, answers of respondents are confidential",
+    "CC BY 4.0 for the labels, texts under Twitter terms",
+    "Apache-2.0 code, dataset: research only, no sharing",
+    "ODC-By, but texts (c) publishers",
+    "MIT-style, but redistribution requires permission",
+    "do not redistribute",
+    "non-redistributable",
+    "may not be distributed",
+    "public domain?",
+    "as its authors state",
+)
+
+
+@pytest.mark.parametrize("stated", WORDS)
+def test_a_licence_in_words_is_refused_and_not_guessed(stated):
+    make("data/datasets/toy", licence=stated)
+    make("data/outputs/probe/model", sources=["data/datasets/toy"], licence="as its card states")
+    assert "publish the recipe" in refused("toy")
+    assert "made of data/datasets/toy: " in refused("data/outputs/probe/model")
+    make("data/tables/study", sources=["data/outputs/probe/model"], licence="as its card states")
+    assert release(locate("data/tables/study"), ()).files, "estimates"
+
+
+def test_who_knows_what_words_stand_for_says_so_in_params():
+    make("data/datasets/toy", licence="a: their own words; b: CC0-1.0")
+    assert "publish.licences" in refused("toy")
+    assert release(locate("toy"), (), {"their own words": "CC-BY-4.0"}).private
+    with pytest.raises(ValidationError, match="no SPDX id of an open licence"):
+        Params(licences={"their own words": "their own words"})
 
 
 def test_a_card_that_asks_its_readers_gates_the_repository():
@@ -67,13 +106,32 @@ def test_a_card_that_asks_its_readers_gates_the_repository():
     assert release(locate("silent"), ()).gated is False
 
 
-def test_every_file_goes_but_hidden_ones():
+def test_just_the_files_go_that_the_build_wrote():
     where = make("data/outputs/probe/model")
-    (where / "more").mkdir()
-    pl.DataFrame({"a": [1]}).write_parquet(where / "more/0.parquet")
-    (where / ".done").touch()
+    (where / ".part-dump").write_text("u/somebody", "utf-8")
+    (where / ".more").mkdir()
+    (where / ".more/note").touch()
     files = release(locate("data/outputs/probe/model"), ()).files
-    assert sorted(files) == ["README.md", "build.json", "en.parquet", "more/0.parquet"]
+    assert sorted(files) == ["README.md", "build.json", "en.parquet"]
+    for name in ("note.txt", "more/0.parquet", "link"):
+        (where / "more").mkdir(exist_ok=True)
+        path = where / name
+        path.symlink_to("/etc") if name == "link" else path.touch()
+        assert f"holds {name}, which its build did not write" in refused("data/outputs/probe/model")
+        path.unlink()
+
+
+def test_what_somebody_asked_to_be_taken_out_of_is_refused_until_it_is():
+    make("data/datasets/toy", rows={"qid": ["Q1", "Q2"], "text": ["one", "two"]})
+    make("data/datasets/free", rows={"text": ["three"]})
+    Path("private").mkdir()
+    listed = Path("private/removed.txt")
+    for entry in ("Q2", sha256(b"two").hexdigest()):
+        listed.write_text(f"{entry}  # asked on a day", "utf-8")
+        assert "1 rows hold what private lists" in refused("toy")
+        assert release(locate("free"), ()).files
+    listed.write_text("Q3", "utf-8")
+    assert release(locate("toy"), ()).files
 
 
 def test_an_unvalidated_a_failed_and_a_changed_dataset_are_refused():
@@ -214,12 +272,12 @@ def test_a_folder_that_is_not_what_dvc_lock_says_is_refused():
     where = make("data/tables/study")
     (where / "a").mkdir()
     (where / "a.b").mkdir()
-    for name in ("a/x", "a.b/x", "z"):
+    for name in ("a/.x", "a.b/.x", ".z"):
         (where / name).write_text(name, "utf-8")
     (added,) = Repo.init(no_scm=True).add(str(where))  # DVC's own hash
     md5 = added.outs[0].hash_info.value
     stage = {"cmd": "x", "outs": [{"path": str(where), "hash": "md5", "md5": md5}]}
     Path("dvc.lock").write_text(yaml.safe_dump({"stages": {"study": stage}}), "utf-8")
     assert release(where, ()).files
-    (where / "z").unlink()
+    (where / ".z").unlink()
     assert "not what dvc.lock has for study" in refused("data/tables/study")

@@ -64,7 +64,7 @@ def test_short_keys_of_local_servers_may_stand_in_a_text_but_not_in_a_message(si
     (score,) = at(site, key="TEST_KEY").logprobs([("he is", " kind")])
     assert score.text == "he is kind"
     with misbehaving(site, always(status(401, "wrong key: kind"))) as server:
-        refused(server.address, r"says: wrong key: \[key\]$", key="TEST_KEY")
+        refused(server.address, r"says: wrong key: \[secret\]$", key="TEST_KEY")
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])

@@ -56,7 +56,7 @@ def served(tmp_path_factory):
 
 def fetch(address, folder, into, **changes):
     params = reddit_params(address, folder / "communities.csv", **changes)
-    reddit.fetch(params, POLITE, into)
+    reddit.fetch(params, POLITE, into, hide=None)
 
 
 def cut_of(tmp_path, lines, bots=NOBODY, listed=LISTED):
@@ -152,14 +152,14 @@ from samples import POLITE, reddit_params
 from plumbline.builders.datasets.corpora import reddit_dump as dumps
 from plumbline.builders.datasets.corpora import fetch as reddit
 real = dumps.posts
-def posts(found, communities, bots, count):
-    for number, line in enumerate(real(found, communities, bots, count)):
+def posts(found, count, **given):
+    for number, line in enumerate(real(found, count=count, **given)):
         if number == {number} and "{name}" == sys.argv[1]:
             os.kill(os.getpid(), signal.SIGKILL)
         yield line
     sys.argv[1] = "submissions"
 dumps.posts = posts
-reddit.fetch(reddit_params({address!r}, Path({listed!r})), POLITE, Path({into!r}))
+reddit.fetch(reddit_params({address!r}, Path({listed!r})), POLITE, Path({into!r}), hide=None)
 """
 
 

@@ -21,6 +21,7 @@ from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.corpora import reddit_dump, sample
+from plumbline.builders.datasets.corpora.people import masked
 from plumbline.builders.datasets.corpora.sample import CONFIGS, KINDS, LEANINGS, Params
 from plumbline.builders.readers.articles import corpora_of, every, published
 
@@ -129,7 +130,7 @@ def _post(
     bots: re.Pattern[str],
 ) -> sample.Found:
     parts = [record.get(name) or "" for name in ("title", "selftext", "body")]
-    parts = [html.unescape(part).strip() for part in parts]
+    parts = [masked(html.unescape(part)).strip() for part in parts]
     text = "\n".join(filter(None, parts))
     reason = ""
     if any(part.lower() in params.gone for part in parts):

@@ -6,22 +6,25 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.private import pseudonym
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.fetch.mirror import download
+from plumbline.builders.readers.declared import Shared
 
 
-class Params(Section):
+class Params(Shared):
     """Which dumps, and what is taken of them."""
 
     dumps: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")], str] = Field(
@@ -33,35 +36,45 @@ class Params(Section):
     bots: reddit_dump.Bots = Field(
         reddit_dump.Bots(), description="accounts that are programs; their posts are marked"
     )
-    licence: str = Field(min_length=1, description="terms of the posts")
     citation: str = Field(min_length=1, description="what to cite")
-    redistribute: bool = Field(False, description="whether the terms let its texts be published")
 
 
-def fetch(params: Params, politeness: Politeness, into: Path) -> None:
+def fetch(
+    params: Params,
+    politeness: Politeness,
+    into: Path,
+    hide: Callable[[str], str] | None = pseudonym,
+) -> None:
     """Cut the posts of the communities out of every dump, into a folder whose name is its date.
 
     A dump at an address is streamed to disk under a name that begins with a dot, continued where it
     was broken off, read as a stream, and removed as soon as its posts are written; the user's own
     file is read where it lies. A dump whose posts are there is not downloaded again. Beside the
     posts of each stands what the whole was: place, bytes, sha256, lines.
+
+    Parameters
+    ----------
+    hide
+        Makes of a post's id, by which anybody finds its author, the one that is kept; None keeps
+        it, as that of a text which nobody posted.
     """
     body = _read(params.communities)
     listed = reddit_dump.communities(body, params.communities)
     sha256 = hashlib.sha256(body).hexdigest()
-    fetch = Fetch("reddit", params, politeness, into, listed=sha256)
+    more: dict[str, Any] = {"ids": "salted"} if hide else {}
+    fetch = Fetch("reddit", params, politeness, into, listed=sha256, **more)
     write_bytes(into / reddit_dump.LISTED, body)
     names = {name.lower(): name for name in listed}
+    posts = partial(reddit_dump.posts, communities=names, bots=params.bots, hide=hide)
     counts: dict[str, int] = {}
     for name, place in sorted(params.dumps.items()):
         path, facts = into / f"{name}.jsonl.zst", into / f"{name}.json"
         if not (path.exists() and facts.exists()):
-            _cut(place, politeness, path, names, params.bots)
+            _cut(place, politeness, path, posts)
         found = json.loads(facts.read_text("utf-8"))
         counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
-    closed = "" if params.redistribute else " (rows not to be published)"
     places = "; ".join(place for _, place in sorted(params.dumps.items()))
-    fetch.close(places, f"{params.licence}{closed}", params.citation, counts)
+    fetch.close(places, params.stated, params.citation, counts)
 
 
 def _read(place: str) -> bytes:
@@ -74,7 +87,10 @@ def _read(place: str) -> bytes:
 
 
 def _cut(
-    place: str, politeness: Politeness, path: Path, names: dict[str, str], bots: reddit_dump.Bots
+    place: str,
+    politeness: Politeness,
+    path: Path,
+    posts: Callable[..., Iterator[bytes]],
 ) -> None:
     """Write the posts of one dump; what the dump was is written first, its posts last."""
     away = re.match(ADDRESS, place)
@@ -94,7 +110,7 @@ def _cut(
                     bar.update(len(piece))
 
                 found = reddit_dump.lines(whole, watch)
-                reddit_dump.write(part, reddit_dump.posts(found, names, bots, count))
+                reddit_dump.write(part, posts(found, count=count))
         except ValueError as error:
             if away:
                 whole.unlink()

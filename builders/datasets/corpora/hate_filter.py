@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import wrong_hub
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
@@ -60,6 +61,7 @@ class Classifier:
 
     def __init__(self, params: Params) -> None:
         import torch
+        from huggingface_hub import get_token
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
         from transformers.utils import logging
 
@@ -69,7 +71,10 @@ class Classifier:
                 f"{own}: has the sha256 {found}, not the one under hate.revision; is it the model "
                 "that you mean? Then write that one into params.yaml"
             )
-        pinned: dict[str, Any] = {} if own.is_file() else {"revision": params.revision}
+        if said := wrong_hub(None if own.is_file() else get_token()):
+            raise UserError(said)
+        pinned: dict[str, Any] = {"trust_remote_code": False}
+        pinned |= {} if own.is_file() else {"revision": params.revision}
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             config = AutoConfig.from_pretrained(params.model, **pinned)

@@ -20,13 +20,13 @@ from pydantic import Field, field_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.corpora.people import masked
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
 PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
 LINE = 1 << 26  # a longer line is none
-MENTION = re.compile(r"(?i)(?<![a-z0-9_])(u|user)/[a-z0-9_-]{3,20}")
 LISTED = "communities.csv"  # of a snapshot: which communities, and their leanings
 SIDES = ("left", "center", "right")
 GONE = "[deleted]"  # the dumps' own name for an author who has left
@@ -115,6 +115,7 @@ def posts(
     communities: Mapping[str, str],
     bots: Bots,
     count: Counter[str],
+    hide: Callable[[str], str] | None = None,
 ) -> Iterator[bytes]:
     """Yield the posts and comments of some communities, without their authors, a line each.
 
@@ -126,13 +127,15 @@ def posts(
         Name as it is to be written, by the name in small letters.
     count
         Is given the number of ``lines`` and of those ``kept``, and the latter for each community.
+    hide
+        Makes of the id of a post the one that is kept. One that was cut before keeps its own.
 
     Yields
     ------
     bytes
         JSON objects with sorted keys: ``id`` (with the prefix t1 or t3 of its kind), ``subreddit``,
-        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` with names of users masked, and
-        ``account``: ``bot``, ``deleted`` or empty.
+        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` without what leads to people,
+        and ``account``: ``bot``, ``deleted`` or empty.
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
@@ -145,20 +148,27 @@ def posts(
         community = communities.get(str(record.get("subreddit", "")).lower())
         if community is not None:
             count.update(("kept", community))
-            yield _line(record, community, bots, number)
+            yield _line(record, community, bots, number, hide)
 
 
-def _line(record: dict[str, Any], community: str, bots: Bots, number: int) -> bytes:
+def _line(
+    record: dict[str, Any],
+    community: str,
+    bots: Bots,
+    number: int,
+    hide: Callable[[str], str] | None,
+) -> bytes:
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     if author is None:
         account = record.get("account", "")
     else:
         account = "deleted" if author == GONE else "bot" if bots.has(str(author)) else ""
     try:
-        own = str(record["id"])
+        own = re.sub("^t[13]_", "", str(record["id"]))
+        own = hide(own) if hide and "account" not in record else own
         texts = ("body",) if kind == "t1" else ("title", "selftext")
         kept = {
-            "id": own if own.startswith(("t1_", "t3_")) else f"{kind}_{own}",
+            "id": f"{kind}_{own}",
             "subreddit": community,
             "created_utc": record.get("created_utc"),
             "account": account,
@@ -167,17 +177,6 @@ def _line(record: dict[str, Any], community: str, bots: Bots, number: int) -> by
     except (KeyError, TypeError) as error:
         raise ValueError(f"line {number}: no {error} that can be read") from error
     return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-
-
-def masked(text: str) -> str:
-    """Take the names of users out of a text.
-
-    Examples
-    --------
-    >>> masked("as /u/Some_body said, see example.org/user/Some-body")
-    'as /u/[user] said, see example.org/user/[user]'
-    """
-    return MENTION.sub(r"\1/[user]", text) if "/" in text else text
 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:

@@ -85,7 +85,6 @@ class Corpus(Terms):
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
         description="sentiment of each of these names; texts with another one are rejected",
     )
-    redistribute: bool = Field(True, description="whether the terms let its rows be published")
 
     @model_validator(mode="after")
     def _whole(self) -> Corpus:

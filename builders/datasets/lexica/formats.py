@@ -67,7 +67,6 @@ class View(Terms):
     word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
     value: list[int] = Field([1], description="for tables: its column, or both of a pair")
     pos: int | None = Field(None, ge=0, description="for tables: column of the part of speech")
-    redistribute: bool = Field(True, description="whether the terms let its rows be published")
 
     @model_validator(mode="after")
     def _whole(self) -> View:

@@ -13,14 +13,13 @@ from pathlib import Path
 from pydantic import Field
 
 from plumbline.builders.core.describe import counted, page, table
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.statements.formats import FILES, Format, scale
 from plumbline.builders.datasets.statements.read import POLARITIES
-from plumbline.builders.readers.declared import FORMAT, declared, read
+from plumbline.builders.readers.declared import FORMAT, Shared, declared, read
 
 PAGE = "docs/datasets/statements.md"
 NOT_SHIPPED = {  # by how a config's name begins
@@ -85,7 +84,7 @@ COLUMNS = (
 SCHEMA = Schema(COLUMNS, key=("id", "axis"), unit=("statement", "statements"))
 
 
-class Questionnaire(Section):
+class Questionnaire(Shared):
     """One file of statements, and what is known of all of them."""
 
     file: str = Field(min_length=1, description="a file in the checkout, or an http address")
@@ -96,9 +95,7 @@ class Questionnaire(Section):
         validation_alias=FORMAT,
         description="csv: that of the page; else the published file that it names, as it is",
     )
-    licence: str = Field(min_length=1, description="on what terms the texts may be used")
     source: str = Field(min_length=1, description="who wrote them; what to cite")
-    redistribute: bool = Field(False, description="whether the terms let its texts be published")
 
     def path(self, config: str) -> str:
         """Return the file of the snapshot that keeps it."""

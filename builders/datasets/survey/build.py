@@ -12,13 +12,12 @@ from pathlib import Path
 from pydantic import Field
 
 from plumbline.builders.core.describe import counted, page, table
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.survey import responses
-from plumbline.builders.readers.declared import declared, read
+from plumbline.builders.readers.declared import Shared, declared, read
 
 PAGE = "docs/datasets/survey.md"
 SAID = ("no", "yes: nobody answered")
@@ -45,14 +44,24 @@ COLUMNS = (
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"), unit=("answer", "answers"))
 
 
-class Survey(Section):
+class Survey(Shared):
     """One file of answers, and what is known of it."""
 
     file: str = Field(min_length=1, description="a file in the checkout, or an http address")
     scale: str = Field(min_length=1, description="scale in `statements` that was answered")
+    redistribute: bool = Field(
+        False,
+        exclude_if=lambda said: not said,
+        description="whether the answers may be published; true needs the SPDX id of an open "
+        "licence. Simulated ones always may",
+    )
     simulated: bool = Field(description="whether the answers were drawn at random")
-    licence: str = Field(min_length=1, description="on what terms the answers may be used")
     source: str = Field(min_length=1, description="who collected them; what to cite")
+
+    @property
+    def stated(self) -> str:
+        """The licence, and whether the answers must not be published."""
+        return self.licence if self.simulated else super().stated
 
 
 class Params(SnapshotParams):

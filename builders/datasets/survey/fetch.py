@@ -1,4 +1,7 @@
-"""Answers of a survey, a file for each: the simulated one, or those that a user was given."""
+"""Answers of a survey, a file for each: the simulated one, or those that a user was given.
+
+Of these no respondent's own id is kept, and not the order of lines either: both may tell who it is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pydantic import Field
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.survey.build import PAGE, Survey
-from plumbline.builders.datasets.survey.responses import respondents
+from plumbline.builders.datasets.survey.responses import respondents, unnamed
 from plumbline.builders.fetch.files import Fetch, joined
 from plumbline.builders.fetch.http import Politeness
 
@@ -23,16 +26,21 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, byte for byte; what is not one of answers is refused."""
+    """Copy or download every file; what is not one of answers is refused."""
     fetch = Fetch("survey", params, politeness, into, PAGE)
     number = sum(
-        fetch.read({f"{name}.csv": own.file}, respondents, "no such file of answers")
+        fetch.read(
+            {f"{name}.csv": own.file},
+            respondents,
+            "no such file of answers",
+            bytes if own.simulated else unnamed,
+        )
         for name, own in sorted(params.surveys.items())
     )
     every = params.surveys.values()
     fetch.close(
         joined(each.file for each in every),
-        joined(each.licence for each in every),
+        joined(each.stated for each in every),
         joined(each.source for each in every),
         {"surveys": len(params.surveys), "respondents": number},
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from plumbline.builders.core.private import pseudonym
 from plumbline.builders.readers.table import table
 
 FIRST = ["respondent", "gender", "infected"]
@@ -43,3 +46,12 @@ def respondents(body: bytes) -> list[Respondent]:
     if not found:
         raise ValueError("no respondent in it")
     return list(found.values())
+
+
+def unnamed(body: bytes) -> bytes:
+    """Return a file of answers with a salted number for each respondent's name, sorted by it."""
+    head, rows = table(body, FIRST, more=True)
+    found = io.StringIO()
+    lines = sorted([pseudonym(name), *rest] for _, (name, *rest) in rows)
+    csv.writer(found, lineterminator="\n").writerows([head, *lines])
+    return found.getvalue().encode()

@@ -1,0 +1,303 @@
+"""People: salted numbers in place of ids, posts without what leads to anybody, the removal list."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+
+import building
+import polars as pl
+import pytest
+import whole
+import yaml
+from samples import DAY, POLITE, SAMPLES, TOP
+
+from plumbline.builders.core import parquet, private
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import MANIFEST, write_manifest
+from plumbline.builders.datasets.corpora import reddit_dump
+from plumbline.builders.datasets.corpora.people import masked
+from plumbline.builders.datasets.survey import fetch as survey
+from plumbline.builders.dvc import track
+
+HEAD = "respondent,gender,infected,a,b\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def every_byte(folder) -> bytes:
+    return b"".join(path.read_bytes() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def answers(**changes) -> survey.Params:
+    own = {"file": "answers.csv", "scale": "x", "simulated": False, "licence": "CC-BY-4.0"}
+    return survey.Params(surveys={"mine": own | {"source": "us"} | changes})
+
+
+def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
+    names = [f"5f3c2b1a09{n:02d}" for n in range(20)]
+    rows = [f"{name},female,no,{1 + n % 5},\n" for n, name in enumerate(names)]
+    Path("answers.csv").write_text(HEAD + "".join(rows), "utf-8")
+    for day in ("a", "b"):
+        survey.fetch(answers(), POLITE, Path("raw", day))
+    kept = Path("raw/a/mine.csv").read_text("utf-8")
+    assert kept == Path("raw/b/mine.csv").read_text("utf-8")
+    assert not any(name.encode() in every_byte("raw") for name in names)
+    head, *lines = kept.splitlines()
+    assert head + "\n" == HEAD
+    assert Counter(line.partition(",")[2] for line in lines) == Counter(
+        row.strip().partition(",")[2] for row in rows
+    )
+    assert [line.partition(",")[0] for line in lines] == sorted(map(private.pseudonym, names))
+    private.SALT.unlink()
+    survey.fetch(answers(), POLITE, Path("raw/c"))
+    assert set(kept.splitlines()) & set(Path("raw/c/mine.csv").read_text("utf-8").split()) == {
+        head
+    }, "another salt, other numbers"
+
+
+def test_answers_of_people_are_not_to_be_published_unless_an_open_licence_is_named():
+    Path("answers.csv").write_text(HEAD + "r1,female,no,1,2\n", "utf-8")
+    survey.fetch(answers(), POLITE, Path("raw/a"))
+    facts = json.loads(Path("raw/a", MANIFEST).read_text("utf-8"))
+    assert facts["licence"] == "CC-BY-4.0 (rows not to be published)"
+    survey.fetch(answers(redistribute=True), POLITE, Path("raw/b"))
+    assert json.loads(Path("raw/b", MANIFEST).read_text("utf-8"))["licence"] == "CC-BY-4.0"
+    with pytest.raises(ValueError, match="SPDX id of an open licence"):
+        answers(redistribute=True, licence="as their authors state")
+
+
+def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
+    private.pseudonym("somebody")
+    assert private.SALT.stat().st_mode & 0o777 == 0o600
+    private.SALT.write_text("short", "ascii")
+    with pytest.raises(UserError, match="not 64 hexadecimal digits"):
+        private.pseudonym("somebody")
+
+
+def test_what_is_private_is_seen_by_neither_git_nor_dvc():
+    asked = ["git", "check-ignore", "private/salt", "private/removed.txt"]
+    done = subprocess.run(asked, cwd=TOP, capture_output=True, text=True, check=False)
+    assert len(done.stdout.split()) == 2
+
+
+def cut(text, **changes):
+    record = {"id": "abc12", "subreddit": "One", "author": "somebody", "body": text} | changes
+    line = json.dumps(record).encode()
+    found = reddit_dump.posts(
+        iter([line]), {"one": "One"}, reddit_dump.Bots(), Counter(), private.pseudonym
+    )
+    return json.loads(next(found))
+
+
+def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
+    first = cut("Text.")
+    assert "abc12" not in json.dumps(first)
+    assert first["id"] == f"t1_{private.pseudonym('abc12')}"
+    assert cut("Text.", id="t1_abc12")["id"] == first["id"]
+    record = first | {"account": ""}
+    line = json.dumps(record).encode()
+    (again,) = reddit_dump.posts(
+        iter([line]), {"one": "One"}, reddit_dump.Bots(), Counter(), private.pseudonym
+    )
+    assert json.loads(again) == first
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (r"as u/foo\_bar said", "as u/[user] said"),
+        (r"\/u\/some\_one", r"\/u\/[user]"),
+        ("see u%2Ffoo_bar", "see u%2F[user]"),
+        ("u%252Ffoo%255Fbar", "u%252F[user]"),
+        ("reddit.com%2Fuser%2Ffoo_bar%2Fx", "reddit.com%2Fuser%2F[user]%2Fx"),
+        ("user&#47;foo&#95;bar", "user&#47;[user]"),
+        ("ask @foo_bar!", "ask @[user]!"),
+        ("https://x.com/foo_bar/status/1", "https://x.com/[user]/status/1"),
+        ("youtube.com/@foo.bar", "youtube.com/[user]"),
+        (r"foo\_bar+x@mail.example.org", "[e-mail]"),
+        ("foo [at] example [dot] org", "[e-mail]"),
+        ("foo.bar%40example.org", "[e-mail]"),
+        ("call 555-123-4567 or (555) 123-4567", "call [telephone] or [telephone]"),
+        ("+49 30 1234567, 0171 2345678", "[telephone], [telephone]"),
+        ("tel:5551234", "[telephone]"),
+    ],
+)  # fmt: skip
+def test_what_leads_to_people_is_masked(text, left):
+    assert cut(text)["body"] == left
+    assert masked(left) == left, "and stays so"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "r/politics and you/me",
+        "2016-11-08, 2016-2020, 08.11.2016 10:30",
+        "1,000,000,000 or 1 000 000 000 people, $1000000000",
+        "ISBN 978-3-16-148410-0",
+        "meet @ 5, the menu/entry",
+        "youtube.com/watch?v=1",
+        "bus at [noon] (at home)",
+    ],
+)
+def test_what_leads_to_nobody_stays(text):
+    assert masked(text) == text
+
+
+def listed(*lines, name="removed.txt"):
+    private.FOLDER.mkdir(exist_ok=True)
+    (private.FOLDER / name).write_text("\n".join(lines), "utf-8")
+
+
+def rows(*values):
+    return [Row("en", {"qid": qid, "ids": list(ids), "text": text}) for qid, ids, text in values]
+
+
+def test_a_build_leaves_out_what_is_listed_and_says_how_much_and_not_who():
+    listed("Q2  # asked on a day", sha256(b"three").hexdigest().upper(), "t3_x, a remark", "")
+    stream = [
+        *rows(("Q1", ["a"], "one"), ("Q2", [], "two"), ("Q3", [], "three"), ("Q4", ["r/t3_x"], "")),
+        Reject("*", "Q2", "no label"),
+        Reject("*", "Q5", "duplicate", "left t3_x; Q6", 3),
+        Reject("en", "Q7", "no label"),
+        *rows(("Q20", ["t3_xy"], "it is Q2")),
+    ]
+    left = list(private.without(stream, private.removed()))
+    assert [item.values["qid"] for item in left if isinstance(item, Row)] == ["Q1", "Q20"]
+    assert [item for item in left if isinstance(item, Reject)] == [
+        Reject("en", "Q7", "no label"),
+        Reject("*", "", private.REMOVED, number=4),
+        Reject("en", "", private.REMOVED, number=3),
+    ]
+
+
+def test_an_id_that_was_replaced_is_listed_as_it_was():
+    listed("5f3c2b")
+    assert not private.removed().has(private.pseudonym("else"))
+    assert private.removed().has(private.pseudonym("5f3c2b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "told"),
+    [
+        ("removed.txt", "Jane Doe of Town", "line 1: an item, a sha256 or an id has no spaces"),
+        ("removed.yaml", "- Q1", "rename it"),
+    ],
+)
+def test_a_list_that_cannot_be_understood_stops_every_build(name, line, told):
+    listed(line, name=name)
+    with pytest.raises(UserError, match=told) as caught:
+        private.removed()
+    assert "Jane" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("politicians", "qid"),
+        ("survey", "respondent"),
+        ("corpora", "id"),
+        ("corpora", "text"),
+        ("labelled_texts", "text"),
+    ],
+)
+def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
+    sample, linking, tmp_path, name, column
+):
+    whole.write(tmp_path)
+    linking(tmp_path)
+    frames = {p: pl.read_parquet(p) for p in sorted(sample(name).glob("*.parquet"))}
+    before = {p.stem: f for p, f in frames.items() if p.name != parquet.REJECTS}
+    one = next(iter(before.values()))[column][0]
+    entry = sha256(one.encode()).hexdigest() if column == "text" else one.rpartition("/")[2]
+    listed(entry)
+    build(name, building.builder(name))
+    own = parquet.DATASETS / name
+    if column != "text":
+        assert not re.search(rf'[/"]{entry}"', "".join(map(plain, own.glob("*.parquet"))))
+    after = {c: pl.read_parquet(own / f"{c}.parquet") for c in before}
+    if name != "corpora":  # whose draw is filled up
+        gone = sum((f[column] == one).sum() for f in before.values())
+        assert sum(map(len, before.values())) - sum(map(len, after.values())) == gone > 0
+    assert private.held(own, private.removed()) == 0
+    rejects = pl.read_parquet(own / parquet.REJECTS).filter(pl.col("reason") == private.REMOVED)
+    assert rejects["number"].sum() > 0
+    assert set(rejects["key"]) | set(rejects["detail"]) == {""}
+    assert "rejects" not in building.failing(name, own)
+
+
+def plain(path) -> str:
+    return json.dumps(pl.read_parquet(path).to_dicts(), default=str)
+
+
+def test_make_repro_is_told_which_datasets_to_build_again(sample, linking, tmp_path):
+    whole.write(tmp_path)
+    linking(tmp_path)
+    own = parquet.DATASETS / "politicians"
+    own.parent.mkdir(parents=True)
+    own.symlink_to(sample("politicians"))
+
+    def stages():
+        command = [sys.executable, "-m", "plumbline.builders", "removed"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert stages() == []
+    listed(pl.read_parquet(own / "en.parquet")["qid"][0])
+    assert stages() == ["build@politicians"]
+
+
+FACTS = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
+
+
+def test_what_the_manifest_does_not_name_is_never_tracked(monkeypatch):
+    folder = Path("data/raw/reddit", DAY)
+    folder.mkdir(parents=True)
+    (folder / "posts.jsonl.zst").write_bytes(b"posts")
+    write_manifest(folder, FACTS | {"request": {"x": 1}, "counts": {}})
+    (folder / ".dump-posts.zst").write_bytes(b"with authors")
+    (folder / ".part").mkdir()
+    (folder / ".part/x").write_bytes(b"with authors")
+    pointer = folder.with_name(f"{DAY}.dvc")
+    added = []
+
+    def dvc(*words):
+        added.extend(sorted(p.name for p in folder.rglob("*")))
+        pointer.write_text("outs: []", "utf-8")
+
+    monkeypatch.setattr(track, "_dvc", dvc)
+    track.track(folder)
+    assert added == [MANIFEST, "posts.jsonl.zst"]
+    assert yaml.safe_load(pointer.read_text("utf-8"))["meta"]["source"] == "x"
+    added.clear()
+    (folder / "note.txt").write_text("mine", "utf-8")
+    with pytest.raises(UserError, match=r"holds note\.txt, which its manifest does not name"):
+        track.track(folder)
+    assert not added
+
+
+def test_dvc_leaves_hidden_files_of_a_snapshot_out_by_itself():
+    from plumbline.builders.dvc.cache import _spec
+
+    spec = _spec((TOP / ".dvcignore").read_text("utf-8"))
+    for name in (".dump-x.zst", ".part-x", "en/.writing-1", ".request.json"):
+        assert spec.match_file(f"data/raw/reddit/{DAY}/{name}")
+    for name in ("posts.jsonl.zst", "en/x.csv", MANIFEST):
+        assert not spec.match_file(f"data/raw/reddit/{DAY}/{name}")
+
+
+def test_the_snapshots_of_the_sample_hold_what_their_manifests_name():
+    for path in SAMPLES.glob(f"*/*/{MANIFEST}"):
+        named = {*json.loads(path.read_text("utf-8"))["files"], MANIFEST}
+        there = {p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*")}
+        assert {n for n in there if (path.parent / n).is_file()} == named, path
