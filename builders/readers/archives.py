@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import lzma
 import zipfile
 import zlib
@@ -14,12 +13,12 @@ from datetime import date
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from plumbline.builders.core.limits import CELL, MB, READ, file_lines, parsed
 from plumbline.builders.readers.table import web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
 BATCH = 256  # records in memory at once
-CELL = 1 << 27  # longest cell of a CSV file, characters; the standard library's own limit is short
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -86,7 +85,7 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(file_lines(file), start=1):
             if line.strip():
                 yield _object(line, f"line {number}", columns)
 
@@ -133,19 +132,23 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
-        return archive.read(name)
+        with archive.open(name) as file:  # what its head says of its size may be wrong
+            found = file.read(READ + 1)
     except RuntimeError as error:  # also NotImplementedError
         raise ValueError(
             f"{name}: encrypted, or compressed by a method that cannot be read"
         ) from error
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
         raise ValueError(f"{name}: damaged in the archive") from error
+    if len(found) > READ:
+        raise ValueError(f"{name}: larger than {READ // MB} MB, unpacked")
+    return found
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
     try:
-        record = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        record = parsed(body)
+    except ValueError as error:
         wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
         raise ValueError(f"{where}: {wrong}") from error
     if not isinstance(record, dict):

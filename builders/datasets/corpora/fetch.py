@@ -56,7 +56,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     for name, place in sorted(params.dumps.items()):
         path, facts = into / f"{name}.jsonl.zst", into / f"{name}.json"
         if not (path.exists() and facts.exists()):
-            _cut(place, politeness, path, names, params.bots)
+            _cut(place, fetch.politeness, path, names, params.bots)
         found = json.loads(facts.read_text("utf-8"))
         counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
     closed = "" if params.redistribute else " (rows not to be published)"
