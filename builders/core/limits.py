@@ -95,7 +95,7 @@ def _shallow(tree: Any) -> None:
 def literal(text: str) -> Any:
     """Return the value of a literal of Python, which is parsed and never executed."""
     try:
-        return ast.literal_eval(text)
+        return _mended(ast.literal_eval(text))
     except (
         ValueError,
         SyntaxError,
@@ -105,6 +105,13 @@ def literal(text: str) -> Any:
         OverflowError,
     ) as error:
         raise ValueError("no literal that can be read") from error
+
+
+def _mended(value: Any) -> Any:
+    """Return a value whose texts have no half of a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return [_mended(each) for each in value] if isinstance(value, list) else value
 
 
 def table_rows(text: str, **dialect: Any) -> Iterator[tuple[int, list[str]]]:

@@ -7,6 +7,7 @@ import io
 import lzma
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -52,14 +53,15 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _parquet(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield some columns of a parquet file, row by row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            _have(columns, file.schema_arrow.names, "")
-            for batch in file.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
+        with pq.ParquetFile(file) as found:
+            _have(columns, found.schema_arrow.names, "")
+            for batch in found.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise ValueError("not a whole parquet file") from error
@@ -68,8 +70,9 @@ def _parquet(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     before = csv.field_size_limit(CELL)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
+        with path.open("rb") as file:
+            file.seek(len(BOM_UTF8) * (file.read(len(BOM_UTF8)) == BOM_UTF8))
+            reader = csv.DictReader((line.decode() for line in file_lines(file)), strict=True)
             _have(columns, reader.fieldnames or [], "")
             for record in reader:
                 if None in record or None in record.values():
@@ -100,7 +103,7 @@ def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
             yield _object(_member(archive, name), name, columns)
 
 
-READERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
+READERS = {"parquet": parquet_rows, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
 
 
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:

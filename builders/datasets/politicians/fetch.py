@@ -180,7 +180,7 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
         "dates": (len(dates) or len(dated), len(dated)),
         "labels": (len(people) * bool(labels), len(people)),
     }
-    short = {kind: own for kind, own in counted.items() if own[1] - own[0] > max(FEW, own[1] * LOST)}
+    short = {k: (n, of) for k, (n, of) in counted.items() if of - n > max(FEW, of * LOST)}
     for kind in short:
         client.forget(kind)
     if short:

@@ -34,8 +34,8 @@ def words(body: bytes) -> Iterator[Word]:
     number = 0
     fields = [*DEFAULT_FIELDS, "more"]
     try:
-        for number, text in enumerate(_sentences(body), start=1):
-            sentence = parse_token_and_metadata(text, fields=fields)
+        found = (parse_token_and_metadata(text, fields=fields) for text in _sentences(body))
+        for number, sentence in enumerate(found, start=1):
             if wrong := _wrong(sentence):
                 raise ValueError(f"not CoNLL-U in sentence {number}: {wrong}")
             for token in sentence:
