@@ -20,7 +20,8 @@ import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
+from plumbline.builders.core.limits import READ, parsed
+from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,7 +150,7 @@ class Client:
         """Return status, headers and the whole body."""
         limit = self.endpoint.timeout_s
         slow = Slow(f"no whole answer within {limit:g} s")
-        start, parts = time.monotonic(), []
+        start, parts, came = time.monotonic(), [], 0
         try:
             with self._session.request(
                 "GET" if body is None else "POST",
@@ -161,6 +162,9 @@ class Client:
             ) as answer:
                 while part := answer.raw.read1(1 << 16, decode_content=True):
                     parts.append(part)
+                    came += len(part)
+                    if came > READ:
+                        raise too_large(self.endpoint.url, READ)
                     if time.monotonic() - start > limit:
                         raise slow
                 return answer.status_code, answer.headers, b"".join(parts)
@@ -175,7 +179,7 @@ class Client:
     ) -> dict[str, Any]:
         """Return the object in an answer, or raise what its status means."""
         try:
-            found = json.loads(raw)
+            found = parsed(raw)
         except ValueError:
             found = raw.decode(errors="replace")
         said: Any = found
