@@ -44,11 +44,12 @@ from plumbline.builders.datasets.words.conllu import words
 from plumbline.builders.readers import archives, name_lists, sparql_json, tweeteval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     Reader = Callable[[bytes], Iterable[Any]]
 
 TOP = Path(__file__).parents[1]
+CHANGE, CHANGES = 6, 8  # bytes that say one, and how many are drawn at once
 APART = b"\x1e"  # between files that are read together
 TERMS = {"licence": "CC0-1.0", "citation": "nobody"}
 ODD = (  # what has stopped readers somewhere
@@ -149,13 +150,17 @@ CHOSEN = next(iter(ADJECTIVES))
 SHARE = {name: float(name == CHOSEN) for name in ADJECTIVES}
 LISTS = b"name,rank,kind,country\nAnna,1,female,Germany\n"
 LAST = ("params", "communities")  # nobody makes a UserError of what they raise
-FILE = Path(tempfile.mkdtemp(prefix="fuzzing-")) / "file"
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+FILE = Path(tempfile.mkdtemp(prefix="fuzzing-", dir=MEMORY)) / "file"
 BOTH = {"t": "t", "l": "l"}
 TABLE = b"t,l,g,s\nIt is so.,positive,\"['a', 'b']\",train\n\"two\nlines\",negative,,test\n"
 LINES = b'{"t": "It is so \\ud83d", "l": "positive", "g": ["a"], "s": "train"}\n'
 READERS: dict[str, tuple[Reader, bytes]] = {
-    "table": (choenni2021.published, sample("autocomplete/2026-11-21/published/choenni2021.csv")),
-    "groups": (groups, sample("autocomplete/2026-11-21/groups/en.csv")),
+    "table": (
+        choenni2021.published,
+        sample("autocomplete/2026-11-21/published/choenni2021.csv", 600),
+    ),
+    "groups": (groups, sample("autocomplete/2026-11-21/groups/en.csv", 600)),
     "respondents": (
         respondents,
         b"respondent,gender,infected,q1,q2\nr1,female,no,1,5\nr2,male,yes,,3\n",
@@ -306,9 +311,9 @@ READERS: dict[str, tuple[Reader, bytes]] = {
 
 
 def damaged(body: bytes, drawn: bytes) -> bytes:
-    """Change a body as drawn bytes say: six for each change, none for none."""
-    for at in range(0, len(drawn) - 5, 6):
-        what, high, low, size, odd, byte = drawn[at : at + 6]
+    """Change a body as drawn bytes say."""
+    for at in range(0, len(drawn), CHANGE):
+        what, high, low, size, odd, byte = drawn[at : at + CHANGE]
         place = (high << 8 | low) * (len(body) + 1) >> 16
         end = place + (size if size < 128 else (size - 127) ** 2)
         if what < 100:
@@ -322,6 +327,12 @@ def damaged(body: bytes, drawn: bytes) -> bytes:
         else:
             body = body[:place]
     return body
+
+
+def ways(drawn: bytes) -> Iterator[bytes]:
+    """Yield each change of some alone, then the first two, three and so on together."""
+    yield from (drawn[at : at + CHANGE] for at in range(0, len(drawn), CHANGE))
+    yield from (drawn[:end] for end in range(2 * CHANGE, len(drawn) + 1, CHANGE))
 
 
 def check(name: str, body: bytes) -> None:
@@ -353,18 +364,19 @@ def fuzz(name: str, runs: int, *, fixed: bool = False) -> int:
     count = 0
 
     @settings(
-        max_examples=runs,
+        max_examples=-(-runs // (2 * CHANGES - 1)),
         deadline=None,
         database=None,
         derandomize=fixed,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.binary(max_size=48))
+    @given(st.binary(min_size=CHANGES * CHANGE, max_size=CHANGES * CHANGE))
     def run(drawn: bytes) -> None:
         nonlocal count
-        count += 1
-        check(name, damaged(READERS[name][1], drawn))
+        for way in ways(drawn):
+            count += 1
+            check(name, damaged(READERS[name][1], way))
 
     run()
     return count

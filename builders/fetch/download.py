@@ -91,6 +91,7 @@ def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
                 for found in pieces(answer, policy, end):
                     came += file.write(found)
                     if have * rest + came > policy.most:
+                        part.unlink()
                         raise too_large(url, policy.most)
             return True
     except Slow:
