@@ -13,6 +13,7 @@ from plumbline.builders.fetch.http import (
     Busy,
     Politeness,
     Slow,
+    TooLarge,
     opened,
     patiently,
     pieces,
@@ -52,6 +53,9 @@ def download(
 
     try:
         patiently(ask, url, policy)
+    except TooLarge:
+        part.unlink()
+        raise
     except OSError as error:
         raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
     version.unlink(missing_ok=True)
@@ -91,7 +95,6 @@ def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
                 for found in pieces(answer, policy, end):
                     came += file.write(found)
                     if have * rest + came > policy.most:
-                        part.unlink()
                         raise too_large(url, policy.most)
             return True
     except Slow:

@@ -333,9 +333,13 @@ def receive(
         return Answer(body, answer.headers.get("Content-Type", ""))
 
 
-def too_large(what: str, most: int) -> UserError:
-    """Return what to say of an answer that has no end, or none that is worth waiting for."""
-    return UserError(
+class TooLarge(UserError):  # noqa: N818
+    """An answer has no end, or none that is worth waiting for."""
+
+
+def too_large(what: str, most: int) -> TooLarge:
+    """Return what to say of an answer that is larger than may be."""
+    return TooLarge(
         f"{what}: sends more than {most // MB:,} MB, the most that is taken of it (LARGEST in "
         f"builders/core/limits.py); {HINT}"
     )

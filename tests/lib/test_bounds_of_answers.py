@@ -134,10 +134,12 @@ def test_to_another_host_it_may_not(host):
 
 
 def test_but_where_the_params_say_so():
-    with server(leading("/there")) as other:
-        with server(leading(f"http://localhost:{other.server_port}/there")) as at:
-            knowing = ONCE.model_copy(update={"redirects": {"127.0.0.1": ["local*"]}})
-            assert get(at.at, knowing, anything) == b"found"
+    knowing = ONCE.model_copy(update={"redirects": {"127.0.0.1": ["local*"]}})
+    with (
+        server(leading("/there")) as other,
+        server(leading(f"http://localhost:{other.server_port}/there")) as at,
+    ):
+        assert get(at.at, knowing, anything) == b"found"
 
 
 def test_a_query_is_not_sent_on_elsewhere(tmp_path):
@@ -156,13 +158,11 @@ def test_a_dead_endpoint_is_given_up_after_the_time_that_is_stated(tmp_path):
     hasty = POLITE.model_copy(update={"timeout_s": 0.2, "give_up_s": 1.0, "attempts": 6})
     batch = sparql.Batch("00000", [f"Q{number}" for number in range(1, 401)])
     start = time.monotonic()
-    with (
-        server(silent) as at,
-        pytest.raises(UserError, match=r"for 1 s .* dead.*continues"),
-    ):
+    with server(silent) as at:
         client = sparql.Endpoint(at.at, hasty, tmp_path)
-        client.gather(batch, "facts", lambda part: f"SELECT ?item WHERE {{ {len(part.ids)} }}")
-    assert time.monotonic() - start < 3
+        with pytest.raises(UserError, match=r"for 1 s .* dead.*continues"):
+            client.gather(batch, "facts", lambda part: f"SELECT ?item WHERE {len(part.ids)}")
+    assert time.monotonic() - start < 4
 
 
 def test_a_download_that_was_killed_while_it_was_looked_at_is_not_fetched_again(tmp_path):
