@@ -61,6 +61,9 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
     try:
         with pq.ParquetFile(file) as found:
             _have(columns, found.schema_arrow.names, "")
+            for group in map(found.metadata.row_group, range(found.num_row_groups)):
+                if group.total_byte_size > CELL * max(1, group.num_rows):
+                    raise ValueError(f"cells of more than {CELL // MB} MB")
             for batch in found.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
