@@ -47,9 +47,9 @@ def test_a_folder_is_the_old_one_or_the_new_one_wherever_finish_is_killed(
         renames.append(self)
         if len(renames) > number:
             raise Killed
-        os.rename(self, target)
+        self.rename(target)
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(Killed):  # noqa: PT012
         patch.setattr(type(folder), "replace", replace)
         parquet.finish(folder)
     parquet.recover(folder)
@@ -63,7 +63,7 @@ def test_a_temporary_file_does_not_outlive_the_next_write_of_its_file(tmp_path, 
     def killed(*_):
         raise Killed
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(Killed):  # noqa: PT012
         patch.setattr(os, "fsync", killed)
         patch.setattr(type(tmp_path), "unlink", lambda *_, **__: None)
         write_bytes(tmp_path / "a.json", b"1")
@@ -136,7 +136,7 @@ def answer(ids, value="x"):
 
 
 def asking(monkeypatch, tmp_path, known, most=10**9, strange=()):
-    """Return an endpoint over some labels that sends no more than so many rows, and its questions."""
+    """Return an endpoint that sends no more than so many labels, and what it was asked."""
     import re
 
     asked = []
