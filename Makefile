@@ -16,7 +16,7 @@ FROM := $(if $(MIRROR),--mirror $(MIRROR))
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup lock audit repro test test-slow calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
+.PHONY: help setup lock audit repro test test-slow fuzz calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,7 @@ $(CHECKED): $(READY) params.yaml $(wildcard builders/datasets/*/*.yaml validatio
 	@touch $@
 
 repro: $(CHECKED)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
+	@python -m plumbline.builders.dvc.lock
 	@$(if $(wildcard private/removed.*),stages=$$(python -m plumbline.builders removed) && \
 	  { [ -z "$$stages" ] || dvc repro --force --single-item $$stages; })
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
@@ -68,6 +69,9 @@ test: $(TEST)  ## the quick tests
 
 test-slow: $(TEST)  ## the tests that take longer; TESTS=... for other options or files
 	python -m pytest -m slow --numprocesses 2 --dist loadfile $(TESTS)
+
+fuzz: $(TEST)  ## damage files 100,000 times for each reader (an hour); READERS=... for some, RUNS=... for fewer
+	python tests/fuzzing.py --runs $(or $(RUNS),100000) $(READERS)
 
 calibrate: $(READY)  ## simulate the tests of all analyses (hours); ANALYSIS=... for some
 	@python -m plumbline.probes calibrate $(ANALYSIS)

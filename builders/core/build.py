@@ -9,7 +9,7 @@ from typing import Any
 
 from plumbline.builders.core import front_matter, parquet, private
 from plumbline.builders.core import inputs as carried
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, unwritten
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot
 
@@ -61,8 +61,10 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         partial = parquet.partial(folder)
         front_matter.write(partial, dict.fromkeys(counts.rows, module.SCHEMA), origin)
         parquet.finish(folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(parquet.partial(folder), ignore_errors=True)
+        if isinstance(error, OSError) and (said := unwritten(error)):
+            raise UserError(said) from error
         raise
     return counts
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.errors import UserError, lacking, unwritten
 from plumbline.builders.core.masking import masked_streams
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) 
     except KeyboardInterrupt:
         return _tell(STOPPED, "stopped; run the same command again to continue")
     except Exception as error:  # noqa: BLE001
-        return _fault(error)
+        return _tell(WRONG, said) if (said := unwritten(error)) else _fault(error)
     event("end", status=status, seconds=round(time.monotonic() - begun, 3))
     return status
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plumbline.builders.core.masking import mask
+
+UNWRITTEN = (
+    "{path}: could not be written ({why}); free some space and run the same command again, it "
+    "continues where it stopped"
+)
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+SAID = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
+)
 
 
 class UserError(Exception):
@@ -26,6 +36,22 @@ def reading(where: object, then: str) -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         raise UserError(f"{where}: {error}; {then}") from error
+
+
+def unwritten(error: BaseException) -> str:
+    """Return what to do about a disk that is full or cannot be written, "" if it is not that.
+
+    Libraries put the system's own words into errors of other kinds.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        said = SAID.search(str(cause))
+        if said or (isinstance(cause, OSError) and cause.errno in DISK):
+            path = getattr(cause, "filename", None) or "a file"
+            why = said[0] if said else getattr(cause, "strerror", None) or str(cause)
+            return UNWRITTEN.format(path=path, why=why)
+        cause = cause.__cause__ or cause.__context__
+    return ""
 
 
 def lacking(error: ModuleNotFoundError) -> str:

@@ -38,6 +38,14 @@ BOOL = "tag:yaml.org,2002:bool"
 class Reader(LOADER):  # type: ignore[misc,valid-type]
     """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
 
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """Return the value of a node; what is no date or number is told with its line."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError, AttributeError, IndexError, TypeError) as error:
+            said = f"{node.value!r}: {error}" if isinstance(node.value, str) else str(error)
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from error
+
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, form) for tag, form in known if tag != BOOL]
         for first, known in LOADER.yaml_implicit_resolvers.items()
@@ -107,10 +115,13 @@ def parse(path: Path) -> dict[str, Any]:
         tree = deepcopy(_loaded(path.read_text(encoding="utf-8")))  # sections are merged in place
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
-        raise UserError(f"{path}{line}: not valid YAML; mend the indentation or quoting") from error
+        said = error.problem if isinstance(error, yaml.constructor.ConstructorError) else ""
+        wrong = f" ({said})" if said else ""
+        then = "mend the indentation or quoting"
+        raise UserError(f"{path}{line}: not valid YAML{wrong}; {then}") from error
     if secret := _secret(tree):
         raise UserError(
             f"{path}: {secret} holds a password, a token or a signature, which would stand in "

@@ -7,11 +7,12 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UNWRITTEN, UserError
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.schema import Schema
@@ -83,6 +84,13 @@ class Writer:
         self._gather(least=1)
         self._file.close()
 
+    def abandon(self) -> None:
+        """Leave the file as it is: its destructor would try again to write it, and say so."""
+        self._file.is_open = False
+        if self._file.file_handle is not None:
+            with suppress(OSError):
+                self._file.file_handle.close()
+
     def _gather(self, *more: pa.Table, least: int = GROUP) -> None:
         """Keep all rows as tables, and write them, in full groups, once there are enough."""
         import pyarrow as pa
@@ -131,11 +139,14 @@ def write(
     UserError
         If a row does not fit the schema, or the disk is full.
     """
+    import pyarrow as pa
+
     working, inputs = fresh(folder), inputs or {}
     arrow = carrying(schema.arrow(), inputs)
     counts = Counts()
-    writers = {REJECTS: Writer(working / REJECTS, carrying(rejects_schema(), inputs))}
+    writers: dict[str, Writer] = {}
     try:
+        writers[REJECTS] = Writer(working / REJECTS, carrying(rejects_schema(), inputs))
         for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
             if isinstance(item, Reject):
                 counts.rejects[(item.config, item.reason)] += item.number
@@ -148,11 +159,16 @@ def write(
             writers[file].add(item.values)
         for writer in writers.values():
             writer.close()
-    except OSError as error:
+    except (OSError, pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        for writer in writers.values():
+            writer.abandon()
         shutil.rmtree(working, ignore_errors=True)
+        if isinstance(error, OSError):
+            why = error.strerror or error
+            raise UserError(UNWRITTEN.format(path=folder, why=why)) from error
         raise UserError(
-            f"{folder}: could not be written ({error.strerror or error}); free some space and run "
-            "the command again"
+            f"{folder}: a value of the source does not fit its column ({error}); look at the files "
+            "of the snapshot, and fetch one that is sound"
         ) from error
     return counts
 
@@ -171,18 +187,45 @@ def partial(folder: Path) -> Path:
 
 
 def fresh(folder: Path) -> Path:
-    """Return the working folder, empty."""
+    """Return the working folder, empty.
+
+    Raises
+    ------
+    UserError
+        If it cannot be made.
+    """
     working = partial(folder)
+    recover(folder)
     shutil.rmtree(working, ignore_errors=True)
-    working.mkdir(parents=True)
+    try:
+        working.mkdir(parents=True)
+    except OSError as error:
+        raise UserError(UNWRITTEN.format(path=working, why=error.strerror)) from error
     return working
 
 
 def finish(folder: Path) -> None:
-    """Give the working folder its final name."""
+    """Give the working folder its final name; the old one stands aside until it has it."""
+    old = aside(folder)
+    recover(folder)
     if folder.exists():
-        shutil.rmtree(folder)
+        folder.replace(old)
     partial(folder).replace(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def aside(folder: Path) -> Path:
+    """Return where a folder stands while the new one gets its name."""
+    return folder.with_name(f".{folder.name}.old")
+
+
+def recover(folder: Path) -> None:
+    """Put back, or remove, the old folder that a killed process left aside."""
+    if aside(folder).exists():
+        if folder.exists():
+            shutil.rmtree(aside(folder))
+        else:
+            aside(folder).replace(folder)
 
 
 def configs(folder: Path) -> list[str]:

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UNWRITTEN, UserError
+from plumbline.builders.core.limits import largest, unzipped, within
 from plumbline.builders.core.masking import mask
 
 MANIFEST = "manifest.json"
-UNWRITTEN = (
-    "{path}: could not be written ({why}); free some space and run the same command again, it "
-    "continues where it stopped"
-)
+LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # by a fetch that was stopped
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
 
 
@@ -36,9 +34,12 @@ def writing(path: Path) -> Iterator[Path]:
     UserError
         If it cannot be written.
     """
+    own = f".writing-{hash64(path.name):016x}-"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+        for left in path.parent.glob(f"{own}*"):  # by a process that was killed
+            left.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=own)
         part = Path(name)
         try:
             os.close(handle)
@@ -64,9 +65,9 @@ def write_gzip(path: Path, body: bytes) -> None:
     write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, *kinds: str) -> None:
     """Remove the temporary files that a killed process left."""
-    for path in folder.rglob(".writing-*"):
+    for path in [path for kind in kinds or LEFT[:1] for path in folder.rglob(kind)]:
         path.unlink()
 
 
@@ -131,7 +132,7 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
 
     Files whose name begins with a dot belong to the fetch, not to the snapshot.
     """
-    sweep(folder)
+    sweep(folder, *LEFT)
     files = sorted(p for p in folder.rglob("[!.]*") if p.is_file() and p.name != MANIFEST)
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
     missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
@@ -193,5 +194,18 @@ class Snapshot:
 
     def read(self, name: str) -> bytes:
         """Return a file's content, decompressed where its name ends in ``.gz``."""
-        body = (self.folder / name).read_bytes()
-        return gzip.decompress(body) if name.endswith(".gz") else body
+        most = largest(self.manifest["source"])
+        return whole(self.folder / name, most)
+
+
+def whole(path: Path, most: int) -> bytes:
+    """Return what is in a file of at most so many bytes, unpacked where its name ends in ``.gz``.
+
+    Raises
+    ------
+    ValueError
+        If it is larger, or damaged.
+    """
+    within(path.stat().st_size, most)
+    body = path.read_bytes()
+    return unzipped(body, most) if path.suffix == ".gz" else body

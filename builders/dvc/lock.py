@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -114,3 +115,39 @@ def here(*, needed: bool = True) -> list[Stage]:
             "`make repro`"
         )
     return found
+
+
+def mend() -> list[Path]:
+    """Put back the locks of which DVC, killed while it wrote one, has left a part; return them.
+
+    What was made since is in DVC's cache of runs: `dvc repro` finds it there.
+    """
+    listed = subprocess.run(  # noqa: S603
+        ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"],  # noqa: S607
+        check=False,
+        capture_output=True,
+        text=True,
+    ).stdout
+    torn = [lock for name in listed.split("\0") if name and not _sound(lock := Path(name))]
+    for lock in torn:
+        subprocess.run(["git", "checkout", "--quiet", "--", str(lock)], check=True)  # noqa: S603, S607
+    return torn
+
+
+def _sound(lock: Path) -> bool:
+    """Return whether DVC takes a lock, or only somebody can who solves a conflict in it."""
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA as CHECK
+    from voluptuous import Invalid
+
+    if not lock.is_file():
+        return True
+    text = lock.read_text(encoding="utf-8", errors="replace")
+    try:
+        return MARKS.search(text) is not None or bool(CHECK(parse(text)))
+    except (yaml.YAMLError, Invalid):
+        return False
+
+
+if __name__ == "__main__":
+    for torn in mend():
+        print(f"{torn}: DVC was stopped while it wrote it; put back as it is in git")

@@ -7,17 +7,18 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import UNWRITTEN
+from plumbline.builders.core.errors import UNWRITTEN, UserError
 from plumbline.builders.fetch.http import (
     HINT,
     Busy,
     Politeness,
     Slow,
+    TooLarge,
     opened,
     patiently,
     pieces,
     refuse,
+    too_large,
 )
 
 SLOWEST = 1 << 20  # bytes within timeout_s; a line slower than this counts as a failure
@@ -52,6 +53,9 @@ def download(
 
     try:
         patiently(ask, url, policy)
+    except TooLarge:
+        part.unlink()
+        raise
     except OSError as error:
         raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
     version.unlink(missing_ok=True)
@@ -79,6 +83,8 @@ def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
         with opened(url, policy, headers) as answer:
             begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
             status, rest = answer.status_code, answer.status_code == 206
+            if status == 416 and answer.headers.get("Content-Range") == f"bytes */{have}":
+                return True  # a process that had the last of it was killed while it looked at it
             if status == 416 or (rest and (begins is None or int(begins[1]) != have)):
                 version.unlink(missing_ok=True)
                 raise Busy(f"HTTP {status}, not the rest of the file")
@@ -88,6 +94,8 @@ def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
                     _remember(version, answer.headers)
                 for found in pieces(answer, policy, end):
                     came += file.write(found)
+                    if have * rest + came > policy.most:
+                        raise too_large(url, policy.most)
             return True
     except Slow:
         if came < SLOWEST or not version.exists():

@@ -1,22 +1,34 @@
-"""Polite and strict HTTP: identified, one request at a time, patient, and never half a body."""
+"""Polite and strict HTTP: identified, one request at a time, patient, and never half a body.
+
+An answer has one deadline, from the first byte sent to the last that came, and a largest size,
+which counts what is unpacked. It may lead on to another host only where that is said beforehand.
+"""
 
 from __future__ import annotations
 
 import random
 import re
+import socket
+import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple, TypeVar
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TypeVar
+from urllib.parse import urljoin, urlsplit
 
 import requests
-from pydantic import Field
+from pydantic import Field, PrivateAttr
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.limits import MB, READ
 from plumbline.builders.core.params import Params
 
 T = TypeVar("T")
@@ -24,6 +36,10 @@ ADDRESS = r"^https?://[^\s/]+"
 PIECE = 1 << 16  # bytes read at once
 HINT = "check the address in its sources.yaml"
 PROJECT = "plumbline/0.1 (research data; contact {contact})"
+LEADS = {  # where these hosts keep their files
+    "github.com": ["raw.githubusercontent.com", "codeload.github.com", "*.githubusercontent.com"],
+    "huggingface.co": ["*.huggingface.co", "*.hf.co"],
+}
 
 
 class Politeness(Params):
@@ -34,6 +50,28 @@ class Politeness(Params):
     attempts: int = Field(6, ge=1, description="tries for one request before giving up")
     backoff_s: float = Field(2, ge=0, description="first wait after a failure; doubles each time")
     longest_wait_s: float = Field(600, gt=0, description="no single wait is longer, seconds")
+    give_up_s: float = Field(
+        900,
+        gt=0,
+        description="an endpoint without a whole answer for so long is dead, seconds",
+    )
+    redirects: dict[str, list[str]] = Field(
+        default_factory=dict,
+        description="for each host, others to which it may lead on (* stands for any beginning); "
+        "those of GitHub and Hugging Face are known",
+    )
+    _most: int = PrivateAttr(READ)
+
+    def bounded(self, most: int) -> Self:
+        """Return the same with another largest size of one answer, in bytes."""
+        own = self.model_copy()
+        own._most = most  # noqa: SLF001
+        return own
+
+    @property
+    def most(self) -> int:
+        """Return the largest size of one answer, in bytes."""
+        return self._most
 
     def user_agent(self) -> str:
         """Return the User-Agent header.
@@ -86,7 +124,11 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
 
 
 def patiently(
-    ask: Callable[[], T], what: str, policy: Politeness, slow_attempts: int | None = None
+    ask: Callable[[], T],
+    what: str,
+    policy: Politeness,
+    slow_attempts: int | None = None,
+    heard: float | None = None,
 ) -> T:
     """Call ``ask`` until it answers, waiting as the service asks or twice as long each time.
 
@@ -99,6 +141,9 @@ def patiently(
     slow_attempts
         After so many :class:`Slow` answers the last one is raised to the caller, who may ask for
         less; None treats them like any other failure.
+    heard
+        When the service last gave a whole answer, by the monotonic clock: ``give_up_s`` after that
+        no new try begins. By default only the attempts are counted.
 
     Raises
     ------
@@ -114,9 +159,15 @@ def patiently(
             last = slow_attempts is not None and (
                 slow >= slow_attempts or attempt == policy.attempts
             )
+            reason, wait = str(error), error.wait_s
+            if heard is not None and time.monotonic() - heard > policy.give_up_s:
+                raise UserError(
+                    f"{what}: no whole answer for {policy.give_up_s:g} s ({reason}), it is taken "
+                    "for dead; nothing fetched so far is lost, run the same command later and it "
+                    "continues"
+                ) from error
             if isinstance(error, Slow) and last:
                 raise
-            reason, wait = str(error), error.wait_s
         if wait is not None and wait > policy.longest_wait_s:
             raise UserError(
                 f"{what}: {reason}, and asks to wait {wait:.0f} s, longer than longest_wait_s "
@@ -165,9 +216,70 @@ def _nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
+class _Session(requests.Session):
+    """One request: its sockets are shut at the deadline, whatever comes through them until then."""
+
+    def __init__(self, policy: Politeness) -> None:
+        super().__init__()
+        self._leads, self._sockets = LEADS | policy.redirects, list[socket.socket]()
+        adapter = HTTPAdapter(max_retries=0)
+        adapter.poolmanager.pool_classes_by_scheme = {
+            "http": self._watched(HTTPConnectionPool),
+            "https": self._watched(HTTPSConnectionPool),
+        }
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, adapter)
+        self._timer = threading.Timer(policy.timeout_s, self._shut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _watched(self, pool: Any) -> Any:
+        """Return a class of pools whose connections show their sockets."""
+
+        def connect(connection: Any) -> socket.socket:
+            made: socket.socket = pool.ConnectionCls._new_conn(connection)  # noqa: SLF001
+            self._sockets.append(made.dup())  # of which TLS may make another
+            return made
+
+        own = type("Watched", (pool.ConnectionCls,), {"_new_conn": connect})
+        return type("Watched", (pool,), {"ConnectionCls": own})
+
+    def _shut(self) -> None:
+        for each in self._sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close everything; the deadline no longer counts."""
+        self._timer.cancel()
+        super().close()
+        for each in self._sockets:
+            each.close()
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Return where an answer leads on to; only to where it may."""
+        target = super().get_redirect_target(resp)
+        if target is None:
+            return None
+        here, there = urlsplit(resp.url), urlsplit(urljoin(resp.url, target))
+        if there.scheme not in ("http", "https"):
+            return target  # which nobody can follow
+        begun = urlsplit((resp.history or [resp])[0].url).hostname or ""
+        same = there.hostname == here.hostname and there.port in (here.port, 443, None)
+        known = any(fnmatchcase(there.hostname or "", name) for name in self._leads.get(begun, ()))
+        if (here.scheme, there.scheme) == ("https", "http") or not (same or known):
+            raise UserError(
+                f"{resp.url}: leads to another host, {there.scheme}://{there.hostname}; if you "
+                "trust that, name it under sources.politeness.redirects, or in the address itself"
+            )
+        return target
+
+
 @contextmanager
-def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator[requests.Response]:
-    """Send one request, and yield the answer before its body.
+def opened(
+    url: str, policy: Politeness, headers: Mapping[str, str], form: Mapping[str, str] | None = None
+) -> Iterator[requests.Response]:
+    """Send one request, and yield the answer before its body; a form is sent by POST.
 
     Raises
     ------
@@ -175,24 +287,33 @@ def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator
         If the connection fails, or nothing comes in time; while the body is read, too.
     """
     headers = {"User-Agent": policy.user_agent(), **headers}
-    limit = policy.timeout_s
+    limit, how = policy.timeout_s, "GET" if form is None else "POST"
+    end, given = time.monotonic() + limit, {"data": form, "headers": headers, "timeout": limit}
     try:
-        with requests.get(url, headers=headers, timeout=limit, stream=True, auth=_nobody) as answer:
+        with (
+            _Session(policy) as session,
+            session.request(how, url, stream=True, auth=_nobody, **given) as answer,  # type: ignore[arg-type]
+        ):
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise Slow(f"no answer within {limit:g} s") from error
-    except requests.exceptions.RequestException as error:
-        raise Busy(f"the connection failed ({type(error).__name__})") from error
-    except (HTTPError, EOFError, zlib.error) as error:
-        raise Busy(f"the connection was cut ({type(error).__name__})") from error
+    except (requests.exceptions.RequestException, HTTPError, EOFError, zlib.error) as error:
+        if time.monotonic() >= end:
+            raise Slow(f"no whole answer within {limit:g} s") from error
+        failed = isinstance(error, requests.exceptions.RequestException)
+        what = "failed" if failed else "was cut"
+        raise Busy(f"the connection {what} ({type(error).__name__})") from error
 
 
 def receive(
     url: str,
     policy: Politeness,
     throttling: Collection[int] = (),
+    form: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    hint: str = HINT,
 ) -> Answer:
-    """Send one request, and return the answer whole.
+    """Send one request, and return the answer whole; a form is sent by POST.
 
     Parameters
     ----------
@@ -207,18 +328,30 @@ def receive(
         On a status that no retry mends.
     """
     end = time.monotonic() + policy.timeout_s
-    with opened(url, policy, {"Accept-Encoding": "gzip"}) as answer:
+    with opened(url, policy, {"Accept-Encoding": "gzip", **headers}, form) as answer:
         if answer.status_code in throttling:
             wait = retry_after(answer.headers.get("Retry-After"))
             raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
-        refuse(answer, url)
+        refuse(answer, url, hint)
         body = b"".join(pieces(answer, policy, end, decode=False))
-        body = decoded(body, answer.headers.get("Content-Encoding"), url)
+        body = decoded(body, answer.headers.get("Content-Encoding"), url, policy.most)
         return Answer(body, answer.headers.get("Content-Type", ""))
 
 
-def decoded(body: bytes, coding: str | None, what: str) -> bytes:
-    """Undo a Content-Encoding (RFC 9110, 8.4.1).
+class TooLarge(UserError):  # noqa: N818
+    """An answer has no end, or none that is worth waiting for."""
+
+
+def too_large(what: str, most: int) -> TooLarge:
+    """Return what to say of an answer that is larger than may be."""
+    return TooLarge(
+        f"{what}: sends more than {most // MB:,} MB, the most that is taken of it (LARGEST in "
+        f"builders/core/limits.py); {HINT}"
+    )
+
+
+def decoded(body: bytes, coding: str | None, what: str, most: int = READ) -> bytes:
+    """Undo a Content-Encoding (RFC 9110, 8.4.1); the result has at most so many bytes.
 
     Raises
     ------
@@ -232,35 +365,49 @@ def decoded(body: bytes, coding: str | None, what: str) -> bytes:
         return body
     if coding not in ("gzip", "x-gzip", "deflate"):
         raise UserError(f"{what}: sent in the coding {coding!r}, which was not asked for; {HINT}")
-    found, first = b"", True
+    found, first = bytearray(), True
     # what follows the last member is no part of the body
     while first or (coding != "deflate" and body[:2] == b"\x1f\x8b"):
         member = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)
-        found += member.decompress(body)
+        found += member.decompress(body, most + 1 - len(found))
+        if len(found) > most:
+            raise too_large(what, most)
         if not member.eof:
             raise EOFError(f"{what}: the compressed body stops in the middle")
         body, first = member.unused_data, False
-    return found
+    return bytes(found)
 
 
 def pieces(
     answer: requests.Response, policy: Politeness, end: float, *, decode: bool = True
 ) -> Iterator[bytes]:
-    """Yield a body piece by piece; :class:`Slow`, if it has not ended at a time."""
+    """Yield a body piece by piece; :class:`Slow`, if it has not ended at a time.
+
+    Raises
+    ------
+    UserError
+        If it is larger than the policy has it.
+    """
+    came = 0
     while found := answer.raw.read1(PIECE, decode_content=decode):
+        came += len(found)
+        if came > policy.most:
+            raise too_large(answer.url, policy.most)
         yield found
         if time.monotonic() > end:
-            raise Slow(f"no whole answer within {policy.timeout_s:g} s")
+            break
+    if time.monotonic() > end:  # also where it seems to have ended, since its socket was shut
+        raise Slow(f"no whole answer within {policy.timeout_s:g} s")
 
 
-def refuse(answer: requests.Response, what: str) -> None:
+def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
     """Raise what the status of an answer means, see :func:`judge`."""
     if answer.status_code >= 400:
         try:
             said = answer.raw.read(PIECE, decode_content=True)
         except (HTTPError, OSError):
             said = b""  # the status tells enough
-        judge(answer.status_code, answer.headers.get("Retry-After"), what, said)
+        judge(answer.status_code, answer.headers.get("Retry-After"), what, said, hint)
 
 
 def judge(status: int, after: str | None, what: str, begins: bytes, hint: str = HINT) -> None:

@@ -51,7 +51,7 @@ def receive(
 ) -> network.Answer:
     """Do as :func:`plumbline.builders.fetch.http.receive`, or read the file that stands for it."""
     if mirror := of(policy):
-        return network.Answer(find(mirror, url).read_bytes(), "")
+        return network.Answer(_sized(mirror, url, policy).read_bytes(), "")
     return network.receive(url, policy, throttling)
 
 
@@ -60,7 +60,7 @@ def get(url: str, policy: network.Politeness, expect: Callable[[bytes], str | No
     mirror = of(policy)
     if mirror is None:
         return network.get(url, policy, expect)
-    path = find(mirror, url)
+    path = _sized(mirror, url, policy)
     body = path.read_bytes()
     if wrong := expect(body):
         raise UserError(AGAIN.format(url=url, wrong=wrong, path=path))
@@ -75,11 +75,18 @@ def download(
     if mirror is None:
         network_files.download(url, policy, path, expect)
         return
-    own = find(mirror, url)
+    own = _sized(mirror, url, policy)
     if wrong := expect(own):
         raise UserError(AGAIN.format(url=url, wrong=wrong, path=own))
     with writing(path) as part:
         shutil.copyfile(own, part)
+
+
+def _sized(mirror: Path, url: str, policy: network.Politeness) -> Path:
+    path = find(mirror, url)
+    if path.stat().st_size > policy.most:
+        raise network.too_large(url, policy.most)
+    return path
 
 
 def places(url: str) -> list[str]:

@@ -5,27 +5,23 @@ A question that is too large for the endpoint is halved: a range of birth dates,
 
 from __future__ import annotations
 
-import gzip
 import json
+import re
+import shutil
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import date, timedelta
-from http.client import HTTPException
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
-from urllib.error import HTTPError, URLError
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qsl
 
-from SPARQLWrapper import JSON, POST, SPARQLWrapper
-from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
-
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.core.snapshot import whole, write_gzip
 from plumbline.builders.fetch import mirror
-from plumbline.builders.fetch.http import PIECE, Busy, Politeness, Slow, decoded, judge, patiently
-from plumbline.builders.readers.sparql_json import bindings, entity
+from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, receive
+from plumbline.builders.readers.sparql_json import Binding, bindings, item
 
 ITEM = "<http://www.wikidata.org/entity/{}>"
 HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"
@@ -105,20 +101,22 @@ class Batch:
         return [Batch(self.name + "a", self.ids[:half]), Batch(self.name + "b", self.ids[half:])]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Endpoint:
     """One endpoint, queried one request at a time; every answer is saved as it came."""
 
     endpoint: str
     politeness: Politeness
     into: Path
+    _heard: float = field(default_factory=time.monotonic)  # when an answer last came whole
 
     def gather(self, part: Part, folder: str, query: Callable[[Any], str]) -> None:
         """Save the answer for a part, or for its halves where the whole is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
             try:
-                self.save(f"{folder}/{part.name}", query(part), slow_attempts=2 if halves else None)
+                attempts = 2 if halves else None
+                self.save(f"{folder}/{part.name}", query(part), attempts, part, query)
             except Slow:
                 pass
             else:
@@ -126,74 +124,68 @@ class Endpoint:
         for half in halves:
             self.gather(half, folder, query)
 
-    def save(self, name: str, query: str, slow_attempts: int | None = None) -> None:
-        """Save one answer, unless it is there already."""
+    def save(
+        self,
+        name: str,
+        query: str,
+        slow_attempts: int | None = None,
+        part: Part | None = None,
+        again: Callable[[Any], str] | None = None,
+    ) -> None:
+        """Save one answer, unless it is there already.
+
+        That to a batch must be about these ids only. What it lacks is asked for once more by
+        itself, and only where that brings nothing either the answer is kept.
+        """
         if self._path(name).exists():
             return
         what = f"{self.endpoint} ({name})"
-        body = patiently(lambda: self._ask(query), what, self.politeness, slow_attempts)
+        ids = part.ids if isinstance(part, Batch) else ()
+        ask = partial(self._ask, query, ids, again if ids else None)
+        body = patiently(ask, what, self.politeness, slow_attempts, self._heard)
+        self._heard = time.monotonic()
         write_gzip(self._path(name), body)
+
+    def rows(self, folder: str) -> Iterator[Binding]:
+        """Yield the rows of the saved answers of a folder, or of the one answer of that name."""
+        for path in [*self.into.glob(f"{folder}.json.gz"), *self.into.glob(f"{folder}/*.json.gz")]:
+            yield from bindings(whole(path, self.politeness.most))
 
     def items(self, prefix: str) -> list[str]:
         """Return the sorted, distinct ids in the saved answers."""
-        found: set[str] = set()
-        for path in [*self.into.glob(f"{prefix}.json.gz"), *self.into.glob(f"{prefix}/*.json.gz")]:
-            rows = bindings(gzip.decompress(path.read_bytes()))
-            found.update(qid for row in rows if (qid := entity(row["item"])))
+        found = {item(row) for row in self.rows(prefix)}
         return sorted(found, key=lambda qid: int(qid[1:]))
+
+    def forget(self, folder: str) -> None:
+        """Remove the answers of a folder, or the one of that name: they are asked for anew."""
+        self._path(folder).unlink(missing_ok=True)
+        shutil.rmtree(self.into / folder, ignore_errors=True)
 
     def _path(self, name: str) -> Path:
         return self.into / f"{name}.json.gz"
 
-    def _ask(self, query: str) -> bytes:
-        """Return one answer, if it is one whole result, whatever its status."""
-        limit = self.politeness.timeout_s
-        try:
-            body = self._receive(query)
-        except HTTPError as error:
-            after = error.headers.get("Retry-After")
-            begins = b""
-            with suppress(OSError, HTTPException):  # the status tells enough
-                begins = error.read(PIECE)
-            judge(error.code, after, self.endpoint, begins, HINT)
-            raise
-        except EndPointInternalError as error:
-            judge(500, None, self.endpoint, str(error).encode())
-            raise
-        except SPARQLWrapperException as error:
-            said = " ".join(str(error).split())[:200]
-            raise UserError(f"{self.endpoint}: refused the query ({said}); {HINT}") from error
-        except TimeoutError as error:
-            raise Slow(f"no answer within {limit:g} s") from error
-        except URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise Slow(f"no answer within {limit:g} s") from error
-            raise Busy(f"the connection failed ({error.reason})") from error
-        except (HTTPException, EOFError, OSError, zlib.error) as error:
-            raise Busy(f"the connection was cut ({type(error).__name__})") from error
-        _whole(body)
+    def _ask(self, query: str, ids: Sequence[str], again: Callable[[Any], str] | None) -> bytes:
+        """Return one answer, if it is one whole result of what was asked, whatever its status."""
+        form, headers = _request(self.endpoint, PREFIXES + query)
+        body = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT).body
+        there = _whole(body, query, ids)
+        missing = [qid for qid in ids if qid not in there]
+        if missing and again:  # there may be nothing to say of them, or they were left out
+            late = self._ask(again(Batch("", missing)), missing, None)
+            if bindings(late):
+                raise Slow(f"the answer left out some of the {len(ids)} items asked for")
         return body
 
-    def _receive(self, query: str) -> bytes:
-        """Return the body of one answer; SPARQLWrapper knows no limit for the whole of it."""
-        wrapper = SPARQLWrapper(self.endpoint, agent=self.politeness.user_agent())
-        wrapper.setMethod(POST)
-        wrapper.setReturnFormat(JSON)
-        wrapper.setOnlyConneg(True)
-        wrapper.setTimeout(max(1, int(self.politeness.timeout_s)))
-        wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
-        wrapper.setQuery(PREFIXES + query)
-        start = time.monotonic()
-        body = bytearray()
-        with closing(cast("Any", wrapper.query().response)) as answer:
-            size = answer.length
-            while len(body) != size and (part := answer.read1(PIECE)):
-                body += part
-                if time.monotonic() - start > self.politeness.timeout_s:
-                    raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
-        if size is not None and len(body) < size:
-            raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
-        return decoded(bytes(body), answer.headers.get("Content-Encoding"), self.endpoint)
+
+def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a query's form and headers by the SPARQL protocol; what is sent has our bounds."""
+    from SPARQLWrapper import JSON, POST, SPARQLWrapper
+
+    wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
+    wrapper.setMethod(POST)
+    wrapper.setQuery(query)
+    made: Any = wrapper._createRequest()  # noqa: SLF001 - its own query() would have no bounds
+    return dict(parse_qsl(made.data.decode())), {"Accept": made.get_header("Accept")}
 
 
 @contextmanager
@@ -207,10 +199,19 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
         yield Endpoint(address, politeness, into)
 
 
-def _whole(body: bytes) -> None:
-    """Refuse a body that is not one whole result, whatever its status was."""
+def _whole(body: bytes, query: str, ids: Sequence[str]) -> set[str]:
+    """Refuse a body that is not one whole result, or about others; return whom it is about.
+
+    Queries here have no OPTIONAL: every row has everything that is asked for.
+    """
+    wanted = set(re.findall(r"\?(\w+)", re.sub(r"\(.*? AS ", "", query.partition(" WHERE ")[0])))
     try:
-        bindings(body)
+        rows = bindings(body)
+        if any(row.keys() != wanted for row in rows):
+            raise ValueError(f"a row without {', '.join(sorted(wanted))}")  # noqa: TRY301
+        if "label" in wanted and not all("xml:lang" in row["label"] for row in rows):
+            raise ValueError("a label without a language")  # noqa: TRY301
+        there = {item(row) for row in rows} if "item" in wanted else set()
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         begins = body.lstrip()[:1]
         if begins == b"{":
@@ -219,7 +220,10 @@ def _whole(body: bytes) -> None:
         what = page if begins == b"<" else "something that is not JSON"
         raise Busy(f"answered {what}") from error
     except ValueError as error:
-        raise Busy("answered JSON, but no query results") from error
+        raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
+    if ids and (strange := sorted(there - set(ids))[:3]):
+        raise Busy(f"answered about {', '.join(strange)}, which were not asked for")
+    return there
 
 
 def ranges(first: date, last: date, days: int) -> list[Born]:

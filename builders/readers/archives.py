@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import lzma
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from plumbline.builders.core.limits import CELL, MB, READ, file_lines, parsed
 from plumbline.builders.readers.table import web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
 BATCH = 256  # records in memory at once
-CELL = 1 << 27  # longest cell of a CSV file, characters; the standard library's own limit is short
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -53,14 +53,18 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _parquet(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield some columns of a parquet file, row by row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            _have(columns, file.schema_arrow.names, "")
-            for batch in file.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
+        with pq.ParquetFile(file) as found:
+            _have(columns, found.schema_arrow.names, "")
+            for group in map(found.metadata.row_group, range(found.num_row_groups)):
+                if group.total_byte_size > CELL * max(1, group.num_rows):
+                    raise ValueError(f"cells of more than {CELL // MB} MB")
+            for batch in found.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise ValueError("not a whole parquet file") from error
@@ -69,8 +73,9 @@ def _parquet(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     before = csv.field_size_limit(CELL)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
+        with path.open("rb") as file:
+            file.seek(len(BOM_UTF8) * (file.read(len(BOM_UTF8)) == BOM_UTF8))
+            reader = csv.DictReader((line.decode() for line in file_lines(file)), strict=True)
             _have(columns, reader.fieldnames or [], "")
             for record in reader:
                 if None in record or None in record.values():
@@ -86,7 +91,7 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(file_lines(file), start=1):
             if line.strip():
                 yield _object(line, f"line {number}", columns)
 
@@ -101,7 +106,7 @@ def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
             yield _object(_member(archive, name), name, columns)
 
 
-READERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
+READERS = {"parquet": parquet_rows, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
 
 
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
@@ -133,19 +138,23 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
-        return archive.read(name)
+        with archive.open(name) as file:  # what its head says of its size may be wrong
+            found = file.read(READ + 1)
     except RuntimeError as error:  # also NotImplementedError
         raise ValueError(
             f"{name}: encrypted, or compressed by a method that cannot be read"
         ) from error
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
         raise ValueError(f"{name}: damaged in the archive") from error
+    if len(found) > READ:
+        raise ValueError(f"{name}: larger than {READ // MB} MB, unpacked")
+    return found
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
     try:
-        record = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        record = parsed(body)
+    except ValueError as error:
         wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
         raise ValueError(f"{where}: {wrong}") from error
     if not isinstance(record, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
@@ -10,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.declared import FORMAT
@@ -96,7 +96,7 @@ def entries(entry: List, body: bytes) -> Iterator[Listed]:
 
 def _tree(text: str) -> dict[str, Any]:
     try:
-        tree = json.loads(text)
+        tree = parsed(text)
     except ValueError as error:
         raise ValueError(f"not JSON ({error})") from error
     if not isinstance(tree, dict) or not tree:

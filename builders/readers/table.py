@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
-import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
+
+from plumbline.builders.core.limits import parsed, table_rows, text_of
 
 
 def web_page(body: bytes) -> str | None:
@@ -31,10 +31,7 @@ def decoded(body: bytes, *, whole: bool = False) -> str:
     ValueError
         If it is not UTF-8, a web page, or cut short.
     """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
+    text = text_of(body)
     if said := web_page(body):
         raise ValueError(said)
     if whole and not text.endswith("\n"):
@@ -63,7 +60,7 @@ def table(
         With what is wrong and where; the header is line 1.
     """
     text = decoded(body, whole=True)
-    head, *rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
+    head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
         raise ValueError(f"line 1: not the columns {', '.join(columns)}")
     for number, fields in enumerate(rows, start=2):
@@ -100,20 +97,17 @@ def records(
         With what is wrong and where.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    file = io.StringIO(text, newline="")
-    rows = csv.reader(file, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
-    try:
-        head = head or next(rows, [])
-        if lacking := sorted(set(columns.values()) - set(head)):
-            raise ValueError(f"line 1: no column {', '.join(lacking)}")
-        wanted = {name: head.index(column) for name, column in columns.items()}
-        for row in rows:
-            if row and len(row) != len(head):
-                raise ValueError(f"line {rows.line_num}: {len(row)} fields, not {len(head)}")
-            if row:
-                yield rows.line_num, {name: row[place] for name, place in wanted.items()}
-    except csv.Error as error:  # a quote that is never closed: half a file
-        raise ValueError(f"line {rows.line_num}: {error}") from error
+    # a quote that is never closed is half a file
+    rows = table_rows(text, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
+    head = head or next(rows, (0, []))[1]
+    if lacking := sorted(set(columns.values()) - set(head)):
+        raise ValueError(f"line 1: no column {', '.join(lacking)}")
+    wanted = {name: head.index(column) for name, column in columns.items()}
+    for line, row in rows:
+        if row and len(row) != len(head):
+            raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
+        if row:
+            yield line, {name: row[place] for name, place in wanted.items()}
 
 
 def json_lines(
@@ -128,7 +122,7 @@ def json_lines(
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
         try:
-            row = json.loads(line)
+            row = parsed(line)
         except ValueError as error:
             raise ValueError(f"line {number}: not JSON") from error
         wanted = columns[needed]

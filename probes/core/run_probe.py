@@ -58,6 +58,8 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
         )
     final = OUTPUTS / probe / name
     shards = task.shards()
+    if _whole(final, task):  # killed after its last shard, before its note was gone
+        return final
     partial = _resume(final, task, alone=execution.part is None)
     todo = [shard for shard in shards if not (partial / shard.path()).exists()]
     if execution.part:
@@ -73,9 +75,23 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     for unfinished in partial.rglob(".*"):
         unfinished.unlink()
     _card(partial, task)
-    (partial / REQUEST).unlink()  # last: until then a run that stops here is continued
     store.finish(final)
+    (final / REQUEST).unlink()  # last: until then a run that stops here is continued
     return final
+
+
+def _whole(final: Path, task: Task) -> bool:
+    """Return whether a run that was killed had finished all shards; its note is removed."""
+    note = final / REQUEST
+    if not note.is_file() or note.read_text(encoding="utf-8") != _note(task):
+        return False
+    shutil.rmtree(store.aside(final), ignore_errors=True)
+    note.unlink()
+    return True
+
+
+def _note(task: Task) -> str:
+    return json.dumps(request(task), sort_keys=True)
 
 
 def _finished(
@@ -96,9 +112,12 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
     A UserError if they were others, and other parts of the run may be at work there.
     """
-    text = json.dumps(request(task), sort_keys=True)
-    partial = final.with_name(f".{final.name}.partial")
+    text, partial = _note(task), store.partial(final)
     note = partial / REQUEST
+    if alone:
+        store.recover(final)
+        for left in final.parent.glob(f".{final.name}.staging-*"):  # by a process that was killed
+            shutil.rmtree(left)
     if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
         if not alone:
             raise UserError(

@@ -19,8 +19,9 @@ import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.limits import READ, parsed
 from plumbline.builders.core.masking import SHORTEST, in_the_open, keep, mask
-from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
+from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,7 +149,7 @@ class Client:
         """Return status, headers and the whole body."""
         limit = self.endpoint.timeout_s
         slow = Slow(f"no whole answer within {limit:g} s")
-        start, parts = time.monotonic(), []
+        start, parts, came = time.monotonic(), [], 0
         try:
             with self._session.request(
                 "GET" if body is None else "POST",
@@ -160,6 +161,9 @@ class Client:
             ) as answer:
                 while part := answer.raw.read1(1 << 16, decode_content=True):
                     parts.append(part)
+                    came += len(part)
+                    if came > READ:
+                        raise too_large(self.endpoint.url, READ)
                     if time.monotonic() - start > limit:
                         raise slow
                 return answer.status_code, answer.headers, b"".join(parts)
@@ -174,7 +178,7 @@ class Client:
     ) -> dict[str, Any]:
         """Return the object in an answer, or raise what its status means."""
         try:
-            found = json.loads(raw)
+            found = parsed(raw)
         except ValueError:
             found = raw.decode(errors="replace")
         said: Any = found

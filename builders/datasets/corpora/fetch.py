@@ -70,7 +70,7 @@ def fetch(
     for name, place in sorted(params.dumps.items()):
         path, facts = into / f"{name}.jsonl.zst", into / f"{name}.json"
         if not (path.exists() and facts.exists()):
-            _cut(place, politeness, path, posts)
+            _cut(place, fetch.politeness, path, posts)
         found = json.loads(facts.read_text("utf-8"))
         counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
     places = "; ".join(place for _, place in sorted(params.dumps.items()))

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.limits import LINE, MB, STREAM, parsed
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
 
@@ -26,7 +27,6 @@ MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
 PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
-LINE = 1 << 26  # a longer line is none
 LISTED = "communities.csv"  # of a snapshot: which communities, and their leanings
 SIDES = ("left", "center", "right")
 GONE = "[deleted]"  # the dumps' own name for an author who has left
@@ -47,7 +47,7 @@ def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[byte
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
-    frame, rest = None, b""
+    frame, rest, came = None, b"", 0
     with path.open("rb") as file:
         if wrong := begins_wrong(file.read(256)):
             raise ValueError(wrong)
@@ -57,15 +57,23 @@ def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[byte
             while piece:
                 frame = frame or decompressor.decompressobj()
                 try:
-                    rest += frame.decompress(piece)
+                    found = frame.decompress(piece)
                 except zstandard.ZstdError as error:
                     raise ValueError(f"damaged after byte {file.tell() - len(piece):,}") from error
                 piece = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
-                *whole, rest = rest.split(b"\n")
-                yield from whole
-                if len(rest) > LINE:
-                    raise ValueError(f"a line of more than {LINE:,} bytes: not a record a line")
+                *whole, end = found.split(b"\n")
+                if whole:
+                    yield rest + whole[0]
+                    yield from whole[1:]
+                    rest = b""
+                rest += end
+                came += len(found)
+                if len(rest) > LINE or came > STREAM:
+                    what = (
+                        f"a line of more than {LINE // MB} MB" if len(rest) > LINE else "too large"
+                    )
+                    raise ValueError(f"{what}: not a dump with a record a line")
     if frame is not None:
         raise ValueError("cut short in the middle of a zstd frame")
     if rest:
@@ -181,8 +189,8 @@ def _line(
 
 def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        record = parsed(line)
+    except ValueError as error:
         raise ValueError(f"line {number}: not JSON") from error
     if not isinstance(record, dict):
         raise ValueError(f"line {number}: no JSON object")  # noqa: TRY004 - of the file

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import unicodedata
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.limits import literal
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import FORMAT, Terms
 from plumbline.builders.readers.table import decoded, json_lines, records
@@ -147,8 +147,8 @@ def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
     """Return the groups of a field: a list, one written down as in Python or JSON, or a text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError) as error:
+            value = literal(value.strip())
+        except ValueError as error:
             raise ValueError(f"groups: {value!r} is not a list") from error
     elif isinstance(value, str):
         value = value.split(corpus.group_separator) if corpus.group_separator else [value]

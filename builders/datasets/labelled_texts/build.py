@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import hash64
-from plumbline.builders.readers.archives import unpacked
+from plumbline.builders.readers.archives import parquet_rows, unpacked
 from plumbline.builders.readers.declared import Terms, declared
 from plumbline.builders.readers.table import decoded, records
 from plumbline.builders.readers.tweeteval import normal, tweeteval
@@ -140,15 +140,13 @@ class Corpus(Terms):
         return records(text, self.columns, delimiter, strict=False)
 
     def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-        import polars as pl
+        rows = parquet_rows(io.BytesIO(body), list(self.columns.values()))
+        for line, row in enumerate(rows, start=1):
+            yield line, {name: _text(row[column]) for name, column in self.columns.items()}
 
-        try:
-            frame = pl.read_parquet(io.BytesIO(body), columns=list(self.columns.values()))
-        except pl.exceptions.PolarsError as error:
-            raise ValueError(f"no parquet file with columns {self.columns}") from error
-        names = {column: name for name, column in self.columns.items()}
-        strings = frame.rename(names).cast(pl.String).fill_null("")
-        yield from enumerate(strings.iter_rows(named=True), start=1)
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Params(SnapshotParams):

@@ -6,10 +6,7 @@ Python source is parsed, never executed.
 
 from __future__ import annotations
 
-import ast
 import csv
-import io
-import json
 import math
 import re
 import unicodedata
@@ -21,6 +18,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.limits import literal, parsed, table_rows, text_of
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
@@ -163,7 +161,7 @@ def _checked(view: View, word: str, value: Any, pos: str) -> Entry | Refusal:
 def _numbers(value: Any) -> tuple[float, ...] | None:
     try:
         found = tuple(map(float, (value,) if isinstance(value, str) else value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if all(map(math.isfinite, found)) else None
 
@@ -172,7 +170,7 @@ def _is_number(value: Any) -> bool:
     """Tell a number, nan and infinity too, from a label."""
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -186,7 +184,7 @@ def _lines(text: str, comment: str) -> Iterator[str]:
 def _table(view: View, text: str, _key: str) -> Found:
     """Delimited columns; quotes mean something only where the delimiter is not a tab."""
     quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.reader(io.StringIO(text), delimiter=view.delimiter, quoting=quoting)
+    rows = (row for _, row in table_rows(text, delimiter=view.delimiter, quoting=quoting))
     needed = max(view.word, view.pos or 0, *view.value)
     for row in filter(None, islice(rows, int(view.header), None)):
         if len(row) <= needed:
@@ -243,7 +241,7 @@ def _emolex(_view: View, text: str, _key: str) -> Found:
 
 def _emolex_json(_view: View, text: str, _key: str) -> Found:
     """Word to the list of its emotions."""
-    tree = json.loads(text)
+    tree = parsed(text)
     if not isinstance(tree, dict):
         raise ValueError("not a JSON object of words")  # noqa: TRY004
     for word, emotions in tree.items():
@@ -264,8 +262,8 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
             continue
         key, _, value = rest.partition("] = ")
         try:
-            word, items = ast.literal_eval(key), ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+            word, items = literal(key), literal(value)
+        except ValueError:
             yield "not an assignment of a list"
             continue
         last = next(filter(_is_number, items[6:8] if isinstance(items, list) else ()), None)
@@ -287,7 +285,7 @@ def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
 
 def _forms(_view: View, text: str, _key: str) -> Found:
     """Adjectives with their inflected forms, without any value: parts of speech alone."""
-    for row in csv.reader(io.StringIO(text)):
+    for _, row in table_rows(text):
         if len(row) != 2:
             yield "not lemma and forms"
             continue
@@ -311,10 +309,7 @@ def _text(body: bytes, member: str, encoding: str) -> str:
     """Return a file's text, or that of the member of an archive whose name ends so."""
     if member:
         body = unpacked(body, member, ending=True)
-    try:
-        text = body.decode(encoding).removeprefix("\ufeff")
-    except (UnicodeDecodeError, LookupError) as error:
-        raise ValueError(f"not {encoding}") from error
+    text = text_of(body, encoding)
     if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
         raise ValueError("a web page in place of the file")
     return text

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 from plumbline.builders.core.describe import frames, page, table
+from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]
 
 FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
+AGAIN = "fetch it again"
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -142,7 +144,7 @@ def _listed(snapshot: Snapshot, lists: list[name_lists.List], params: Params) ->
 def _labels(snapshot: Snapshot) -> dict[str, str]:
     labels: dict[str, str] = {}
     for path in snapshot.names(f"{FOLDER}/labels/"):
-        for row in bindings(snapshot.read(path)):
+        for row in read(snapshot, path, bindings, AGAIN):
             qid, label = entity(row["item"]), row["label"]
             better = label.get("xml:lang") != "mul"  # a language of its own wins
             if qid and (better or qid not in labels):
@@ -160,11 +162,12 @@ def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
     numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for path in snapshot.names(f"{FOLDER}/counts/"):
         country, what = path.split("/")[2:4]
-        for row in bindings(snapshot.read(path)):
+        for row in read(snapshot, path, bindings, AGAIN):
             gender = GENDERS.get(entity(row.get("gender", {})) or "")
             kind = gender if what == "given" else "last"
             if (qid := entity(row["name"])) and kind:
-                numbers[country, kind][labels.get(qid, "")] += int(row["number"]["value"])
+                with reading(snapshot.folder / path, AGAIN):
+                    numbers[country, kind][labels.get(qid, "")] += int(row["number"]["value"])
     for (country, kind), names in sorted(numbers.items()):
         ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
         for rank, (name, number) in enumerate(ordered, start=1):

@@ -7,9 +7,9 @@ endpoint does the counting: no people are fetched.
 
 from __future__ import annotations
 
-import gzip
 from datetime import date
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.name_lists import List, entries
-from plumbline.builders.readers.sparql_json import bindings, entity
+from plumbline.builders.readers.sparql_json import entity
 
 GIVEN = (
     "SELECT ?name ?gender (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"
@@ -82,7 +82,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     named: list[tuple[str, Any]] = [(entry.name, entry) for entry in params.lists]
     queries = {}
     if params.wikidata:
-        with sparql.connected(params.wikidata.endpoint, politeness, into) as client:
+        with sparql.connected(params.wikidata.endpoint, fetch.politeness, into) as client:
             counts[FOLDER] = _count(params.wikidata, client)
         addresses.append(params.wikidata.endpoint)
         named.append((FOLDER, sparql.WIKIDATA))
@@ -98,11 +98,14 @@ def _count(params: Counts, client: sparql.Endpoint) -> int:
             for part in parts:
                 ask = partial(_counting, query, item)
                 client.gather(part, f"{FOLDER}/counts/{code}/{what}", ask)
-    names: set[str] = set()
-    for path in sorted((client.into / FOLDER / "counts").rglob("*.json.gz")):
-        rows = bindings(gzip.decompress(path.read_bytes()))
-        names.update(qid for row in rows if (qid := entity(row["name"])))
+    names = {
+        qid
+        for code, what in product(params.countries, QUERIES)
+        for row in client.rows(f"{FOLDER}/counts/{code}/{what}")
+        if (qid := entity(row.get("name", {})))
+    }
     if not names:
+        client.forget(f"{FOLDER}/counts")
         raise UserError(
             f"{params.endpoint}: nobody of {', '.join(sorted(params.countries))} has a name there; "
             "check sources.names.wikidata in builders/datasets/names/sources.yaml"

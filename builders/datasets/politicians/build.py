@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
 from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from plumbline.builders.core.snapshot import Snapshot
@@ -48,6 +49,7 @@ PRECISION_OF = {"11": 0, "10": 1, "9": 2}  # Wikidata's codes
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 SOURCE = "wikidata"
+AGAIN = "fetch it again"
 FILES = {"mentions": "mentions.csv", "names": "names.csv"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
@@ -128,8 +130,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     mentions those in the Wikipedia of the language are the popularity.
     """
     own = snapshot.manifest["request"]
-    counted = dict(mentions(snapshot.read(FILES["mentions"]))) if "mentions" in own else None
-    kept = set(names(snapshot.read(FILES["names"]))) if "names" in own else None
+    given = {k: list(read(snapshot, FILES[k], of, AGAIN)) for k, of in READERS.items() if k in own}
+    counted = dict(given["mentions"]) if "mentions" in given else None
+    kept = set(given["names"]) if "names" in given else None
     request = snapshot.manifest["request"]
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
@@ -137,7 +140,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             "sources.wikidata.languages and fetch again, or take them out of "
             "datasets.politicians.languages"
         )
-    ids = snapshot.read("ids.txt.gz").decode().split()
+    with reading(snapshot.folder / "ids.txt.gz", AGAIN):
+        ids = snapshot.read("ids.txt.gz").decode().split()
     iso = {
         qid: sorted({row["iso"]["value"].upper() for row in rows})
         for qid, rows in _answers(snapshot, "countries/").items()
@@ -200,6 +204,9 @@ def names(body: bytes) -> Iterator[tuple[str, str, str]]:
         yield language, _normal(name), gender
 
 
+READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
+
+
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
     """Group the values of P21 as the paper does.
 
@@ -256,7 +263,9 @@ def describe(folder: Path) -> str:
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
     """Return the rows of all files of a prefix by item; a batch that was split has several."""
     files = snapshot.names(prefix)
-    return dict(by_item([row for name in files for row in bindings(snapshot.read(name))]))
+    found = [row for name in files for row in read(snapshot, name, bindings, AGAIN)]
+    with reading(f"{snapshot.folder}/{prefix}", AGAIN):
+        return dict(by_item(found))
 
 
 def _person(
@@ -281,7 +290,8 @@ def _person(
     precision, born = births[0]
     if not params.born_from <= born <= params.born_to:
         return Reject(EVERY, qid, "born outside the range", str(born))
-    links = (int(value["value"]) for value in values["ontology#sitelinks"])
+    counted = (value["value"] for value in values["ontology#sitelinks"])
+    links = (int(text) for text in counted if text.isdecimal() and len(text) < 10)
     return {
         "qid": qid,
         "gender": GENDERS.index(gender),
@@ -310,7 +320,7 @@ def _birth(text: str, stated: dict[str, str]) -> tuple[int, date] | None:
 def _row(
     person: dict[str, Any], language: str, labels: list[Binding], *, fallback: bool
 ) -> Row | Reject:
-    labelled = {row["label"]["xml:lang"]: row["label"]["value"] for row in reversed(labels)}
+    labelled = {row["label"].get("xml:lang", ""): row["label"]["value"] for row in reversed(labels)}
     used = language if language in labelled or not fallback else "mul"
     if used not in labelled:
         return Reject(language, person["qid"], "no label")

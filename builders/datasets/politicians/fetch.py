@@ -23,11 +23,11 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_gzip
-from plumbline.builders.datasets.politicians.build import FILES, mentions, names
+from plumbline.builders.datasets.politicians.build import FILES, READERS
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, joined, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.readers.sparql_json import bindings, entity
+from plumbline.builders.readers.sparql_json import entity, item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ COUNTRIES = (
 )
 
 
-READERS = {"mentions": mentions, "names": names}  # of files that a user brings
+FEW, LOST = 10, 0.01  # people, or share of them, who may lack facts and dates for good
 
 
 class Brought(Section):
@@ -120,7 +120,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     )
     for kind, file in own.items():
         fetch.read({FILES[kind]: file.file}, READERS[kind])
-    with sparql.connected(params.endpoint, politeness, into) as client:
+    with sparql.connected(params.endpoint, fetch.politeness, into) as client:
         counts = _ask(params, client)
     shutil.rmtree(into / "ids", ignore_errors=True)
     queries = {"people": PEOPLE, **BATCHES}
@@ -135,13 +135,14 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
     """Save all answers; return how many people and occupations there are."""
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
     occupations = client.items("occupations")
-    people = _people(params, client, occupations)
-    if not people:
+    if params.occupation not in occupations:
+        client.forget("occupations")
         raise UserError(
-            f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
-            f"{params.born_to}; check sources.wikidata in "
-            "builders/datasets/politicians/sources.yaml"
+            f"{params.endpoint}: its answer about {params.occupation} and its subclasses lacks "
+            f"{params.occupation} itself; run the same command later, or name another endpoint "
+            "under sources.wikidata"
         )
+    people = _people(params, client, occupations)
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
 
     def query(template: str, batch: sparql.Batch) -> str:
@@ -150,16 +151,44 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
     for kind, template in BATCHES.items():
         for batch in Bar(sparql.batches(people, params.batch_size), desc=kind, unit="batch"):
             client.gather(batch, kind, partial(query, template))
+    _compare(params, client, people)
     citizenships = {
         qid
-        for path in (client.into / "facts").glob("*.json.gz")
-        for row in bindings(gzip.decompress(path.read_bytes()))
+        for row in client.rows("facts")
         if row["property"]["value"].endswith("/P27") and (qid := entity(row["value"]))
     }
     countries = sorted(citizenships, key=lambda qid: int(qid[1:]))
     for batch in sparql.batches(countries, params.batch_size):
         client.gather(batch, "countries", partial(query, COUNTRIES))
     return {"people": len(people), "occupations": len(occupations)}
+
+
+def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> None:
+    """Hold facts, dates and labels against the people and each other; what lacks is asked anew.
+
+    Everybody has facts, but for the few whose item was removed meanwhile. Whose date of birth is
+    known has its precision, unless the endpoint knows none at all. Somebody has a label.
+    """
+    facts, dated = set(), set()
+    for row in client.rows("facts"):
+        facts.add(item(row))
+        if row["property"]["value"].endswith("/P569") and row["value"]["type"] != "bnode":
+            dated.add(item(row))
+    dates, labels = ({item(row) for row in client.rows(kind)} for kind in ("dates", "labels"))
+    counted = {
+        "facts": (len(facts), len(people)),
+        "dates": (len(dates) or len(dated), len(dated)),
+        "labels": (len(people) * bool(labels), len(people)),
+    }
+    short = {k: (n, of) for k, (n, of) in counted.items() if of - n > max(FEW, of * LOST)}
+    for kind in short:
+        client.forget(kind)
+    if short:
+        said = ", ".join(f"{kind} of {n:,} of {of:,} people" for kind, (n, of) in short.items())
+        raise UserError(
+            f"{params.endpoint}: answered with no more than {said}; run the same command later, "
+            "which asks for these again, or name another endpoint under sources.wikidata"
+        )
 
 
 @dataclass(frozen=True)
@@ -190,5 +219,13 @@ def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str])
         known = {"occupations": sparql.values(occupations)}
         for part in Bar([*dated, *[_Undated("")] * params.undated], desc="ids", unit="range"):
             client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
-        write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())
+        people = client.items("ids")
+        if not people:
+            client.forget("ids")
+            raise UserError(
+                f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
+                f"{params.born_to}; check sources.wikidata in "
+                "builders/datasets/politicians/sources.yaml"
+            )
+        write_gzip(listed, "".join(f"{qid}\n" for qid in people).encode())
     return gzip.decompress(listed.read_bytes()).decode().split()

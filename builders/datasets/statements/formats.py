@@ -7,12 +7,12 @@ it, which is read as text and never executed.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
 from plumbline.builders.readers.table import decoded
 
@@ -130,7 +130,7 @@ def _rows(
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parsed(text)
     except ValueError as error:
         raise ValueError(f"not JSON ({error})") from error
 

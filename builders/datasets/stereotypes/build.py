@@ -7,7 +7,6 @@ and leaves a flag. Their own published suggestions are a config beside the waves
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +15,7 @@ from pydantic import Field
 
 from plumbline.builders.core.describe import counted, frames, page, table
 from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -23,14 +23,16 @@ from plumbline.builders.datasets.social_groups.read import Query, groups, querie
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
+from plumbline.builders.readers.declared import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from plumbline.builders.core.snapshot import Snapshot
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
+AGAIN = "fetch another wave"
 SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
@@ -132,9 +134,9 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
     for engine, about in sorted(request["engines"].items()):
         if f"{engine}/{name}" in request.get("absent", {}):
             continue
-        for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz"):
+        for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz", known):
             query = known[line["query"]]
-            for suggestion in engines.read(about["format"], line["body"]):
+            for suggestion in _suggestions(snapshot, about["format"], line):
                 reason, attribute = _completion(suggestion, query, params.completion)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
@@ -149,6 +151,11 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         places = [ranks[engine] for engine in by]
         query_of = (category, group, language, template, text, attribute)
         yield _row(name, *query_of, "multi_word" not in told, by, places, wave, told, 0)
+
+
+def _suggestions(snapshot: Snapshot, form: str, line: dict[str, Any]) -> list[engines.Suggestion]:
+    with reading(f"{snapshot.folder}: the answer to {line['query']!r}", "fetch another wave"):
+        return engines.read(form, line["body"], line["query"])
 
 
 def _completion(suggestion: engines.Suggestion, query: Query, how: str) -> tuple[str, str]:
@@ -170,12 +177,12 @@ def _completion(suggestion: engines.Suggestion, query: Query, how: str) -> tuple
     return "", rest
 
 
-def _answers(snapshot: Snapshot, file: str) -> Iterator[dict[str, Any]]:
-    try:
-        text = snapshot.read(file).decode()
-    except OSError as error:
-        raise UserError(f"{snapshot.folder / file}: not in the wave; fetch another") from error
-    yield from map(json.loads, text.split("\n")[:-1])
+def _answers(snapshot: Snapshot, file: str, known: Mapping[str, Query]) -> Iterator[dict[str, Any]]:
+    with reading(snapshot.folder / file, AGAIN):
+        lines = [parsed(line) for line in snapshot.read(file).split(b"\n")[:-1]]
+        if [line["query"] for line in lines] != list(known):
+            raise ValueError("not an answer to each query")
+        yield from lines
 
 
 def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
@@ -185,10 +192,11 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
             f"{snapshot.folder}: no published suggestions named {name!r}; take it out of "
             "datasets.stereotypes.published, or fetch a wave with it"
         )
-    rows = published(snapshot.read(f"published/{name}.csv"))
+    rows = list(read(snapshot, f"published/{name}.csv", published, AGAIN))
     kept = single = {row.number for row in rows if " " not in row.attribute}
     if about["single_words"]:
-        kept = chosen(rows, published(snapshot.read(f"published/{name}.single_words.csv")))
+        file = f"published/{name}.single_words.csv"
+        kept = chosen(rows, list(read(snapshot, file, published, AGAIN)))
     language, rules = about["language"], params.rules(about["language"])
     seen: set[tuple[str, str, str]] = set()
     for row in sorted(rows, key=lambda r: (r.category, r.group, r.query, r.attribute, r.number)):

@@ -6,10 +6,11 @@ page that asks for consent, half an answer) is a ``ValueError``, and to a client
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote_plus
+
+from plumbline.builders.core.limits import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     if text[:1] == "<":
         raise ValueError("a web page, perhaps a captcha")
     try:
-        tree = json.loads(text.removeprefix(GUARD))
+        tree = parsed(text.removeprefix(GUARD))
     except ValueError as error:
         raise ValueError("not whole JSON") from error
     try:

@@ -11,7 +11,6 @@ request at a time. A snapshot has
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -24,10 +23,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UNWRITTEN, UserError, reading
+from plumbline.builders.core.limits import READ, parsed
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import UNWRITTEN, write_gzip
+from plumbline.builders.core.snapshot import whole as whole_of
+from plumbline.builders.core.snapshot import write_gzip
 from plumbline.builders.datasets.social_groups.fetch import MISSING
 from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
@@ -37,7 +38,7 @@ from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 CITATION = (
@@ -175,7 +176,7 @@ def fetch(
     for engine, locale in product(there, sorted(params.locales)):
         path = into / UNFINISHED / f"{engine}.{locale}.jsonl"
         whole = into / "answers" / engine / f"{locale}.jsonl.gz"
-        ask = partial(_ask, params.engines[engine], params.locales[locale], politeness)
+        ask = partial(_ask, params.engines[engine], params.locales[locale], fetch.politeness)
         try:
             if not whole.exists():
                 pause = 0 if mirror.of(politeness) else params.pause_s
@@ -188,7 +189,7 @@ def fetch(
             f"{into}: not whole yet ({'; '.join(stopped)}); run the same again, or give an engine "
             "up with sources.autocomplete.absent"
         )
-    times = sorted(_times(into))
+    times = sorted(_times(wave, there, into))
     number = sum(map(len, wave.values()))
     named = sorted(params.published.items())
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
@@ -196,7 +197,7 @@ def fetch(
         "each engine's own, under request",
         "; ".join([LICENCE, *(f"{name}: {o.licence}" for name, o in named)]),
         "; ".join([CITATION, *(f"{name}: {o.citation}" for name, o in named)]),
-        {"queries": number, "answers": number * len(there)},
+        {"queries": number, "answers": len(times)},
         answered={"first": times[0], "last": times[-1]},
         absent=absent,
     )
@@ -212,11 +213,15 @@ def _read_files(fetch: Fetch, params: Params) -> None:
                 fetch.read({f"published/{name}{end}.csv": address}, published)
 
 
-def _times(into: Path) -> Iterator[str]:
-    """Yield when answers came."""
-    for path in (into / "answers").rglob("*.jsonl.gz"):
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            yield from (json.loads(line)["retrieved"] for line in lines)
+def _times(wave: Mapping[str, list[str]], there: list[str], into: Path) -> Iterator[str]:
+    """Yield when answers came; each query of the wave must have just one, of every engine."""
+    for engine, (locale, asked) in product(there, sorted(wave.items())):
+        path = into / "answers" / engine / f"{locale}.jsonl.gz"
+        with reading(path, "remove it and fetch again"):
+            lines = [parsed(line) for line in whole_of(path, READ).splitlines()]
+            if [line["query"] for line in lines] != asked:
+                raise ValueError("not an answer to each query")
+        yield from (line["retrieved"] for line in lines)
 
 
 def _queries(params: Params, locale: Locale, into: Path) -> list[str]:

@@ -7,7 +7,6 @@ which it has a sense.
 
 from __future__ import annotations
 
-import json
 import math
 import unicodedata
 from collections import Counter, defaultdict
@@ -20,6 +19,7 @@ from pydantic import Field
 
 from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -117,7 +117,7 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
         lemma, choice, packed = fields
         try:
-            given = json.loads(packed)
+            given = parsed(packed)
         except ValueError as error:
             raise ValueError(f"line {number}: the third column is not JSON") from error
         if not isinstance(given, dict) or {str(key).lower() for key in given} != set(ADJECTIVES):
@@ -138,7 +138,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     text = decoded(body, whole=True)
     try:
         tree = yaml.load(text, Loader=_Strict)  # noqa: S506 - a subclass of the safe loader
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError, TypeError) as error:
         raise ValueError(f"not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(tree, dict) or not tree:
         raise ValueError("no synset in it")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import conllu
 from conllu.exceptions import ParseException
-from conllu.parser import DEFAULT_FIELDS
+from conllu.parser import DEFAULT_FIELDS, parse_sentences, parse_token_and_metadata
+
+from plumbline.builders.core.limits import MB, file_lines
+
+if TYPE_CHECKING:
+    from conllu.models import TokenList
+
+LONGEST = 10_000  # lines of a sentence
 
 
 class Word(NamedTuple):
@@ -21,15 +27,15 @@ class Word(NamedTuple):
 
 def words(body: bytes) -> Iterator[Word]:
     """Yield the words of a treebank."""
-    text = body.decode("utf-8")
-    if text.lstrip()[:1] == "<":
+    if body[:256].lstrip()[:1] == b"<":
         raise ValueError("a web page, not CoNLL-U")
-    if not text.endswith("\n\n"):
+    if not body.endswith(b"\n\n"):
         raise ValueError("cut short: CoNLL-U ends with a blank line")
     number = 0
-    sentences = conllu.parse_incr(io.StringIO(text), fields=[*DEFAULT_FIELDS, "more"])
+    fields = [*DEFAULT_FIELDS, "more"]
     try:
-        for number, sentence in enumerate(sentences, start=1):
+        found = (parse_token_and_metadata(text, fields=fields) for text in _sentences(body))
+        for number, sentence in enumerate(found, start=1):
             if wrong := _wrong(sentence):
                 raise ValueError(f"not CoNLL-U in sentence {number}: {wrong}")
             for token in sentence:
@@ -42,7 +48,22 @@ def words(body: bytes) -> Iterator[Word]:
         raise ValueError("no sentence in it")
 
 
-def _wrong(sentence: conllu.TokenList) -> str | None:
+def _sentences(body: bytes) -> Iterator[str]:
+    yield from parse_sentences(_lines(body))  # type: ignore[arg-type] # lines are all it asks for
+
+
+def _lines(body: bytes) -> Iterator[str]:
+    """Yield the lines of a treebank, whose sentences are no longer than people write them."""
+    length = 0
+    for number, line in enumerate(file_lines(io.BytesIO(body), MB), start=1):
+        length = length + 1 if line.strip() else 0
+        if b"\0" in line or length > LONGEST:
+            wrong = "a NUL character" if b"\0" in line else f"more than {LONGEST:,} in a sentence"
+            raise ValueError(f"line {number}: {wrong}")
+        yield line.decode()
+
+
+def _wrong(sentence: TokenList) -> str | None:
     """Return what conllu lets pass though it is no CoNLL-U: columns, and ids that skip."""
     position = 0
     for token in sentence:

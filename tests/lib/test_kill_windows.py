@@ -1,0 +1,182 @@
+"""What a kill leaves at the points where it hurts most, and what the next run makes of it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from samples import POLITE
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import UserError, unwritten
+from plumbline.builders.core.snapshot import write_bytes, write_manifest
+from plumbline.builders.dvc import lock
+from plumbline.builders.fetch import sparql
+
+FACTS = {
+    "source": "lexica",
+    "address": "x",
+    "retrieved": "2026-11-21",
+    "licence": "CC0-1.0",
+    "citation": "x",
+    "request": {"a": 1},
+    "counts": {},
+}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "words"
+    for where, text in ((made, "old"), (parquet.partial(made), "new")):
+        where.mkdir()
+        (where / "en.parquet").write_text(text)
+    return made
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_folder_is_the_old_one_or_the_new_one_wherever_finish_is_killed(
+    folder, monkeypatch, number
+):
+    renames = []
+
+    def replace(self, target):
+        renames.append(self)
+        if len(renames) > number:
+            raise Killed
+        self.rename(target)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):  # noqa: PT012
+        patch.setattr(type(folder), "replace", replace)
+        parquet.finish(folder)
+    parquet.recover(folder)
+    assert (folder / "en.parquet").read_text() == "old"
+    parquet.finish(folder)
+    assert (folder / "en.parquet").read_text() == "new"
+    assert [path.name for path in folder.parent.iterdir()] == ["words"]
+
+
+def test_a_temporary_file_does_not_outlive_the_next_write_of_its_file(tmp_path, monkeypatch):
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):  # noqa: PT012
+        patch.setattr(os, "fsync", killed)
+        patch.setattr(type(tmp_path), "unlink", lambda *_, **__: None)
+        write_bytes(tmp_path / "a.json", b"1")
+    assert len(list(tmp_path.iterdir())) == 1
+    write_bytes(tmp_path / "a.json", b"2")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_no_dump_or_part_is_left_when_a_snapshot_is_closed(tmp_path):
+    for name in (".dump-a.jsonl.zst", ".part-b", ".version-b", ".writing-c", "kept.txt"):
+        (tmp_path / name).write_text("x")
+    write_manifest(tmp_path, FACTS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.txt", "manifest.json"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device", "a.parquet"),
+        OSError(30, "Read-only file system", "x"),
+        RuntimeError("I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk_is_told_with_what_to_do_whoever_says_it(error):
+    assert "could not be written" in unwritten(error)
+    assert "free some space and run the same command again" in unwritten(error)
+    assert unwritten(ValueError("another")) == ""
+
+
+def test_a_disk_that_is_full_at_the_first_file_is_told(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet, "Writer", full)
+    with pytest.raises(UserError, match=r"could not be written \(No space left.*free some space"):
+        parquet.write([], wikidata_schema(), tmp_path / "words")
+    assert list(tmp_path.iterdir()) == []
+
+
+def wikidata_schema():
+    from plumbline.builders.datasets.politicians.build import SCHEMA
+
+    return SCHEMA
+
+
+@pytest.mark.parametrize(
+    "text", ["", "schema: '2.0'\nstages:\n  a:\n    cmd: x\n    deps:\n    -", "a: ["]
+)
+def test_half_a_lock_is_none_but_a_conflict_is_left_to_whoever_has_it(tmp_path, text):
+    path = tmp_path / "dvc.lock"
+    path.write_text(text)
+    assert not lock._sound(path)
+    path.write_text("<<<<<<< ours\n" + text)
+    assert lock._sound(path)
+    path.write_text("schema: '2.0'\nstages:\n  a:\n    cmd: x\n")
+    assert lock._sound(path)
+
+
+def answer(ids, value="x"):
+    import json
+
+    rows = [
+        {
+            "item": {"type": "uri", "value": f"http://www.wikidata.org/entity/{qid}"},
+            "label": {"type": "literal", "value": value, "xml:lang": "en"},
+        }
+        for qid in ids
+    ]
+    return json.dumps({"results": {"bindings": rows}}).encode()
+
+
+def asking(monkeypatch, tmp_path, known, most=10**9, strange=()):
+    """Return an endpoint that sends no more than so many labels, and what it was asked."""
+    import re
+
+    asked = []
+
+    def receive(url, policy, form, headers, hint):
+        from plumbline.builders.fetch.http import Answer
+
+        ids = re.findall(r"/(Q\d+)>", form["query"])
+        asked.append(ids)
+        return Answer(answer([*[q for q in ids if q in known][:most], *strange]), "")
+
+    monkeypatch.setattr(sparql, "receive", receive)
+    return sparql.Endpoint("http://x/y", POLITE, tmp_path), asked
+
+
+def labels(batch):
+    return f"SELECT ?item ?label WHERE {{ VALUES ?item {{ {sparql.values(batch.ids)} }} }}"
+
+
+IDS = [f"Q{number}" for number in range(1, 41)]
+
+
+def test_an_answer_that_left_somebody_out_is_not_kept_and_asked_for_in_halves(
+    monkeypatch, tmp_path
+):
+    client, _ = asking(monkeypatch, tmp_path, set(IDS), most=15)
+    client.gather(sparql.Batch("00000", IDS), "labels", labels)
+    assert client.items("labels") == sorted(IDS, key=lambda qid: int(qid[1:]))
+    assert not (tmp_path / "labels/00000.json.gz").exists()
+
+
+def test_who_has_nothing_to_be_said_of_is_asked_for_once_more_alone(monkeypatch, tmp_path):
+    client, asked = asking(monkeypatch, tmp_path, set(IDS[:-2]))
+    client.gather(sparql.Batch("00000", IDS), "labels", labels)
+    assert asked == [IDS, IDS[-2:]]
+    assert len(client.items("labels")) == 38
+
+
+def test_an_answer_about_others_is_no_answer(monkeypatch, tmp_path):
+    client, _ = asking(monkeypatch, tmp_path, set(IDS), strange=["Q99"])
+    with pytest.raises(UserError, match="about Q99, which were not asked for"):
+        client.gather(sparql.Batch("00000", IDS[:1]), "labels", labels)
+    assert not list(tmp_path.rglob("*.gz"))

@@ -1,0 +1,131 @@
+"""Readers on hostile files of 200 MB, each in a process of its own whose memory is measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[1]
+MOST = 500  # MB in the process, Python and its libraries included
+SIZE = 200 << 20
+CHILD = """
+import sys
+from functools import partial
+from pathlib import Path
+sys.path.insert(0, "tests")
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.corpora import reddit_dump
+from plumbline.builders.datasets.words.conllu import words
+from plumbline.builders.fetch.files import Fetch
+from plumbline.builders.core.params import Params
+from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.readers import archives
+kind, path = sys.argv[1], Path(sys.argv[2])
+def fetched(source, reader):
+    fetch = Fetch(source, Params(), Politeness(contact="x"), path.parent / "into")
+    return fetch.read({"x": str(path)}, reader)
+def archive(body):
+    return [archives.unpacked(body, "a")]
+do = {
+    "csv": lambda: list(archives.records(path, "csv", {"t": "t"})),
+    "jsonl": lambda: list(archives.records(path, "jsonl", {"t": "t"})),
+    "zip": lambda: fetched("emotions", archive),
+    "zstd": lambda: list(reddit_dump.lines(path)),
+    "conllu": lambda: fetched("ud", words),
+    "table": lambda: fetched("lexica", lambda body: body.split()),
+    "parquet": lambda: list(archives.records(path, "parquet", {"t": "t"})),
+}[kind]
+try:
+    do()
+    print("read", end=" ")
+except (ValueError, UserError) as error:
+    print("refused:", " ".join(str(error).split())[:90].replace(str(path), "FILE"), end=" ")
+status = Path("/proc/self/status").read_text()
+print(int(status.partition("VmHWM:")[2].split()[0]) >> 10)
+"""
+
+
+def csv_of_one_cell(path):
+    path.write_bytes(b't\n"' + b"x" * SIZE + b'"\n')
+
+
+def csv_of_lines_in_one_cell(path):
+    path.write_bytes(b't\n"' + b"x\n" * (SIZE // 2) + b'"\n')
+
+
+def one_line_of_json(path):
+    path.write_bytes(b'{"t": "' + b"x" * SIZE + b'"}\n')
+
+
+def bomb(path):
+    import zipfile
+
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as found,
+        found.open("a", "w", force_zip64=True) as file,
+    ):
+        for _ in range(40):
+            file.write(bytes(64 << 20))
+
+
+def endless_line(path):
+    import zstandard
+
+    with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as out:
+        for _ in range(SIZE >> 20):
+            out.write(b"x" * (1 << 20))
+
+
+def one_sentence(path):
+    path.write_bytes(b"1\tword\n" * (180 * (1 << 20) // 7) + b"\n")
+
+
+def one_token(path):
+    path.write_bytes(b"1\t" + b"x" * (180 << 20) + b"\n\n")
+
+
+def larger_than_may_be(path):
+    path.write_bytes(b"a\t1\n" * (SIZE // 4))
+
+
+def parquet_of_one_cell(path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"t": ["x" * SIZE]}), path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("csv", csv_of_one_cell),
+        ("csv", csv_of_lines_in_one_cell),
+        ("jsonl", one_line_of_json),
+        ("zip", bomb),
+        ("zstd", endless_line),
+        ("conllu", one_sentence),
+        ("conllu", one_token),
+        ("conllu", larger_than_may_be),
+        ("table", larger_than_may_be),
+        ("parquet", parquet_of_one_cell),
+    ],
+)
+def test_a_hostile_file_takes_no_more_memory_than_stated(tmp_path, kind, make):
+    make(tmp_path / "file")
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, kind, str(tmp_path / "file")],
+        env=os.environ | {"PYTHONPATH": str(TOP)},
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    said, _, memory = done.stdout.rpartition(" ")
+    print(f"{make.__name__}: {memory.strip()} MB, {said}")
+    assert int(memory) < MOST, done.stdout
