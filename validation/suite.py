@@ -6,19 +6,39 @@ so that shares and offending rows come out the same way for every kind of check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import polars as pl
 import pyarrow.parquet as pq
 from pydantic import Field
 
+from plumbline.builders.core import describe
 from plumbline.builders.core import parquet as store
-from plumbline.builders.core.describe import frames
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Schema
+
+
+class Drift(Section):
+    """How unlike the last accepted version a dataset may be, in any config and column.
+
+    Two standard errors are added to each share, of as many rows or sampled rows as there are.
+    """
+
+    rows: float = Field(0.2, ge=0, description="rows more or fewer, as a share of those before")
+    share: float = Field(
+        0.05, ge=0, le=1, description="by which the share of a label, a value or nulls differs"
+    )
+    spread: float = Field(
+        0.25, ge=0, description="by which a median differs, in ranges between the quartiles"
+    )
+    gone: float = Field(0.5, ge=0, le=1, description="share of the sampled keys that are gone")
+    changed: float = Field(
+        0.05, ge=0, le=1, description="share of the sampled rows with another value in a column"
+    )
 
 
 class Params(Section):
@@ -31,6 +51,23 @@ class Params(Section):
         description="largest share of the input that may be rejected, by beginning of the reason",
     )
     other_rejects_max_share: float = Field(0.0, ge=0, le=1, description="for all other reasons")
+    damaged_max_share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="largest share of a column's strings that break one rule, such as markup, "
+        "mojibake, invisible or control characters, or no letter",
+    )
+    foreign_max_share: float = Field(
+        0.02, ge=0, le=1, description="largest share of a config's texts judged another language"
+    )
+    near_max_share: float = Field(
+        0.0, ge=0, le=1, description="largest share of texts with a near copy in another split"
+    )
+    odd_max_share: float = Field(
+        0.0, ge=0, le=1, description="largest share of rows that their own columns contradict"
+    )
+    drift: Drift = Field(Drift(), description="from the last accepted version")
 
 
 @dataclass(frozen=True)
@@ -74,8 +111,10 @@ def checked(
     warn
         Columns that only warn.
     """
+    held = frame.columns[key:]
+    frame = frame.with_columns(pl.col(held).fill_null(value=False)) if held else frame
     found = Table(name, frame, frame.columns[:key])
-    for c in frame.columns[key:]:
+    for c in held:
         arguments = {"column": c, "value_set": [True], "mostly": (shares or {}).get(c, 1.0)}
         found.checks.append(Check("ExpectColumnValuesToBeInSet", arguments, warning=c in warn))
     return found
@@ -85,7 +124,31 @@ def listed(
     name: str, columns: str, rows: Sequence[Sequence[object]], key: int, warn: Collection[str] = ()
 ) -> Table:
     """Return :func:`checked` of rows; the names of the columns stand in one text."""
-    return checked(name, pl.DataFrame(rows, columns.split(), orient="row"), key, warn=warn)
+    frame = pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
+    return checked(name, frame, key, warn=warn)
+
+
+def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the rows of each config, in the columns that the schema of the dataset has.
+
+    One that is missing is null and one of another type cast, so that a check can say so.
+    """
+    schema = schema_of(folder.name)
+    columns = pl.DataFrame(schema.arrow().empty_table()).schema
+    for config, frame in describe.frames(folder):
+        lacking = [pl.lit(None).alias(name) for name in columns if name not in frame.columns]
+        yield (
+            config,
+            frame.with_columns(lacking).select(
+                pl.col(name).cast(kind, strict=False) for name, kind in columns.items()
+            ),
+        )
+
+
+def schema_of(name: str) -> Schema:
+    """Return the schema of a dataset."""
+    builder = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
+    return cast("Schema", builder.SCHEMA)
 
 
 def each_config(

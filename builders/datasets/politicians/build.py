@@ -51,7 +51,13 @@ SOURCE = "wikidata"
 FILES = {"mentions": "mentions.csv", "names": "names.csv"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
-    Column("name", "string", "label of the person in the config's language, NFC", role="label"),
+    Column(
+        "name",
+        "string",
+        "label of the person in the config's language, NFC",
+        role="label",
+        prose="name",
+    ),
     Column("name_language", "string", "language of the label used: the config's, or `mul`"),
     Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
     Column("gender", "label", "the paper's grouping of P21", labels=GENDERS, role="tracked"),
