@@ -111,7 +111,7 @@ def profile(schema: Schema, frame: pl.DataFrame) -> Profile:
 
 
 def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[str, str]:
-    """Return short hashes of what stays of those rows that are there, by the hashes of their keys."""
+    """Return short hashes of what stays of the rows that are there, by those of their keys."""
     kept = [c.name for c in schema.columns if _stays(c, schema)]
     places = {_hash(*key): at for at, key in enumerate(frame.select(schema.key).rows())}
     there = {key: places[key] for key in hashes if key in places}

@@ -7,8 +7,11 @@ so that shares and offending rows come out the same way for every kind of check.
 from __future__ import annotations
 
 import importlib
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -16,7 +19,7 @@ import polars as pl
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from plumbline.builders.core import describe
+from plumbline.builders.core import describe, front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Schema
@@ -61,11 +64,17 @@ class Params(Section):
     foreign_max_share: float = Field(
         0.02, ge=0, le=1, description="largest share of a config's texts judged another language"
     )
+    dated_from: date = Field(
+        date(1900, 1, 1), description="first day of any date; the last is that of the retrieval"
+    )
     near_max_share: float = Field(
         0.0, ge=0, le=1, description="largest share of texts with a near copy in another split"
     )
     odd_max_share: float = Field(
-        0.0, ge=0, le=1, description="largest share of rows that their own columns contradict"
+        0.0,
+        ge=0,
+        le=1,
+        description="largest share of rows that a rule between columns or rows does not hold for",
     )
     drift: Drift = Field(Drift(), description="from the last accepted version")
 
@@ -156,7 +165,7 @@ def each_config(
     columns: str,
     key: int,
     warn: Collection[str] = (),
-    across: Callable[[Path], list[Table]] = lambda folder: [],  # noqa: ARG005
+    across: Callable[[P, Path], list[Table]] = lambda params, folder: [],  # noqa: ARG005
 ) -> Callable[[OfConfig[P]], Callable[[P, Path], list[Table]]]:
     """Make of the checks of one config those of a dataset.
 
@@ -179,7 +188,7 @@ def each_config(
                 own, counted = of(params, config, frame)
                 found += own
                 rows += counted
-            return [*found, listed(name, columns, rows, key, warn), *across(folder)]
+            return [*found, listed(name, columns, rows, key, warn), *across(params, folder)]
 
         return tables
 
@@ -191,30 +200,18 @@ def floors(config: str, numbers: Iterable[tuple[str, int, int]]) -> list[Row]:
     return [(config, what, n, floor, n >= floor) for what, n, floor in numbers]
 
 
-def spaced(column: str, line: bool = False) -> pl.Expr:
-    """Return whether a text has single spaces, and none at its ends; ``line``: of each line."""
-    text = pl.col(column)
-    if line:
-        text = text.str.replace_all(r"[^\S\n]+", " ").str.replace_all(r" ?\n[ \n]*", "\n")
-    else:
-        text = text.str.replace_all(r"\s+", " ")
-    return (text.str.strip_chars() == pl.col(column)).alias("single_spaces")
+def same(column: str, by: str) -> pl.Expr:
+    """Return whether all rows with one value of a column have one value of another."""
+    return pl.col(column).n_unique().over(by) == 1
 
 
-def composed(column: str) -> pl.Expr:
-    """Return whether a text is in NFC."""
-    return (pl.col(column) == pl.col(column).str.normalize("NFC")).alias("composed")
-
-
-def lettered(column: str) -> pl.Expr:
-    """Return whether a text has a letter."""
-    return pl.col(column).str.contains(r"\p{L}").alias("has_a_letter")
-
-
-def tidy(column: str) -> tuple[pl.Expr, ...]:
-    """Return whether a text has single spaces, is in NFC, and has a character."""
-    filled = (pl.col(column).str.len_chars() > 0).alias("has_a_character")
-    return spaced(column), composed(column), filled
+def retrieved(folder: Path) -> date:
+    """Return the last day on which something that a dataset was made of was retrieved, or today."""
+    facts = folder / front_matter.FACTS
+    sources = json.loads(facts.read_text(encoding="utf-8"))["sources"] if facts.is_file() else []
+    days = (source["retrieved"] for source in sources)
+    known = [date.fromisoformat(day) for day in days if re.fullmatch(r"\d{4}-\d\d-\d\d", day)]
+    return max(known, default=datetime.now(UTC).date())
 
 
 def known(column: str, values: Collection[str]) -> pl.Expr:

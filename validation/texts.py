@@ -15,7 +15,7 @@ import polars as pl
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.script import script_of
-from plumbline.validation.suite import Params, Table, frames, listed
+from plumbline.validation.suite import Params, Table, frames, listed, retrieved
 
 READ = 5_000  # texts of a config whose language is judged, evenly taken from all
 LETTER = r"\p{L}"
@@ -56,7 +56,8 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     texts = [c for c in schema.columns if c.kind == "string"]
     prose = [c.name for c in texts if c.prose in ("text", "lines", "word")]
     split = "split" in {c.name for c in schema.columns} and not getattr(params, "leaks", False)
-    clean, spoken, copies = [], [], []
+    clean, spoken, dates, copies = [], [], [], []
+    until = retrieved(folder)
     for config, frame in frames(folder):
         wrong = {(c.name, rule): by for c in texts for rule, by in _rules(c).items()}
         sums = frame.select(by.sum().alias("\t".join(at)) for at, by in wrong.items()).row(0)
@@ -73,6 +74,13 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         if "language" in frame:
             own = set(frame["language"].drop_nulls())
             spoken.append((config, "language", language, 0.0, own == {language}))
+        for column in (c.name for c in schema.columns if c.kind == "date32" or c.name == "date"):
+            days = frame[column].drop_nulls()
+            if days.dtype == pl.String:
+                days = days.str.to_date("%Y-%m-%d", strict=False).drop_nulls()
+            out = int((~days.is_between(params.dated_from, until)).sum())
+            fine = out <= params.odd_max_share * len(frame)
+            dates.append((config, column, str(days.min()), str(days.max()), out, fine))
         for column in prose if split else ():
             folded = pl.col(column).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "")
             twice = (folded != "") & (pl.col("split").n_unique().over(folded) > 1)
@@ -82,6 +90,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     return [
         listed("strings", "config column rule first number clean", clean, 5),
         listed("languages", "config column language others in_its_language", spoken, 4),
+        listed("dates", "config column first last outside in_time", dates, 5),
         listed("splits", "config column near_copies split_from_each_other", copies, 3),
     ]
 

@@ -8,7 +8,6 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.corpora.build import PERIODS, SCHEMA, TURN
 from plumbline.builders.datasets.corpora.reddit_dump import MENTION
 from plumbline.builders.datasets.corpora.sample import CONFIGS
@@ -33,9 +32,9 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: texts clean and once, dates in their period, sizes alike, no authors."""
     found, columns, own = [], [], []
     sizes: dict[str, tuple[int, str, bool]] = {}
-    for config, frame in frames(folder):
+    for config, frame in suite.frames(folder):
         found.append(_texts(config, frame, params))
-        own.append(frame.select(pl.lit(config).alias("config"), "id", _folded=_FOLDED))
+        own.append(frame.select(pl.lit(config).alias("config"), "id", "outlet", _folded=_FOLDED))
         columns += [
             (config, name, not any(n in name.lower() for n in NAMES)) for name in frame.columns
         ]
@@ -48,6 +47,7 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         "id",
         id_once=pl.col("id").is_unique(),
         text_once=pl.col("_folded").is_unique(),
+        outlet_in_one_corpus=suite.same("config", "outlet"),
     )
     most = params.words_max_ratio * min(words for words, *_ in sizes.values())
     rows: list[tuple[object, ...]] = [
@@ -64,7 +64,7 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
     ]
 
 
-_FOLDED = pl.col("text").str.to_lowercase().hash()
+_FOLDED = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "").hash()
 # Rust's regular expressions look behind at nothing: the character before is part of the match.
 _MENTION = r"(?i)(?:^|[^a-z0-9_])" + MENTION.pattern.rpartition("(?<![a-z0-9_])")[2]
 
@@ -76,15 +76,13 @@ def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
     unknown, undated = PERIODS.index("unknown"), when.is_null()
     texts = frame.select(
         "id",
-        clean=suite.spaced("text", line=True),
-        composed=suite.composed("text"),
-        has_a_letter=suite.lettered("text"),
         as_many_words=text.str.count_matches(r"\S+") == pl.col("words"),
         in_its_period=(when >= TURN).cast(pl.Int64).fill_null(unknown) == pl.col("period"),
         date_or_empty=(pl.col("date") == "") == undated,
         flagged_if_undated=pl.col("flags").list.contains("date") == undated,
         of_the_kind=_is("kind", kind),
         of_the_leaning=_is("leaning", leaning),
+        named_as_its_kind=pl.col("outlet").str.starts_with("r/") == pl.lit(kind == "social"),
         no_names_of_users=~text.str.contains(_MENTION),
         dated=~undated,
     )

@@ -148,7 +148,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         qid: sorted({row["iso"]["value"].upper() for row in rows})
         for qid, rows in _answers(snapshot, "countries/").items()
     }
-    official = {code: _official(code) for codes in iso.values() for code in codes}
+    official = {code: official_languages(code) for codes in iso.values() for code in codes}
     for number, start in enumerate(range(0, len(ids), request["batch_size"])):
         kinds = (f"{kind}/{number:05d}" for kind in ("facts", "dates", "labels"))
         facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
@@ -336,7 +336,7 @@ def _entities(values: list[dict[str, str]]) -> list[str]:
     return sorted(found, key=lambda qid: int(qid[1:]))
 
 
-def _official(code: str) -> frozenset[str] | None:
+def official_languages(code: str) -> frozenset[str] | None:
     """Return the base codes of a country's official languages, None if CLDR lacks the country."""
     from babel import Locale
     from babel.languages import get_official_languages
