@@ -13,8 +13,6 @@ from plumbline.builders.datasets.corpora.reddit_dump import MENTION
 from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
 
-NAMES = ("author", "user", "writer")  # that no column may have in its name
-
 
 class Params(suite.Params):
     """Floors, and how unlike the sizes of the corpora may be."""
@@ -29,15 +27,12 @@ class Params(suite.Params):
 
 
 def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: texts clean and once, dates in their period, sizes alike, no authors."""
-    found, columns, own = [], [], []
+    """Return the frames: texts clean and once, dates in their period, sizes alike."""
+    found, own = [], []
     sizes: dict[str, tuple[int, str, bool]] = {}
     for config, frame in suite.frames(folder):
         found.append(_texts(config, frame, params))
         own.append(frame.select(pl.lit(config).alias("config"), "id", "outlet", _folded=_FOLDED))
-        columns += [
-            (config, name, not any(n in name.lower() for n in NAMES)) for name in frame.columns
-        ]
         numbers = {p: int((frame["period"] == PERIODS.index(p)).sum()) for p in params.period_min}
         enough = all(numbers[p] >= least for p, least in params.period_min.items())
         sizes[config] = int(frame["words"].sum()), str(numbers), enough
@@ -60,7 +55,6 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         *found,
         suite.checked("once", once, 2),
         suite.listed("sizes", named, rows, 3),
-        suite.listed("columns", "config column no_author", columns, 2),
     ]
 
 
