@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,21 +138,37 @@ def listed(
     return checked(name, frame, key, warn=warn)
 
 
+FILLED: dict[str, Any] = {
+    "string": "",
+    "label": -1,
+    "int32": -1,
+    "int64": -1,
+    "float64": math.nan,
+    "bool": False,
+}
+
+
 def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the rows of each config, in the columns that the schema of the dataset has.
 
-    One that is missing is null and one of another type cast, so that a check can say so.
+    A column that is missing or cannot be cast is null, and nulls that must not be are what no value
+    is: the checks of the schema say so, and all others go on.
     """
     schema = schema_of(folder.name)
-    columns = pl.DataFrame(schema.arrow().empty_table()).schema
+    kinds = pl.DataFrame(schema.arrow().empty_table()).schema
     for config, frame in describe.frames(folder):
-        lacking = [pl.lit(None).alias(name) for name in columns if name not in frame.columns]
-        yield (
-            config,
-            frame.with_columns(lacking).select(
-                pl.col(name).cast(kind, strict=False) for name, kind in columns.items()
-            ),
-        )
+        columns = {name: _cast(frame, name, kind) for name, kind in kinds.items()}
+        for c in schema.columns:
+            if not c.nullable and c.kind != "date32":
+                columns[c.name] = columns[c.name].fill_null(FILLED.get(c.kind, []))
+        yield config, pl.DataFrame(list(columns.values()))
+
+
+def _cast(frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+    try:
+        return frame[name].cast(kind, strict=False)
+    except pl.exceptions.PolarsError:
+        return pl.Series(name, [None] * len(frame), kind)
 
 
 def schema_of(name: str) -> Schema:

@@ -50,6 +50,10 @@ WORDS = {  # frequent words that tell languages in Latin letters apart
     "são também uma",
 }
 
+SPOKEN = "config column language others loud in_its_language few_in_capitals"
+ABBREVIATION = 6  # letters
+LOUD = 0.2  # of texts in capitals
+
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return what says of each config and column how many strings break a rule, and which."""
@@ -68,12 +72,13 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         language = _language(config, frame)
         for column in prose if language else ():
             read = frame[:: max(1, len(frame) // READ)]
-            other = read.select(foreign(column, language).fill_null(value=False).mean()).item() or 0
+            judged = read.select(foreign(column, language).mean(), _shouted(column).mean()).row(0)
+            other, loud = (round(share or 0.0, 4) for share in judged)
             fine = other <= params.foreign_max_share
-            spoken.append((config, column, language, round(other, 4), fine))
+            spoken.append((config, column, language, other, loud, fine, loud <= LOUD))
         if "language" in frame:
             own = set(frame["language"].drop_nulls())
-            spoken.append((config, "language", language, 0.0, own == {language}))
+            spoken.append((config, "language", language, 0.0, 0.0, own == {language}, True))
         for column in (c.name for c in schema.columns if c.kind == "date32" or c.name == "date"):
             days = frame[column].drop_nulls()
             if days.dtype == pl.String:
@@ -89,7 +94,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
             copies.append((config, column, leak, leak <= most))
     return [
         listed("strings", "config column rule first number clean", clean, 5),
-        listed("languages", "config column language others in_its_language", spoken, 4),
+        listed("languages-of-texts", SPOKEN, spoken, 5),
         listed("dates", "config column first last outside in_time", dates, 5),
         listed("splits", "config column near_copies split_from_each_other", copies, 3),
     ]
@@ -145,6 +150,13 @@ def foreign(column: str, language: str) -> pl.Expr:
     counts = dict(zip(WORDS, _counts(column), strict=True))
     most = pl.max_horizontal(by for name, by in counts.items() if name != language)
     return other | ((most >= 2) & (most > counts[language]))
+
+
+def _shouted(column: str) -> pl.Expr:
+    """Return whether a text, longer than an abbreviation, is in capitals alone."""
+    text = pl.col(column)
+    capitals = (text == text.str.to_uppercase()) & (text != text.str.to_lowercase())
+    return capitals & (text.str.count_matches(LETTER) > ABBREVIATION)
 
 
 def _counts(column: str) -> list[pl.Expr]:

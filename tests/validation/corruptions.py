@@ -152,7 +152,11 @@ def again(share: float, config: str = "", **changed: Callable[[Any], Any]) -> Ch
 
 def missing(config: str) -> Change:
     """Return what takes a config away."""
-    return lambda frames, _: frames.pop(config) and None
+
+    def apply(frames: Frames, _: random.Random) -> None:
+        del frames[config]
+
+    return apply
 
 
 def _accented(text: str) -> str:
@@ -197,7 +201,7 @@ TEXTS: dict[str, tuple[Callable[[str], Any], float]] = {
 def _common(dataset: str) -> Iterator[tuple[str, Change]]:
     config, text, label, several = MAIN[dataset]
     for name, change in STRINGS.items():
-        yield name, each(text, change, 0.1, config)
+        yield name, each(text, change, 0, config)  # in one row
     for name, (change, share) in TEXTS.items() if several else ():
         yield name, each(text, change, share, config)
     yield "a third of the rows lost", lost(0.35, config)
