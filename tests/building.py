@@ -77,5 +77,5 @@ def failing(name: str, folder: Path, floors: Mapping[str, Any] | None = None) ->
             if (held.mean() if len(held) else 1) < check.arguments["mostly"]:
                 rows = table.frame.filter(~held).select(table.key).rows()
                 for row in rows:
-                    found.setdefault(row[2] if column == "clean" else column, []).append(row)
+                    found.setdefault(row[2] if column == "unbroken" else column, []).append(row)
     return found

@@ -93,7 +93,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
             most = params.near_max_share * len(frame)
             copies.append((config, column, leak, leak <= most))
     return [
-        listed("strings", "config column rule first number clean", clean, 5),
+        listed("strings", "config column rule first number unbroken", clean, 5),
         listed("languages-of-texts", SPOKEN, spoken, 5),
         listed("dates", "config column first last outside in_time", dates, 5),
         listed("splits", "config column near_copies split_from_each_other", copies, 3),
