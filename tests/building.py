@@ -54,7 +54,7 @@ def written(folder: Path, name: str, rows: Iterable[parquet.Row]) -> Path:
 
 
 def tables(name: str, folder: Path, floors: Mapping[str, Any] | None = None) -> list:
-    """Return the frames of a dataset's checks of strings and its own, with the floors of the sample or others."""
+    """Return the frames of a dataset's checks, with the floors of the sample or others."""
     own = importlib.import_module(f"plumbline.validation.datasets.{name}")
     params = own.Params(**(whole.tree()["validation"][name] if floors is None else floors))
     shared = texts.tables(builder(name).SCHEMA, params, folder)

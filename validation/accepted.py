@@ -103,8 +103,12 @@ def profile(schema: Schema, frame: pl.DataFrame) -> Profile:
     hashes = sorted(_hash(*key) for key in given.rows())[:DRAWN]
     return {
         "rows": len(frame),
-        "shares": {c.name: of for c in schema.columns if (of := _shares(c, frame))},
-        "quartiles": {c.name: of for c in schema.columns if (of := _quartiles(c, frame))},
+        "shares": {c.name: s for c in schema.columns if (s := _shares(c, frame))},
+        "quartiles": {
+            c.name: q
+            for c in schema.columns
+            if not _shares(c, frame) and (q := _quartiles(c, frame))
+        },
         "kept": [c.name for c in schema.columns if _stays(c, schema)],
         "drawn": _values(schema, frame, hashes),
     }
@@ -129,8 +133,13 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
         counts = values.cast(pl.String).fill_null("null").value_counts().sort(column.name)
         if len(counts) > min(FEW, max(2, len(frame) // 4)):
             return {}
-        return {v: round(n / max(1, len(values)), 4) for v, n in counts.iter_rows()}
-    return {"null": round(values.is_null().mean() or 0.0, 4)} if column.nullable else {}
+        return {
+            v: round(n / max(1, len(frame)), 4)
+            for v, n in counts.iter_rows()
+            if v != "null" or column.kind != "strings"
+        }
+    nulls = values.null_count() / max(1, len(frame))
+    return {"null": round(nulls, 4)} if column.nullable else {}
 
 
 def _quartiles(column: Column, frame: pl.DataFrame) -> list[float]:
@@ -143,14 +152,16 @@ def _quartiles(column: Column, frame: pl.DataFrame) -> list[float]:
     elif column.kind in ("label", "bool"):
         return []
     numbers = frame.select(value.to_physical().cast(pl.Float64)).to_series().drop_nulls()
-    return [round(numbers.quantile(q), 4) for q in (0.25, 0.5, 0.75)] if len(numbers) else []
+    return [round(numbers.quantile(q) or 0.0, 4) for q in (0.25, 0.5, 0.75)] if len(numbers) else []
 
 
 def _stays(column: Column, schema: Schema) -> bool:
     """Return whether a row has the same value in the next version: of no key, count or estimate."""
     if column.kind in ("int32", "int64"):
         return column.maximum is not None
-    return column.name not in schema.key and column.kind not in ("float64", "floats", "integers")
+    dealt = column.name == "split" or any(c.name == "draw" for c in schema.columns)  # by a seed
+    counts = ("float64", "floats", "integers")
+    return not dealt and column.name not in schema.key and column.kind not in counts
 
 
 def _hash(*values: object) -> str:
@@ -169,10 +180,10 @@ def _compared(
             most = drift.share + _twice_the_error(share, size)
             found.append((column, f"share of {value[:40]}", share, now.get(value, 0.0), most))
     for column, (first, middle, third) in before["quartiles"].items():
-        now = _quartiles(schema[column], frame)
+        middles = _quartiles(schema[column], frame)
         least = 0.0 if schema[column].kind == "float64" else 1.0
         most = max(drift.spread, 3 / math.sqrt(max(size, 1))) * (third - first) + abs(middle) / 20
-        median = now[1] if now else math.inf
+        median = middles[1] if middles else math.inf
         found.append((column, "median", middle, median, max(most, least)))
     now_drawn = _values(schema, frame, before["drawn"])
     pairs = [(before["drawn"][key], own) for key, own in now_drawn.items()]

@@ -38,7 +38,7 @@ def _languages(_: Params, folder: Path) -> list[suite.Table]:
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
     for config, frame in suite.frames(folder):
-        scale, own = frame["scale"].first() or "", frozenset(frame.select(TOLD).iter_rows())
+        scale, own = str(frame["scale"].first()), frozenset(frame.select(TOLD).iter_rows())
         other, ids = first.setdefault(scale, (config, own))
         rows.append((config, scale, other, own == ids))
     return [suite.listed("languages", "config scale first same_ids", rows, 3)]
@@ -93,8 +93,8 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
     rows = []
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        ours = scale in params.even
-        even = not ours or abs(share - 0.5) <= params.half_tolerance
-        over = not ours or number >= params.axis_min
+        free = scale not in params.even
+        even = free or abs(share - 0.5) <= params.half_tolerance
+        over = free or number >= params.axis_min
         rows.append((config, scale, axis, number, round(share, 6), over, even))
     return [suite.checked(f"texts-{config}", texts, 3)], rows
