@@ -9,6 +9,7 @@ import whole
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.validation import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,10 +54,11 @@ def written(folder: Path, name: str, rows: Iterable[parquet.Row]) -> Path:
 
 
 def tables(name: str, folder: Path, floors: Mapping[str, Any] | None = None) -> list:
-    """Return the frames of a dataset's own checks, with the floors of the sample or others."""
+    """Return the frames of a dataset's checks, with the floors of the sample or others."""
     own = importlib.import_module(f"plumbline.validation.datasets.{name}")
     params = own.Params(**(whole.tree()["validation"][name] if floors is None else floors))
-    return own.tables(params, folder)
+    shared = texts.tables(builder(name).SCHEMA, params, folder)
+    return [*shared, *own.tables(params, folder)]
 
 
 def failing(name: str, folder: Path, floors: Mapping[str, Any] | None = None) -> dict[str, list]:
@@ -65,7 +67,7 @@ def failing(name: str, folder: Path, floors: Mapping[str, Any] | None = None) ->
     Returns
     -------
     dict
-        For each check, the keys of the rows that it fails in.
+        For each check, the keys of the rows that it fails in; of strings for each rule.
     """
     found: dict[str, list] = {}
     for table in tables(name, folder, floors):
@@ -73,6 +75,7 @@ def failing(name: str, folder: Path, floors: Mapping[str, Any] | None = None) ->
             column = check.arguments["column"]
             held = table.frame[column]
             if (held.mean() if len(held) else 1) < check.arguments["mostly"]:
-                rows = table.frame.filter(~held).select(table.key)
-                found.setdefault(column, []).extend(rows.rows())
+                rows = table.frame.filter(~held).select(table.key).rows()
+                for row in rows:
+                    found.setdefault(row[2] if column == "unbroken" else column, []).append(row)
     return found

@@ -24,13 +24,24 @@ def main(arguments: list[str] | None = None) -> int:
         help="datasets to validate, in one process (a stage of dvc.yaml), or docs: render the Data "
         f"Docs of all of them under data/docs. Datasets: {', '.join(NAMES)}",
     )
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="record the datasets as the versions that later ones are held to, in "
+        "validation/accepted.json; look at what a validation says of them first",
+    )
     cli.options(parser)
     given = parser.parse_args(arguments)
-    return cli.run(given, "validation", lambda: _run(given.command))
+    return cli.run(given, "validation", lambda: _run(given.command, accept=given.accept))
 
 
-def _run(names: list[str]) -> None:
-    if "docs" in names:
+def _run(names: list[str], *, accept: bool) -> None:
+    if accept:
+        from plumbline.validation import accepted
+
+        for name in names:
+            print(accepted.accept(name))
+    elif "docs" in names:
         from plumbline.validation import run
 
         with during("validation docs"):

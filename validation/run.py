@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import os
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.validation.suite import tables
+from plumbline.validation import accepted, suite, texts
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import
 
@@ -99,7 +100,12 @@ def plan(name: str) -> list[Table]:
     builder = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
     params = section(f"validation.{name}", own.Params)
     folder = parquet.DATASETS / name
-    return [*tables(builder.SCHEMA, params, folder), *own.tables(params, folder)]
+    of_schema = (of(builder.SCHEMA, params, folder) for of in (suite.tables, texts.tables))
+    return [
+        *chain(*of_schema),
+        *own.tables(params, folder),
+        *accepted.tables(builder.SCHEMA, params, folder),
+    ]
 
 
 def _context() -> Any:

@@ -6,20 +6,44 @@ so that shares and offending rows come out the same way for every kind of check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import importlib
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import polars as pl
 import pyarrow.parquet as pq
 from pydantic import Field
 
+from plumbline.builders.core import describe, front_matter
 from plumbline.builders.core import parquet as store
-from plumbline.builders.core.describe import frames
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.private import REMOVED
 from plumbline.builders.core.schema import Schema
+
+
+class Drift(Section):
+    """How unlike the last accepted version a dataset may be, in any config and column.
+
+    Two standard errors are added to each share, of as many rows or sampled rows as there are.
+    """
+
+    rows: float = Field(0.2, ge=0, description="rows more or fewer, as a share of those before")
+    share: float = Field(
+        0.05, ge=0, le=1, description="by which the share of a label, a value or nulls differs"
+    )
+    spread: float = Field(
+        0.25, ge=0, description="by which a median differs, in ranges between the quartiles"
+    )
+    gone: float = Field(0.5, ge=0, le=1, description="share of the sampled keys that are gone")
+    changed: float = Field(
+        0.05, ge=0, le=1, description="share of the sampled rows with another value in a column"
+    )
 
 
 class Params(Section):
@@ -32,6 +56,29 @@ class Params(Section):
         description="largest share of the input that may be rejected, by beginning of the reason",
     )
     other_rejects_max_share: float = Field(0.0, ge=0, le=1, description="for all other reasons")
+    damaged_max_share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="largest share of a column's strings that break one rule, such as markup, "
+        "mojibake, invisible or control characters, or no letter",
+    )
+    foreign_max_share: float = Field(
+        0.02, ge=0, le=1, description="largest share of a config's texts judged another language"
+    )
+    dated_from: date = Field(
+        date(1900, 1, 1), description="first day of any date; the last is that of the retrieval"
+    )
+    near_max_share: float = Field(
+        0.0, ge=0, le=1, description="largest share of texts with a near copy in another split"
+    )
+    odd_max_share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="largest share of rows that a rule between columns or rows does not hold for",
+    )
+    drift: Drift = Field(Drift(), description="from the last accepted version")
 
 
 @dataclass(frozen=True)
@@ -75,8 +122,10 @@ def checked(
     warn
         Columns that only warn.
     """
+    held = frame.columns[key:]
+    frame = frame.with_columns(pl.col(held).fill_null(value=False)) if held else frame
     found = Table(name, frame, frame.columns[:key])
-    for c in frame.columns[key:]:
+    for c in held:
         arguments = {"column": c, "value_set": [True], "mostly": (shares or {}).get(c, 1.0)}
         found.checks.append(Check("ExpectColumnValuesToBeInSet", arguments, warning=c in warn))
     return found
@@ -86,7 +135,47 @@ def listed(
     name: str, columns: str, rows: Sequence[Sequence[object]], key: int, warn: Collection[str] = ()
 ) -> Table:
     """Return :func:`checked` of rows; the names of the columns stand in one text."""
-    return checked(name, pl.DataFrame(rows, columns.split(), orient="row"), key, warn=warn)
+    frame = pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
+    return checked(name, frame, key, warn=warn)
+
+
+FILLED: dict[str, Any] = {
+    "string": "",
+    "label": -1,
+    "int32": -1,
+    "int64": -1,
+    "float64": math.nan,
+    "bool": False,
+}
+
+
+def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the rows of each config, in the columns that the schema of the dataset has.
+
+    A column that is missing or cannot be cast is null, and nulls that must not be are what no value
+    is: the checks of the schema say so, and all others go on.
+    """
+    schema = schema_of(folder.name)
+    kinds = pl.DataFrame(schema.arrow().empty_table()).schema
+    for config, frame in describe.frames(folder):
+        columns = {name: _cast(frame, name, kind) for name, kind in kinds.items()}
+        for c in schema.columns:
+            if not c.nullable and c.kind != "date32":
+                columns[c.name] = columns[c.name].fill_null(FILLED.get(c.kind, []))
+        yield config, pl.DataFrame(list(columns.values()))
+
+
+def _cast(frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+    try:
+        return frame[name].cast(kind, strict=False)
+    except pl.exceptions.PolarsError:
+        return pl.Series(name, [None] * len(frame), kind)
+
+
+def schema_of(name: str) -> Schema:
+    """Return the schema of a dataset."""
+    builder = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
+    return cast("Schema", builder.SCHEMA)
 
 
 def each_config(
@@ -94,7 +183,7 @@ def each_config(
     columns: str,
     key: int,
     warn: Collection[str] = (),
-    across: Callable[[Path], list[Table]] = lambda folder: [],  # noqa: ARG005
+    across: Callable[[P, Path], list[Table]] = lambda params, folder: [],  # noqa: ARG005
 ) -> Callable[[OfConfig[P]], Callable[[P, Path], list[Table]]]:
     """Make of the checks of one config those of a dataset.
 
@@ -117,7 +206,7 @@ def each_config(
                 own, counted = of(params, config, frame)
                 found += own
                 rows += counted
-            return [*found, listed(name, columns, rows, key, warn), *across(folder)]
+            return [*found, listed(name, columns, rows, key, warn), *across(params, folder)]
 
         return tables
 
@@ -129,30 +218,18 @@ def floors(config: str, numbers: Iterable[tuple[str, int, int]]) -> list[Row]:
     return [(config, what, n, floor, n >= floor) for what, n, floor in numbers]
 
 
-def spaced(column: str, line: bool = False) -> pl.Expr:
-    """Return whether a text has single spaces, and none at its ends; ``line``: of each line."""
-    text = pl.col(column)
-    if line:
-        text = text.str.replace_all(r"[^\S\n]+", " ").str.replace_all(r" ?\n[ \n]*", "\n")
-    else:
-        text = text.str.replace_all(r"\s+", " ")
-    return (text.str.strip_chars() == pl.col(column)).alias("single_spaces")
+def same(column: str, by: str) -> pl.Expr:
+    """Return whether all rows with one value of a column have one value of another."""
+    return pl.col(column).n_unique().over(by) == 1
 
 
-def composed(column: str) -> pl.Expr:
-    """Return whether a text is in NFC."""
-    return (pl.col(column) == pl.col(column).str.normalize("NFC")).alias("composed")
-
-
-def lettered(column: str) -> pl.Expr:
-    """Return whether a text has a letter."""
-    return pl.col(column).str.contains(r"\p{L}").alias("has_a_letter")
-
-
-def tidy(column: str) -> tuple[pl.Expr, ...]:
-    """Return whether a text has single spaces, is in NFC, and has a character."""
-    filled = (pl.col(column).str.len_chars() > 0).alias("has_a_character")
-    return spaced(column), composed(column), filled
+def retrieved(folder: Path) -> date:
+    """Return the last day on which something that a dataset was made of was retrieved, or today."""
+    facts = folder / front_matter.FACTS
+    sources = json.loads(facts.read_text(encoding="utf-8"))["sources"] if facts.is_file() else []
+    days = (source["retrieved"] for source in sources)
+    known = [date.fromisoformat(day) for day in days if re.fullmatch(r"\d{4}-\d\d-\d\d", day)]
+    return max(known, default=datetime.now(UTC).date())
 
 
 def known(column: str, values: Collection[str]) -> pl.Expr:

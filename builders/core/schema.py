@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Lists = Literal["strings", "integers", "floats"]
 Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", Lists]
 Role = Literal["label", "tracked", "group", "text", "engines", "ranks"]
+Prose = Literal["name", "word", "text", "lines"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
+CHECKED = ("prose", "empty")  # what no file tells of a column
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Column:
     ``role`` says what comparing two versions does with it: a ``label`` is shown beside the key;
     changes of it and of ``tracked`` columns are listed; ``engines`` and their ``ranks`` are lists
     of who suggested what: the ``text`` columns together, of a ``group``.
+
+    ``prose`` says what a string is in natural language: a ``name``, a ``word``, a ``text`` of one
+    line, or of several ``lines``; ``empty`` whether it may be empty. Validation alone reads both.
     """
 
     name: str
@@ -40,6 +45,8 @@ class Column:
     maximum: float | None = None
     pattern: str | None = None
     role: Role | None = None
+    prose: Prose | None = None
+    empty: bool = False
 
     def code(self, label: str) -> int:
         """Return the integer stored for a label of this column."""
@@ -71,7 +78,11 @@ class Schema:
     def plain(self) -> dict[str, Any]:
         """Return columns and key as plain values, defaults left out."""
         columns = [
-            {k: v for k, v in asdict(c).items() if v is not None and v is not False and v != ()}
+            {
+                k: v
+                for k, v in asdict(c).items()
+                if k not in CHECKED and v is not None and v is not False and v != ()
+            }
             for c in self.columns
         ]
         return {"key": list(self.key), "columns": columns}

@@ -199,9 +199,9 @@ def test_points_of_published_scales_reach_the_dataset(tmp_path):
     assert not own["redistributable"].any()  # unless the user says so
     for points, fit in (([77.0, 5, 0, -83], True), ([-83.0, 0, 5, 77], False), ([77.0], False)):
         told = own.head(1).with_columns(points=pl.lit(points))
-        (tmp_path / "odd").mkdir(exist_ok=True)
-        told.write_parquet(tmp_path / "odd/political-compass.parquet")
-        failing = building.failing("statements", tmp_path / "odd", FLOORS)
+        (tmp_path / "odd/statements").mkdir(parents=True, exist_ok=True)
+        told.write_parquet(tmp_path / "odd/statements/political-compass.parquet")
+        failing = building.failing("statements", tmp_path / "odd/statements", FLOORS)
         assert ("points_fit_weight" in failing) is not fit
     moved = linear.filter(pl.col("id") == "8v-01").select("axis", "weight", "reversed").rows()
     assert moved == [("econ", 10.0, False), ("govt", 5.0, True)]
@@ -236,7 +236,7 @@ def test_the_real_compass_and_8values_are_read_whole(tmp_path):
 
 
 def test_an_uneven_questionnaire_and_a_lost_statement_fail_the_checks(sample, tmp_path):
-    folder = shutil.copytree(sample("statements"), tmp_path / "own")
+    folder = shutil.copytree(sample("statements"), tmp_path / "statements")
     path = folder / "values-cs.parquet"
     turned = pl.col("reversed") & (pl.col("id") != "tribalism-1-opposite")
     title = pl.col("text").str.to_titlecase()

@@ -73,7 +73,7 @@ def test_a_survey_that_is_not_there_is_named_with_the_layout():
 
 
 def test_respondents_of_two_genders_fail_the_checks(sample, tmp_path):
-    folder = shutil.copytree(sample("survey"), tmp_path / "own")
+    folder = shutil.copytree(sample("survey"), tmp_path / "survey")
     path = folder / "simulated.parquet"
     frame = pl.read_parquet(path)
     odd = pl.when(pl.int_range(pl.len()) == 0).then(1 - pl.col("gender")).otherwise("gender")

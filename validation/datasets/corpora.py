@@ -8,12 +8,9 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.corpora.build import PERIODS, SCHEMA, TURN
 from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
-
-NAMES = ("author", "user", "writer")  # that no column may have in its name
 
 
 class Params(suite.Params):
@@ -29,15 +26,12 @@ class Params(suite.Params):
 
 
 def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: texts clean and once, dates in their period, sizes alike, no authors."""
-    found, columns, own = [], [], []
+    """Return the frames: texts clean and once, dates in their period, sizes alike."""
+    found, own = [], []
     sizes: dict[str, tuple[int, str, bool]] = {}
-    for config, frame in frames(folder):
+    for config, frame in suite.frames(folder):
         found.append(_texts(config, frame, params))
-        own.append(frame.select(pl.lit(config).alias("config"), "id", _folded=_FOLDED))
-        columns += [
-            (config, name, not any(n in name.lower() for n in NAMES)) for name in frame.columns
-        ]
+        own.append(frame.select(pl.lit(config).alias("config"), "id", "outlet", _folded=_FOLDED))
         numbers = {p: int((frame["period"] == PERIODS.index(p)).sum()) for p in params.period_min}
         enough = all(numbers[p] >= least for p, least in params.period_min.items())
         sizes[config] = int(frame["words"].sum()), str(numbers), enough
@@ -47,6 +41,7 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         "id",
         id_once=pl.col("id").is_unique(),
         text_once=pl.col("_folded").is_unique(),
+        outlet_in_one_corpus=suite.same("config", "outlet"),
     )
     most = params.words_max_ratio * min(words for words, *_ in sizes.values())
     rows: list[tuple[object, ...]] = [
@@ -59,11 +54,10 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         *found,
         suite.checked("once", once, 2),
         suite.listed("sizes", named, rows, 3),
-        suite.listed("columns", "config column no_author", columns, 2),
     ]
 
 
-_FOLDED = pl.col("text").str.to_lowercase().hash()
+_FOLDED = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "").hash()
 # Not the patterns that mask them: what those miss would pass here too.
 _USER = r"(?i)(?:^|[^a-z0-9_])u(?:ser)?\s?(?:\\?/|%2f)(?:\\?[a-z0-9_-]){3}"
 _ADDRESS = r"(?i)[^\s@]@\w[\w-]*\.[a-z]{2}|(?:^|\s)@[a-z_]\w|\+\d[\d ()-]{8}"
@@ -76,15 +70,13 @@ def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
     unknown, undated = PERIODS.index("unknown"), when.is_null()
     texts = frame.select(
         "id",
-        clean=suite.spaced("text", line=True),
-        composed=suite.composed("text"),
-        has_a_letter=suite.lettered("text"),
         as_many_words=text.str.count_matches(r"\S+") == pl.col("words"),
         in_its_period=(when >= TURN).cast(pl.Int64).fill_null(unknown) == pl.col("period"),
         date_or_empty=(pl.col("date") == "") == undated,
         flagged_if_undated=pl.col("flags").list.contains("date") == undated,
         of_the_kind=_is("kind", kind),
         of_the_leaning=_is("leaning", leaning),
+        named_as_its_kind=pl.col("outlet").str.starts_with("r/") == pl.lit(kind == "social"),
         no_names_of_users=~text.str.contains(f"{_USER}|{_ADDRESS}" if kind == "social" else _USER),
         dated=~undated,
     )

@@ -8,7 +8,8 @@ from functools import lru_cache
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.readers.name_lists import NOWHERE, codes
 from plumbline.validation import suite
 
 WORD = re.compile(r"\w+")
@@ -35,11 +36,24 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     code = {name: READINGS.index(name) for name in READINGS}
     original, placebo = reading == code["original"], reading == code["placebo"]
     of = {f"{name}_of": name for name in ("reading", "text", *PAIR)}
-    other = frame.select(reference_id="id", **of)
-    base = frame.filter(original).select("target", base="text")
-    joined = frame.join(other, "reference_id", "left").join(base, "target", "left")
+    other = frame.select(reference_id="id", **of).unique("reference_id", keep="first")
+    base = frame.filter(original).select(
+        "target", base="text", gold="label", free="redistributable"
+    )
+    joined = frame.join(other, "reference_id", "left", maintain_order="left")
+    joined = joined.join(base.unique("target"), "target", "left", maintain_order="left")
     wanted = pl.when(placebo).then(code["corrected"]).otherwise(code["original"])
-    only = [only_the_entity(*row) for row in joined.select("base", "text", "entity").iter_rows()]
+    told = joined.select("base", "text", "entity").iter_rows()
+    only = [None not in row and only_the_entity(*row) for row in told]
+    label = [c.lower() for c in READINGS]
+    named = pl.col("target") + pl.concat_str(
+        pl.lit("#"),
+        reading.replace_strict(dict(enumerate(label)), default=""),
+        pl.lit("-"),
+        "country",
+        pl.lit("-"),
+        "draw",
+    )
     rows = joined.select(
         "id",
         only_originals_stand_alone=original == (pl.col("reference_id") == ""),
@@ -51,9 +65,18 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         placebo_of_the_same_country=~placebo
         | pl.all_horizontal(pl.col(name) == pl.col(f"{name}_of") for name in PAIR),
         placebo_differs=~placebo | (text != pl.col("text_of")),
+        as_its_id=pl.col("id") == pl.when(original).then("target").otherwise(named),
+        has_the_name=original
+        | text.str.to_lowercase().str.contains(pl.col("name").str.to_lowercase(), literal=True),
+        label_of_its_original=(pl.col("label") == pl.col("gold"))
+        & (pl.col("redistributable") == pl.col("free")),
+        country_exists=original | pl.col("country").is_in([*codes().values(), NOWHERE]),
+        has_a_gender=original | (pl.col("gender") != GENDERS.index("unknown")),
         changed=original | (text != pl.col("base")),
     )
-    found = suite.checked(f"rows-{config}", rows, shares={"changed": 1 - params.same_max_share})
+    # capitals of a name may be others than those of its small letters: İ
+    shares = {"changed": 1 - params.same_max_share, "has_the_name": 0.99}
+    found = suite.checked(f"rows-{config}", rows, shares=shares)
     texts = frame.filter(original).height
     places = frame.filter(~original)["country"].n_unique()
     floors = (texts >= params.texts_min, places >= params.countries_min)

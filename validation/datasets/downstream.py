@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.downstream.build import SEVERAL, TASKS
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.validation import suite
@@ -37,7 +36,7 @@ class Params(suite.Params):
 def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: texts, splits that share nothing and are alike, groups that are known."""
     found, classes, groups = [], [], []
-    for config, frame in frames(folder):
+    for config, frame in suite.frames(folder):
         found.append(_texts(config, frame, params))
         given, told = params.labels.get(config, []), params.groups.get(config, [])
         for label, split in product(sorted({*frame["label"], *given}), range(len(SPLITS))):
@@ -64,14 +63,13 @@ def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
     said = pl.when(mapped.len() > 1).then(pl.lit(SEVERAL)).otherwise(mapped.join(""))
     texts = frame.select(
         "id",
-        *suite.tidy("text"),
-        no_control_character=~text.str.contains(r"\p{Cc}"),
-        in_one_split=leaks | (pl.col("split").n_unique().over(folded) == 1),
         once_in_a_class=leaks | ~pl.struct(folded, "label", "split").is_duplicated(),
         of_its_task=pl.col("task") == TASKS.index(config.partition("-")[0]),
         known_class=label.is_in(wanted) if wanted else label != "",
         group_is_mapped=pl.col("group") == said,
         no_group_made_up=mapped.len() <= pl.col("groups").list.len(),
-        has_a_source=pl.col("source") != "",
+        one_class_for_that_of_the_source=suite.same("label", "source_label"),
+        one_group_for_those_of_the_source=suite.same("mapped", "groups"),
+        groups_once=mapped.n_unique() == mapped.len(),
     )
     return suite.checked(f"texts-{config}", texts)

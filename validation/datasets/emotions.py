@@ -7,9 +7,12 @@ from pathlib import Path
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation import suite
+
+UP, DOWN = ("positive", "negative"), ("negative", "positive")  # more words of the first
+SIGNS = dict.fromkeys(("joy", "trust"), UP)
+SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
 
 
 class Params(suite.Params):
@@ -21,9 +24,11 @@ class Params(suite.Params):
     )
 
 
-def _english(folder: Path) -> list[suite.Table]:
+def _english(_: Params, folder: Path) -> list[suite.Table]:
     affects = pl.concat_str(pl.col(affect).cast(pl.Int8) for affect in AFFECTS)
-    judged = pl.concat(frame.select("english", affects=affects) for _, frame in frames(folder))
+    judged = pl.concat(
+        frame.select("english", affects=affects) for _, frame in suite.frames(folder)
+    )
     same = pl.col("affects").n_unique() == 1
     found = judged.group_by("english").agg(same_judgement_in_all_languages=same)
     return [suite.checked("english", found.sort("english"))]
@@ -35,10 +40,16 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     words = frame.select(
         "word",
         "english",
-        word_has_a_letter=suite.lettered("word"),
         english_word_is_its_own=(pl.col("word") == pl.col("english")) | pl.lit(config != "en"),
         of_one_sign=~(pl.col("positive") & pl.col("negative")),
     )
     shares = {"of_one_sign": 1 - params.both_max_share}
     numbers = ((name, int(frame[name].sum()), params.affect_min) for name in AFFECTS)
-    return [suite.checked(f"words-{config}", words, 2, shares)], suite.floors(config, numbers)
+    signs = []
+    for affect, (sign, other) in SIGNS.items():
+        of, against = (int((frame[affect] & frame[s]).sum()) for s in (sign, other))
+        signs.append((config, affect, sign, of, against, of >= against))
+    return [
+        suite.checked(f"words-{config}", words, 2, shares),
+        suite.listed(f"signs-{config}", "config affect sign words others fits", signs, 5),
+    ], suite.floors(config, numbers)

@@ -9,6 +9,8 @@ from plumbline.builders.datasets.lexica.build import AXES
 from plumbline.builders.datasets.lexica.published import PUBLISHED
 from plumbline.validation import suite
 
+SIGNS = {"positive": 1, "negative": -1}  # what views say in words
+
 
 class Params(suite.Params):
     """Floors and ceilings."""
@@ -33,12 +35,25 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     share = pl.sum_horizontal(f"q_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
+    against = [
+        any(
+            sign * score < 0
+            for value, score in zip(said or (), of or (), strict=False)
+            if (sign := SIGNS.get(value, 0))
+        )
+        for said, of in frame.select("view_values", "view_scores").iter_rows()
+    ]
     lists = pl.col("view_names", "view_values", "view_scores").list.len()
     words = frame.select(
         "word",
         mass_is_three_and_views=mass - 3 == views,
         beta_is_over_prior=least >= 1 - 1e-9,
         shares_sum_to_one=(share - 1).abs() < 1e-9,
+        shares_of_mass=pl.all_horizontal(
+            (pl.col(f"q_{a}") - pl.col(f"beta_{a}") / mass).abs() < 1e-9 for a in AXES
+        ),
+        views_once=pl.col("view_names").list.n_unique() == pl.col("view_names").list.len(),
+        sign_of_its_view=~pl.Series(against, dtype=pl.Boolean),
         views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
         score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
         # views that are all of one mind and clear leave no doubt about the side

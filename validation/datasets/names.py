@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.names.build import FLAGS
+from plumbline.builders.core.params import section
+from plumbline.builders.datasets.names.build import Params as Built
+from plumbline.builders.datasets.names.build import flags
+from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import KINDS, NOWHERE, codes
 from plumbline.validation import suite
+
+KIND = (False, True)  # whether a last name
+ALIKE = 0.9  # of the names of two countries, those that both have: one was put for the other
 
 
 class Params(suite.Params):
@@ -19,17 +27,39 @@ class Params(suite.Params):
     )
 
 
-@suite.each_config("countries", "country kind usable country_exists over_floor", 3)
+def _others(_: Params, folder: Path) -> list[suite.Table]:
+    """Hold countries to differ, and first and last names to be that elsewhere too."""
+    frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
+    last, rows = pl.col("kind") == KINDS.index("last"), []
+    sets = {
+        (country, part): set(names)
+        for country, part, names in frame.group_by("country", last).agg("name").iter_rows()
+    }
+    for (country, part), names in sorted(sets.items()):
+        other = {p: [n for (c, of), n in sets.items() if c != country and of == p] for p in KIND}
+        nearest = max((len(names & o) / len(names | o) for o in other[part]), default=0.0)
+        here, there = (sum(len(names & o) for o in other[p]) for p in (part, not part))
+        fine = there <= max(here, len(names) // 2)
+        row = (country, "last" if part else "first", round(nearest, 4), here, there)
+        rows.append((*row, nearest < ALIKE, fine))
+    columns = "country names nearest here_elsewhere other_kind_elsewhere its_own of_its_kind"
+    return [suite.listed("others", columns, rows, 5)]
+
+
+@suite.each_config("countries", "country kind usable country_exists over_floor", 3, across=_others)
 def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     """Hold that names are tidy, ranks are gapless, and countries exist and have enough."""
     rank, kind, clean = pl.col("rank"), pl.col("kind"), pl.col("flags").list.len() == 0
+    built = section("datasets.names", Built)
+    words = {fold(word) for word in built.words}
+    told = [flags(name or "", words, built.spelling) for name in frame["name"]]
     names = frame.select(
         "kind",
         "name",
-        *suite.tidy("name"),
         ranks_without_gap=rank.rank("ordinal").over("kind") == rank,
         has_a_source=pl.col("sources").list.len() > 0,
-        known_flags=suite.known("flags", FLAGS),
+        flags_of_its_name=pl.Series(told, dtype=pl.List(pl.String)) == pl.col("flags"),
+        lists_once=pl.col("sources").list.n_unique() == pl.col("sources").list.len(),
         bearer_of_last_names_only=(pl.col("bearer") == 0) | (kind == KINDS.index("last")),
         clean=clean,
     )

@@ -25,14 +25,14 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     text = pl.col("text")
     texts = frame.select(
         "article",
-        trimmed=text.str.strip_chars() == text,
-        single_spaces=suite.spaced("text", line=True),
-        composed=suite.composed("text"),
-        has_a_letter=suite.lettered("text"),
-        once=text.hash().is_unique(),
+        once=text.str.to_lowercase().hash().is_unique(),
+        leaning_of_its_outlet=(pl.col("outlet") == CONTROL) | suite.same("leaning", "outlet"),
+        names_its_corpus=pl.col("article").str.contains(r"^[^/]+/."),
         dated=pl.col("date").is_not_null(),
     )
-    found = suite.checked(f"texts-{config}", texts, shares={"dated": params.dated_min_share})
+    shares = dict.fromkeys(texts.columns[1:], 1 - params.odd_max_share)
+    shares["dated"] = params.dated_min_share
+    found = suite.checked(f"texts-{config}", texts, shares=shares)
     counts = dict(frame.group_by("outlet").len().sort("outlet").iter_rows())
     counts.setdefault(CONTROL, 0)
     most, least = max(counts.values()), params.articles_min

@@ -24,9 +24,9 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     names = frame.select(
         "category",
         "group",
-        single_spaces=pl.all_horizontal(map(suite.spaced, ("category", "group", "name"))),
-        has_a_letter=suite.lettered("group"),
-        one_kind_a_category=pl.col("kind").n_unique().over("category") == 1,
+        one_kind_a_category=suite.same("kind", "category"),
+        kind_as_named=(pl.col("category") == "country")
+        == (pl.col("kind") == KINDS.index("country")),
         one_spelling=pl.col("group") == pl.col("name"),
     )
     shares = {"one_spelling": 1 - params.respelled_max_share}

@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.statements.formats import COMPASS_OPTIONS as OPTIONS
 from plumbline.builders.datasets.statements.read import ENDINGS, POLARITIES
 from plumbline.validation import suite
@@ -31,12 +30,15 @@ class Params(suite.Params):
     )
 
 
-def _languages(folder: Path) -> list[suite.Table]:
-    """Hold the languages of a scale to the same statements."""
+TOLD = ("id", "axis", "reversed", "weight", "polarity", "opposite")  # the same in all languages
+
+
+def _languages(_: Params, folder: Path) -> list[suite.Table]:
+    """Hold the languages of a scale to the same statements, and what is told of them."""
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
-    for config, frame in frames(folder):
-        scale, own = frame["scale"][0], frozenset(frame["id", "axis", "reversed"].iter_rows())
+    for config, frame in suite.frames(folder):
+        scale, own = str(frame["scale"].first()), frozenset(frame.select(TOLD).iter_rows())
         other, ids = first.setdefault(scale, (config, own))
         rows.append((config, scale, other, own == ids))
     return [suite.listed("languages", "config scale first same_ids", rows, 3)]
@@ -49,11 +51,18 @@ COLUMNS = "config scale axis statements share over_floor even"
 def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     """Hold that texts fit into a frame, halves are even, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
-    pair = {row["id"]: (row["opposite"], row["reversed"]) for row in frame.to_dicts()}
-    mutual = [
-        not other or (pair[other][0] == name and pair[other][1] != turned)
-        for name, (other, turned) in ((name, pair[name]) for name in frame["id"])
-    ]
+    name, other, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
+    ours, stops = pl.col("scale").is_in(params.even), "".join(ENDINGS)
+    pair = frame.select(opposite="id", back="opposite", axis="axis", turned="reversed")
+    pairs = frame.select("id", "opposite", "axis", "reversed").join(
+        pair.unique(["opposite", "axis"]), ["opposite", "axis"], "left", maintain_order="left"
+    )
+    mutual = (pl.col("back") == pl.col("id")) & (pl.col("turned") != pl.col("reversed"))
+    said, sentence = (pl.col(c).str.strip_chars_end(stops) for c in ("text", "sentence"))
+    worded = said.str.slice(1) == sentence.str.slice(1)
+    worded &= said.str.slice(0, 1).str.to_lowercase() == sentence.str.slice(0, 1).str.to_lowercase()
+    named = name.str.extract(r"-(likely|unlikely)$")
+    polarity = pl.col("polarity").replace_strict(dict(enumerate(POLARITIES)), default=None)
     kinds = pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
     points = pl.col("points").list
     span = points.get(OPTIONS - 1, null_on_oob=True) - points.get(0, null_on_oob=True)
@@ -62,23 +71,30 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         "id",
         "axis",
         "text",
-        suite.spaced("text"),
-        suite.composed("text"),
         # those of others may begin with a name
-        begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}") | ~pl.col("scale").is_in(params.even),
+        begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}") | ~ours,
         no_final_stop=pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS),
-        one_text_an_id=text.n_unique().over("id") == 1,
+        text_of_its_sentence=worded & (text != ""),
+        sentence_begins_large=~ours | pl.col("sentence").str.contains(r"^[^\p{Ll}]"),
+        one_text_an_id=suite.same("text", "id"),
+        one_id_a_text=suite.same("id", "text"),
+        one_of_each=pl.all_horizontal(
+            pl.col(c).n_unique() == 1 for c in ("language", "scale", "source", "licence")
+        ),
+        polarity_as_named=named.is_null() | (named == polarity),
+        weight_of_its_sign=pl.col("weight") >= 0,
+        has_an_opposite=~ours | (axis == "") | (other != ""),
         axis_or_polarity_or_nothing=kinds == 1,
         points_fit_weight=(points.len() == 0)
         | ((points.len() == OPTIONS) & fit.fill_null(value=False)),
-        opposites_are_mutual=pl.Series(mutual),
+        opposites_are_mutual=(other == "") | pairs.select(mutual).to_series(),
     )
     half = pl.coalesce(pl.col("polarity") == likely, "reversed")
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
     rows = []
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        ours = scale in params.even
-        even = not ours or abs(share - 0.5) <= params.half_tolerance
-        over = not ours or number >= params.axis_min
+        free = scale not in params.even
+        even = free or abs(share - 0.5) <= params.half_tolerance
+        over = free or number >= params.axis_min
         rows.append((config, scale, axis, number, round(share, 6), over, even))
     return [suite.checked(f"texts-{config}", texts, 3)], rows

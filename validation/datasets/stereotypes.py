@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.stereotypes.clean import FLAGS
+from plumbline.builders.datasets.stereotypes.clean import FLAGS, YEAR
 from plumbline.validation import suite
 
 
@@ -21,28 +21,46 @@ class Params(suite.Params):
 @suite.each_config("engines", "config engine rows floor over_floor", 4)
 def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     """Hold that queries fit groups and templates, engines fit ranks, and few are flagged."""
-    wave, query, attribute, template = (
-        pl.col(name) for name in ("source_row", "query", "attribute", "template")
+    row, query, attribute, template, day = (
+        pl.col(name) for name in ("source_row", "query", "attribute", "template", "wave")
     )
-    wave = wave == 0
-    ranks, engines = (pl.col(name).list.len() for name in ("ranks", "engines"))
+    wave, flags = row == 0, pl.col("flags").list
+    ranks, engines = (pl.col(name).list for name in ("ranks", "engines"))
     head, tail = (template.str.split_exact("{group}", 1).struct.field(f"field_{i}") for i in (0, 1))
     fits = query.str.starts_with(head) & query.str.ends_with(tail)
+    inside = query.str.strip_prefix(head).str.strip_suffix(tail)
+    places = frame.with_row_index("at").filter(ranks.len() == engines.len())
+    places = places.explode("engines", "ranks")
+    twice = places.filter(pl.struct("query", "engines", "ranks").is_duplicated())["at"].unique()
+    year = attribute.str.contains(YEAR.pattern)
     rows_of = frame.select(
         "group",
         "query",
         "attribute",
         "source_row",
-        query_is_normal=(query == query.str.to_lowercase()) & suite.spaced("query"),
+        query_is_normal=query == query.str.to_lowercase(),
         query_fits_template=fits & (template.str.count_matches(r"\{group\}") == 1),
-        attribute_is_a_text=suite.spaced("attribute") & attribute.str.contains(r"[\p{L}\p{N}]"),
-        has_an_engine=engines > 0,
-        a_rank_for_each_engine=(ranks == engines) | (~wave & (ranks == 0)),
+        group_of_its_query=inside == pl.col("group").str.to_lowercase(),
+        one_group_a_query=suite.same("group", "query"),
+        one_category_a_group=suite.same("category", "group"),
+        attribute_is_a_text=attribute.str.contains(r"[\p{L}\p{N}]"),
+        has_an_engine=engines.len() > 0,
+        engines_in_order=pl.col("engines") == engines.unique().list.sort(),
+        a_rank_for_each_engine=(ranks.len() == engines.len()) | (~wave & (ranks.len() == 0)),
+        ranks_from_one=ranks.min().fill_null(1) >= 1,
+        a_place_once=~pl.int_range(pl.len()).is_in(twice.cast(pl.Int64).implode()),
+        one_wave=(day.n_unique() == 1) & (wave.n_unique() == 1),
+        wave_is_a_day=~wave | day.str.to_date("%Y-%m-%d", strict=False).is_not_null(),
+        wave_is_a_year=wave | day.str.contains(r"^\d{4}$"),
+        rows_of_the_file_once=wave | row.is_unique(),
+        flagged_if_several_words=flags.contains("multi_word") == attribute.str.contains(" "),
+        flagged_if_of_a_year=~year | flags.contains("trend"),
+        single_word_or_flagged=~wave | (pl.col("single_word") != flags.contains("multi_word")),
         single_word_has_no_space=~(pl.col("single_word") & attribute.str.contains(" ")),
         known_flags=suite.known("flags", FLAGS),
-        clean=pl.col("flags").list.len() == 0,
+        clean=flags.len() == 0,
     )
-    clean = {"clean": 1 - params.flagged_max_share}
+    clean = {"clean": 1 - params.flagged_max_share, "group_of_its_query": 0.95}
     waves, least = frame.filter(wave), params.engine_min
     counts = dict(waves["engines"].explode().value_counts().iter_rows())
     numbers = {engine: counts.get(engine, 0) for engine in sorted({*counts, *least})}

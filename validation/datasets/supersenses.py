@@ -8,7 +8,6 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, POS
 from plumbline.validation import suite
 
@@ -30,7 +29,7 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
     of_verbs = pl.col("supersense") >= len(ADJECTIVES)
     one_choice = (pl.len() == len(ADJECTIVES)) & (best.sum() == 1)
     found = []
-    for config, frame in frames(folder):
+    for config, frame in suite.frames(folder):
         lemmas = frame.group_by("lemma", "pos").agg(
             weights_sum_to_one=(weight.sum() - 1).abs() < ROUNDING,
             best_has_the_greatest_weight=best.any() & (weight == weight.max()).filter("best").all(),

@@ -8,6 +8,8 @@ from pydantic import Field
 from plumbline.builders.datasets.survey.responses import GENDERS, HIGHEST, LOWEST
 from plumbline.validation import suite
 
+STRAIGHT = {"answers_differ": 0.9}  # of respondents, the others may give one answer to everything
+
 
 class Params(suite.Params):
     """Floors, and how much of a respondent's answers may be lacking."""
@@ -25,6 +27,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     people = frame.group_by("respondent").agg(
         one_gender=pl.col("gender").n_unique() == 1,
         one_status=pl.col("infected").n_unique() == 1,
+        answers_differ=answer.n_unique() > 1,
         answered=pl.len() >= params.answered_min_share * frame["item"].n_unique(),
         named_as_what_it_is=(name.str.starts_with("simulated") == pl.col("simulated")).all(),
     )
@@ -36,7 +39,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         for gender, floor in params.gender_min.items()
     )
     found = [
-        suite.checked(f"respondents-{config}", people.sort("respondent")),
+        suite.checked(f"respondents-{config}", people.sort("respondent"), shares=STRAIGHT),
         suite.checked(f"items-{config}", items.sort("item")),
     ]
     return found, [

@@ -23,8 +23,9 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     wanted = params.labels.get(config, [])
     texts = frame.select(
         "id",
-        *suite.tidy("text"),
-        once=pl.col("text").is_unique(),
+        once=pl.col("text").str.to_lowercase().is_unique(),
+        split_of_its_id=(pl.col("split") == "")
+        | pl.col("id").str.split("/").list.contains(pl.col("split")),
         of_its_config=pl.col("task") + "-" + pl.col("language") == config,
         known_class=pl.col("label").is_in(wanted) | pl.lit(not wanted),
     )

@@ -32,7 +32,7 @@ FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
 
 COLUMNS = (
     Column("id", "string", "source and id of the text in it"),
-    Column("text", "string", "a paragraph a line, see Cleaning", role="tracked"),
+    Column("text", "string", "a paragraph a line, see Cleaning", role="tracked", prose="lines"),
     Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
     Column(
         "leaning",
@@ -42,7 +42,9 @@ COLUMNS = (
         role="tracked",
     ),
     Column("outlet", "string", "outlet, or community as r/NAME"),
-    Column("date", "string", "of publication, ISO 8601; empty where missing or impossible"),
+    Column(
+        "date", "string", "of publication, ISO 8601; empty where missing or impossible", empty=True
+    ),
     Column("period", "label", "before 2017-01-20, or from then on", labels=PERIODS),
     Column(
         "hate_score",

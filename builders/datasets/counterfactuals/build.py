@@ -32,14 +32,21 @@ FIELDS = (
     Column("id", "string", "target, and for all but originals reading, country and draw"),
     Column("target", "string", "id of the text in targets"),
     Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
-    Column("reference_id", "string", "id of the row that it is compared with; empty for originals"),
-    Column("country", "string", "of the name put in; empty for originals"),
+    Column(
+        "reference_id",
+        "string",
+        "id of the row that it is compared with; empty for originals",
+        empty=True,
+    ),
+    Column("country", "string", "of the name put in; empty for originals", empty=True),
     Column("gender", "label", "of the name put in", labels=GENDERS),
     Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
-    Column("entity", "string", "mention of a person that was replaced; empty for originals"),
-    Column("name", "string", "what was put in its place; empty for originals"),
-    Column("text", "string", "the text as it is to be classified"),
-    Column("label", "string", "gold class of the target; may be empty"),
+    Column(
+        "entity", "string", "mention of a person that was replaced; empty for originals", empty=True
+    ),
+    Column("name", "string", "what was put in its place; empty for originals", empty=True),
+    Column("text", "string", "the text as it is to be classified", prose="text"),
+    Column("label", "string", "gold class of the target; may be empty", empty=True),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))

@@ -30,7 +30,7 @@ NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their author
 
 COLUMNS = (
     Column("id", "string", "the text's name in its source, or its part and place in it"),
-    Column("text", "string", "the text; see Normalisation"),
+    Column("text", "string", "the text; see Normalisation", prose="text"),
     Column(
         "label", "string", "its class, by the table under `labels` in the params", role="tracked"
     ),
@@ -44,6 +44,7 @@ COLUMNS = (
         "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
         f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
         role="tracked",
+        empty=True,
     ),
     Column("groups", "strings", "all that the source names, as it names them"),
     Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),

@@ -30,12 +30,13 @@ ENGLISH = "English Word"  # first column of the translated files
 UNTRANSLATED = ("", "NO TRANSLATION")
 
 COLUMNS = (
-    Column("word", "string", "the word, NFC, else as the source has it"),
+    Column("word", "string", "the word, NFC, else as the source has it", prose="word"),
     Column(
         "english",
         "string",
         "the English word that was judged; where `word` is its translation, several may share "
         "one translation",
+        prose="word",
     ),
     *(
         Column(name, "bool", f"whether people associate the English word with {name}")

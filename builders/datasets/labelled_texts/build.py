@@ -34,7 +34,7 @@ SPLITS = ("tuning", "testing")
 Sentiment = Literal["positive", "negative", "neutral"]
 
 COLUMNS = (
-    Column("text", "string", "the text; see Normalisation"),
+    Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "label", "its sentiment, as people judged it", labels=LABELS, role="tracked"),
     Column(
         "split",

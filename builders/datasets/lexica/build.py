@@ -58,7 +58,9 @@ RANKS = (
 )
 
 COLUMNS = (
-    Column("word", "string", "NFC, lower case, spaces for underscores; may be a phrase"),
+    Column(
+        "word", "string", "NFC, lower case, spaces for underscores; may be a phrase", prose="word"
+    ),
     Column("pos", "strings", "parts of speech that the views give it; often none"),
     *(Column(f"beta_{axis}", "float64", f"mass on {axis}", minimum=0) for axis in AXES),
     *(

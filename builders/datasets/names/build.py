@@ -45,7 +45,7 @@ UNSPELLED = "no spelling in Latin letters"
 LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 
 COLUMNS = (
-    Column("name", "string", "the name; see Spelling"),
+    Column("name", "string", "the name; see Spelling", prose="name"),
     Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
     Column(
         "rank", "int32", "within country and kind; 1: the most frequent", minimum=1, role="tracked"

@@ -40,8 +40,8 @@ COLUMNS = (
         role="tracked",
     ),
     Column("date", "date32", "of publication; null where it has none", nullable=True),
-    Column("topic", "string", "as the source has it; may be empty"),
-    Column("text", "string", "the article; a paragraph a line, see Cleaning"),
+    Column("topic", "string", "as the source has it; may be empty", empty=True),
+    Column("text", "string", "the article; a paragraph a line, see Cleaning", prose="lines"),
     Column("article", "string", "corpus and id of the article in it"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )

@@ -53,7 +53,13 @@ AGAIN = "fetch it again"
 FILES = {"mentions": "mentions.csv", "names": "names.csv"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
-    Column("name", "string", "label of the person in the config's language, NFC", role="label"),
+    Column(
+        "name",
+        "string",
+        "label of the person in the config's language, NFC",
+        role="label",
+        prose="name",
+    ),
     Column("name_language", "string", "language of the label used: the config's, or `mul`"),
     Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
     Column("gender", "label", "the paper's grouping of P21", labels=GENDERS, role="tracked"),
@@ -146,7 +152,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         qid: sorted({row["iso"]["value"].upper() for row in rows})
         for qid, rows in _answers(snapshot, "countries/").items()
     }
-    official = {code: _official(code) for codes in iso.values() for code in codes}
+    official = {code: official_languages(code) for codes in iso.values() for code in codes}
     for number, start in enumerate(range(0, len(ids), request["batch_size"])):
         kinds = (f"{kind}/{number:05d}" for kind in ("facts", "dates", "labels"))
         facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
@@ -340,7 +346,7 @@ def _entities(values: list[dict[str, str]]) -> list[str]:
     return sorted(found, key=lambda qid: int(qid[1:]))
 
 
-def _official(code: str) -> frozenset[str] | None:
+def official_languages(code: str) -> frozenset[str] | None:
     """Return the base codes of a country's official languages, None if CLDR lacks the country."""
     from babel import Locale
     from babel.languages import get_official_languages

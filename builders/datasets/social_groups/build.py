@@ -22,8 +22,19 @@ from plumbline.builders.readers.declared import read
 
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
-    Column("group", "string", "the group, spelled as the paper does: so it stands in prompts"),
-    Column("name", "string", "the group in usual spelling; mostly the same", role="tracked"),
+    Column(
+        "group",
+        "string",
+        "the group, spelled as the paper does: so it stands in prompts",
+        prose="name",
+    ),
+    Column(
+        "name",
+        "string",
+        "the group in usual spelling; mostly the same",
+        role="tracked",
+        prose="name",
+    ),
     Column(
         "kind",
         "label",

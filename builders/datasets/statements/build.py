@@ -37,12 +37,14 @@ COLUMNS = (
         "the statement without a frame around it: begins in lower case, has no final stop, and "
         "does not tell the gender of whoever says it",
         role="tracked",
+        prose="text",
     ),
     Column("scale", "string", "questionnaire that it is of"),
     Column(
         "axis",
         "string",
         "value that it bears on; empty for calibration, and for an item that bears on none",
+        empty=True,
     ),
     Column(
         "weight",
@@ -64,6 +66,7 @@ COLUMNS = (
         "opposite",
         "string",
         "id of the statement of the scale that says the opposite; empty where none does",
+        empty=True,
     ),
     Column("source", "string", "who wrote it"),
     Column("licence", "string", "on what terms it may be used"),
@@ -72,6 +75,7 @@ COLUMNS = (
         "string",
         "the statement as a sentence by itself: letter for letter as its source words it; of a "
         "file with frames in mind, `text` with a capital and a stop",
+        prose="text",
     ),
     Column(
         "points",

@@ -37,12 +37,22 @@ SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
     Column(
-        "group", "string", "the group, as `social_groups` spells it in its `group`", role="group"
+        "group",
+        "string",
+        "the group, as `social_groups` spells it in its `group`",
+        role="group",
+        prose="name",
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
-    Column("query", "string", "what was asked, lower case; join with the probe by it", role="text"),
-    Column("attribute", "string", "how the engine went on", role="text"),
+    Column(
+        "query",
+        "string",
+        "what was asked, lower case; join with the probe by it",
+        role="text",
+        prose="text",
+    ),
+    Column("attribute", "string", "how the engine went on", role="text", prose="word"),
     Column(
         "single_word",
         "bool",

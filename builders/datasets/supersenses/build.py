@@ -42,7 +42,7 @@ LANGUAGE = "en"
 DECIMALS = 6
 
 COLUMNS = (
-    Column("lemma", "string", "dictionary form, as the source has it, NFC"),
+    Column("lemma", "string", "dictionary form, as the source has it, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
     Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
     Column(

@@ -27,8 +27,13 @@ PLACES = ("before", "after")
 
 SOURCE = "ud"
 COLUMNS = (
-    Column("form", "string", "the word as it stands in running text, NFC; see Normalisation"),
-    Column("lemma", "string", "dictionary form, as the treebank has it, NFC"),
+    Column(
+        "form",
+        "string",
+        "the word as it stands in running text, NFC; see Normalisation",
+        prose="word",
+    ),
+    Column("lemma", "string", "dictionary form, as the treebank has it, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
     Column("count", "int64", "tokens in all treebanks together", minimum=1, role="tracked"),
     Column("treebanks", "strings", "files that the word occurs in"),
