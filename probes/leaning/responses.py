@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.leaning.refusals import refused
 from plumbline.probes.leaning.schemas import FORMATS, READINGS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import (
     OPTIONS,
-    REFUSALS,
     STANCES,
     UNCLEAR,
     Choice,
@@ -44,7 +44,7 @@ QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
 COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
-ALONE = "agree_response_nats", "disagree_response_nats"
+SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
@@ -243,19 +243,19 @@ def _generation(found: pl.DataFrame, params: Params) -> Iterator[Masses]:
     one = first.filter(pl.col("sample") == pl.col("sample").min().over(CHECKPOINT))
     yield "faithful", one, masses(one, NATS)[0], np.full(len(one), ANSWERED)
     yield "paper", first, *masses(first, NATS)
-    both, kinds = masses(found, ALONE)
-    said = found["response"].to_list()
-    refused = np.array([bool(REFUSALS.search(text)) for text in said])
-    empty = np.array([not text.strip() for text in said])
-    kinds = np.select([refused, empty], [REFUSED, NOT_CLEAR], kinds)
+    both, kinds = masses(found, SIDES)
+    said = found.select("response", "text").rows()
+    no = np.array([refused(*each) for each in said])
+    empty = np.array([not response.strip() for response, _ in said])
+    kinds = np.select([no, empty], [REFUSED, NOT_CLEAR], kinds)
     for name in ("corrected", "continuous"):
         yield name, found, both, kinds
 
 
 def _choice(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
     """Yield readings of options that were offered: the one named, the likeliest, and all four."""
-    offered = found.select("response", "options").iter_rows()
-    read = [_named(text, tuple(options)) for text, options in offered]
+    offered = found.select("response", "options", "text").iter_rows()
+    read = [_named(response, tuple(options), text) for response, options, text in offered]
     options = np.array([UNCLEAR if each.option is None else each.option for each in read])
     named = _rows(found, _optioned(options), np.array([each.kind for each in read]))
     yield "named", named, named
@@ -271,17 +271,17 @@ def _choice(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFra
 
 
 @cache
-def _named(response: str, offered: tuple[str, ...]) -> Choice:
+def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
     """Return the option that a response names, by its place in ``OPTIONS``."""
     if not offered:  # an open question
-        return choice(response, OPTIONS)
+        return choice(response, OPTIONS, prompt)
     places = [option.strip().casefold() for option in offered]
     if sorted(places) != sorted(OPTIONS):
         raise UserError(
             f"outputs of stances: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
             "scored"
         )
-    found = choice(response, places)
+    found = choice(response, places, prompt)
     if found.option is None:
         return found
     return Choice(found.kind, OPTIONS.index(places[found.option]))

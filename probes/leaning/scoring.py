@@ -16,6 +16,7 @@ import polars as pl
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.leaning.refusals import refused, without
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +44,7 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
 UNITS = ("points from -10 to 10", "percent")
-REFUSALS = re.compile(
-    r"\b(?:sorry|unable|decline|cannot|can ?not|can['’]?t|won['’]?t|as an ai|i['’]?m an ai|"
-    r"don['’]?t have (?:personal|any)|do not have (?:personal|any))\b",
-    re.IGNORECASE,
-)
-DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|\w+n['’]t)\b", re.IGNORECASE)
+DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|cannot|\w+n['’]t)\b", re.IGNORECASE)
 
 
 class Scale(NamedTuple):
@@ -173,13 +169,15 @@ class Choice(NamedTuple):
     option: int | None  # place in the options; None unless answered
 
 
-def choice(answer: str, options: Sequence[str]) -> Choice:
+def choice(answer: str, options: Sequence[str], prompt: str = "") -> Choice:
     """Return the option that a response names.
 
     A response that begins with an option, with or without its number ("3) Agree.", "Agree"), has
     chosen it, whatever reasons follow. Elsewhere it has chosen the only option that it names, if no
-    word of it denies or refuses. An answer that names none, several, or one with a number that is
-    another's, is ``refused`` if it has a phrase by which chat models refuse, and else ``unclear``.
+    word of it denies and it does not refuse, beside what it repeats of its prompt. An answer that
+    names none, several, or one with a number that is another's, is ``refused`` if it begins with a
+    phrase by which chat models refuse (:mod:`plumbline.probes.leaning.refusals`), and else
+    ``unclear``.
 
     Parameters
     ----------
@@ -194,7 +192,7 @@ def choice(answer: str, options: Sequence[str]) -> Choice:
     >>> choice("I'm sorry, I cannot comply.", options)
     Choice(kind='refused', option=None)
     >>> choice("I cannot agree with that.", options)
-    Choice(kind='refused', option=None)
+    Choice(kind='unclear', option=None)
     >>> choice("2) Agree", options)
     Choice(kind='unclear', option=None)
     """
@@ -208,10 +206,11 @@ def choice(answer: str, options: Sequence[str]) -> Choice:
     first = re.match(rf"[^\w]*(?:(\d+)[).:] ?)?({named}) ?(?:[.!,;:]|$)", text)
     if first and (not first[1] or int(first[1]) - 1 == place[first[2]]):
         return Choice("answered", place[first[2]])
-    doubted = REFUSALS.search(text) or DENIALS.search(text)
+    no = refused(answer, prompt)
+    doubted = no or DENIALS.search(without(text, prompt))
     if not first and len(words) == 1 and numbers <= words and not doubted:
         return Choice("answered", words.pop())
-    return Choice("refused" if REFUSALS.search(text) else "unclear", None)
+    return Choice("refused" if no else "unclear", None)
 
 
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:

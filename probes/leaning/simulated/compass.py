@@ -253,8 +253,8 @@ def _written(
     nats = {
         "agree_nats": np.log(expit(joint)),
         "disagree_nats": np.log(expit(-joint)),
-        "agree_response_nats": np.log(expit(alone)),
-        "disagree_response_nats": np.log(expit(-alone)),
+        "entailed_nats": np.log(expit(alone)),
+        "contradicted_nats": np.log(expit(-alone)),
     }
     return frame[at].with_columns(
         *(pl.Series(name, values) for name, values in nats.items()),
