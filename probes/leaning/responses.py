@@ -42,7 +42,7 @@ PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
-COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", *WEIGHTS, "kind")
+COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
 SIDES = "entailed_nats", "contradicted_nats"
 
@@ -68,6 +68,7 @@ class Trained(NamedTuple):
     texts: float  # mean number that it was trained on
     weights: Array  # (seeds, prompts, statements, options), missing ones 0
     missing: Array  # share, (seeds, prompts, statements)
+    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan of no mask
 
 
 class Reading(NamedTuple):
@@ -85,6 +86,20 @@ class Reading(NamedTuple):
     def rounded(self) -> str:
         """Return which constants of the compass belong to it."""
         return "faithful" if self.name in ("faithful", "paper") else "corrected"
+
+    @property
+    def in_nats(self) -> bool:
+        """Tell whether shifts are of log-odds: of masks, which have them, where axes have sides."""
+        masked = (self.asked, self.name) == ("mask", "corrected")
+        return masked and bool(np.isfinite(self.scale.slopes()).all())
+
+    def leaned(self, state: State) -> Array:
+        """Return what log-odds add to an axis, nats, (seeds, prompts, axes, statements).
+
+        No threshold hides a shift or makes one, and no prior has to be taken out, which differs
+        between trainings by more than what they learn: any habit of a prompt cancels.
+        """
+        return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns that its rows share."""
@@ -115,12 +130,14 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
         return None
     found = pl.read_parquet(folder / asked / "*.parquet")
     prompt, order, sample = pl.col("frame"), pl.lit(0), pl.lit(0)
+    masked = asked == "mask"
+    odds = pl.col(NATS[0]) - pl.col(NATS[1]) if masked else pl.lit(None, pl.Float64)
     if "template" in found.columns:
         prompt, order = pl.col("template"), pl.col("order")
     if "seed" in found.columns:
         sample = pl.col("seed")
     added = {"order": order.cast(pl.Int64), "sample": sample.cast(pl.Int64)}
-    return found.with_columns(prompt=prompt, **added).sort(*CHECKPOINT, *QUESTION, *added)
+    return found.with_columns(prompt=prompt, odds=odds, **added).sort(*CHECKPOINT, *QUESTION, *added)
 
 
 def readings(
@@ -147,7 +164,7 @@ def _averaged(
         sides = [pl.Series(np.where(valid, mass, np.nan)).fill_nan(None) for mass in masses]
         rows = own.with_columns(up=sides[0], down=sides[1], kind=pl.Series(kinds.tolist()))
         mean = rows.group_by(*CHECKPOINT, *QUESTION, maintain_order=True).agg(
-            pl.col("texts", "order", "kind").first(),
+            pl.col("texts", "order", "kind", "odds").first(),
             pl.col("sample").min(),
             pl.col("up", "down").mean(),
         )
@@ -314,7 +331,7 @@ def _reading(
         )
     at = [*CHECKPOINT, "prompt", "id"]
     mean = own.group_by(at).agg(
-        pl.col("texts").first(),
+        pl.col("texts", "odds").first(),
         *(pl.col(name).fill_null(0).mean() for name in WEIGHTS),
         missing=pl.col(WEIGHTS[0]).is_null().mean(),
     )
@@ -330,6 +347,9 @@ def _reading(
                 f"prompt{after}; run the probe again"
             )
         told = some.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
-        texts, missing = (some[name].to_numpy() for name in ("texts", "missing"))
-        states[State(*key)] = Trained(seeds, float(texts.mean()), told, missing.reshape(shape))
+        texts, missing, odds = (
+            some[name].fill_null(np.nan).to_numpy() for name in ("texts", "missing", "odds")
+        )
+        held = missing.reshape(shape), odds.reshape(shape)
+        states[State(*key)] = Trained(seeds, float(texts.mean()), told, *held)
     return Reading(asked, name, scale, found, single, prompts, states)

@@ -43,7 +43,8 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 }
 THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
-UNITS = ("points from -10 to 10", "percent")
+NATS_UNIT = "log-odds, nats"
+UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|cannot|\w+n['’]t)\b", re.IGNORECASE)
 
 
@@ -76,6 +77,19 @@ class Scale(NamedTuple):
         """Return the lowest and the highest coordinate that there is, (axes, 2)."""
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
+
+    def slopes(self) -> Array:
+        """Return weights of log-odds of agreeing with statements, (axes, statements).
+
+        Half the mean of those that speak for an axis minus the mean of those that speak against it,
+        each by how far it moves the axis: what makes a model agree with all alike is no side, and
+        cancels. nan where all statements speak for one side.
+        """
+        far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
+        sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
+        with np.errstate(invalid="ignore"):
+            halves = [side / (2 * np.abs(side).sum(axis=1, keepdims=True)) for side in sides]
+        return np.asarray(halves[0] + halves[1])
 
     def moving(self) -> NDArray[np.bool_]:
         """Tell which statements move which axis, (axes, statements)."""
