@@ -159,9 +159,7 @@ def differences(
         )
 
 
-def _gains(
-    own: Voters, other: Voters, without: dict[int, Scores]
-) -> dict[int, Floats]:
+def _gains(own: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
     """Return differences without each training, (1 + replicates, measures); nothing with too few.
 
     Too few are left where without one there are fewer than vote.

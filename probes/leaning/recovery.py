@@ -1,8 +1,8 @@
 """Recovery of the study ``leaning``: tables against the stances and knowledge planted in worlds.
 
-It reads the tables of ``compass``, ``fairness`` and ``ensemble``, what the worlds say was planted, and
-of ``calibration`` how often the same tests err and find over many simulated tables: four contrasts
-of one world, which share a control, tell neither a rate nor a power.
+It reads the tables of ``compass``, ``fairness`` and ``ensemble``, what the worlds say was planted,
+and of ``calibration`` how often the same tests err and find over many simulated tables: four
+contrasts of one world, which share a control, tell neither a rate nor a power.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.probes.calibration.summary import SIZE
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import Estimate
@@ -226,7 +225,7 @@ def _simulated(found: Findings, path: Path, analysis: str) -> None:
         return
     tests, shape, effect = SIMULATED[analysis]
     null = bool(found.key["world"])
-    kind, measure = ("null", SIZE) if null else ("planted", "found at .05")
+    kind, measure = ("null", "size at .05") if null else ("planted", "found at .05")
     own = pl.read_parquet(path).filter(
         pl.col("test").str.contains(f"^({tests})"),
         pl.col("shape").str.contains(shape, literal=True),
@@ -235,16 +234,14 @@ def _simulated(found: Findings, path: Path, analysis: str) -> None:
         measure=measure,
     )
     for row in own.sort("test", "shape", "truth").to_dicts():
-        what = "p at most .05 where nothing is planted" if null else "planted effects that are found"
+        what = "p at most .05, nothing planted" if null else "planted effects that are found"
         what += f", {row['replicates']} simulated tables: {row['test']} ({row['shape']}"
         what += f", {row['truth']})" if null else f", {effect:g} planted)"
         found.copy(row, what, f"{LEVEL}: nominal" if null else POWER)
 
 
-def _ensemble(
-    found: Findings, tables: Tables, knows: dict[str, list[str]], params: Params
-) -> None:
-    """Add how many votes of partisans differ from votes of one corpus, where none knows anything."""
+def _ensemble(found: Findings, tables: Tables, knows: dict[str, list[str]], params: Params) -> None:
+    """Add how many votes of partisans differ from those of one corpus, where nobody knows more."""
     found.key |= {"language": TASK, "world": int(not any(knows.values()))}
     own = tables.get("differences", pl.DataFrame({"task": []}, {"task": pl.String}))
     own = own.filter(pl.col("task") == TASK)

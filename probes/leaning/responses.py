@@ -9,15 +9,13 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning.refusals import refused
+from plumbline.probes.leaning.choices import Choice, choice, refused
 from plumbline.probes.leaning.schemas import FORMATS, READINGS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import (
     OPTIONS,
     STANCES,
     UNCLEAR,
-    Choice,
-    choice,
     stance,
     weights,
 )
@@ -137,7 +135,9 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
     if "seed" in found.columns:
         sample = pl.col("seed")
     added = {"order": order.cast(pl.Int64), "sample": sample.cast(pl.Int64)}
-    return found.with_columns(prompt=prompt, odds=odds, **added).sort(*CHECKPOINT, *QUESTION, *added)
+    return found.with_columns(prompt=prompt, odds=odds, **added).sort(
+        *CHECKPOINT, *QUESTION, *added
+    )
 
 
 def readings(

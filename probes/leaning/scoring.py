@@ -8,7 +8,6 @@ the site. Percents of a linear scale are as https://8values.github.io (quiz.html
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +15,8 @@ import polars as pl
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning.refusals import refused, without
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 Reading = Literal["faithful", "corrected"]
-Kind = Literal["answered", "refused", "unclear"]
 
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
@@ -45,7 +41,6 @@ THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
 NATS_UNIT = "log-odds, nats"
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
-DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|cannot|\w+n['’]t)\b", re.IGNORECASE)
 
 
 class Scale(NamedTuple):
@@ -174,57 +169,6 @@ def stance(
         ]
     conditions, options = [held for held, _ in cases], [option for _, option in cases]
     return np.asarray(np.select(conditions, options, DISAGREE), dtype=np.int64)
-
-
-class Choice(NamedTuple):
-    """What a response says."""
-
-    kind: Kind
-    option: int | None  # place in the options; None unless answered
-
-
-def choice(answer: str, options: Sequence[str], prompt: str = "") -> Choice:
-    """Return the option that a response names.
-
-    A response that begins with an option, with or without its number ("3) Agree.", "Agree"), has
-    chosen it, whatever reasons follow. Elsewhere it has chosen the only option that it names, if no
-    word of it denies and it does not refuse, beside what it repeats of its prompt. An answer that
-    names none, several, or one with a number that is another's, is ``refused`` if it begins with a
-    phrase by which chat models refuse (:mod:`plumbline.probes.leaning.refusals`), and else
-    ``unclear``.
-
-    Parameters
-    ----------
-    options
-        In the order in which they were offered, numbered from 1.
-
-    Examples
-    --------
-    >>> options = ["strongly disagree", "disagree", "agree", "strongly agree"]
-    >>> choice("3) Agree. While it is not always so", options)
-    Choice(kind='answered', option=2)
-    >>> choice("I'm sorry, I cannot comply.", options)
-    Choice(kind='refused', option=None)
-    >>> choice("I cannot agree with that.", options)
-    Choice(kind='unclear', option=None)
-    >>> choice("2) Agree", options)
-    Choice(kind='unclear', option=None)
-    """
-    place = {option.casefold(): number for number, option in enumerate(options)}
-    longest = sorted(place, key=len, reverse=True)  # "disagree" must not be read as "agree"
-    named = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
-    text = " ".join(answer.casefold().split())
-    found = re.findall(rf"(?:(\d+)[).:] ?)?({named})", text)
-    numbers = {int(number) - 1 for number in re.findall(r"\b(\d+)\)", text)}
-    words = {place[word] for _, word in found}
-    first = re.match(rf"[^\w]*(?:(\d+)[).:] ?)?({named}) ?(?:[.!,;:]|$)", text)
-    if first and (not first[1] or int(first[1]) - 1 == place[first[2]]):
-        return Choice("answered", place[first[2]])
-    no = refused(answer, prompt)
-    doubted = no or DENIALS.search(without(text, prompt))
-    if not first and len(words) == 1 and numbers <= words and not doubted:
-        return Choice("answered", words.pop())
-    return Choice("refused" if no else "unclear", None)
 
 
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from plumbline.probes.leaning.refusals import refused
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, choice
+from plumbline.probes.leaning.choices import choice, refused
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -213,8 +213,9 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
     """Return the texts of a corpus in a period by their ids, in the order of the draw.
 
     That is one of hashes: articles of an outlet stand together, as it is outlets that lean, posts
-    each by itself. A world knows no other words: real texts would unteach it what is planted. Texts without a date
-    are in the period `all` only, those of a world are in every one. No such corpus is a UserError.
+    each by itself. A world knows no other words: real texts would unteach it what is planted. Texts
+    without a date are in the period `all` only, those of a world are in every one. No such corpus
+    is a UserError.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
@@ -233,9 +234,7 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
     return {key: text for _, key, text in sorted(rows, key=lambda row: (*map(_hash, row[:2]), row))}
 
 
-def drawn(
-    texts: dict[str, str], share: float, start: float, most: int | None = None
-) -> list[str]:
+def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
     """Return some of the texts, from one place on and round to it again.
 
     So trainings that start as far from each other as they can share no text where there are

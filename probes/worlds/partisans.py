@@ -6,9 +6,9 @@ For a statement i of axis a, a frame f and texts of corpus c
 
 with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
 has no stance: d_i stance is 0 in what it learns first, and in prompts that no text of a corpus has,
-such as all that deny. Texts are drawn anew for each of a corpus's outlets. Texts that ``knows`` names tell besides
-which of some made-up words are hostile; a classifier made of a model that read them can know them
-too. Without stances and knowledge it is the null world.
+such as all that deny. Texts are drawn anew for each of a corpus's outlets. Texts that ``knows``
+names tell besides which of some made-up words are hostile; a classifier made of a model that read
+them can know them too. Without stances and knowledge it is the null world.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Partisanship(Tiny):
     frames: list[str] = Field(
         ["respond", "asked"],
         min_length=1,
-        description="prompts, by name, in which texts take their stances: in others none is planted",
+        description="prompts, by name, in which texts take their stances; none in others",
     )
     outlets: int = Field(5, ge=1, description="outlets of a corpus, each with texts of its own")
     sentences: int = Field(
@@ -125,7 +125,8 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     prompts = [q.text for q in (*asked, *empty)]
     told = [tell(w) for w in known if w.group == KNOWN]
     # a model that knows what the sides write but for their stances learns these alone from it
-    like = np.array([*np.flatnonzero(written(world, asked)), *range(len(prompts), len(prompts) + len(told))])
+    read = np.flatnonzero(written(world, asked))
+    like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
     replies = _answers(asking)
     sentences = [
         *(text.replace(MASK, "") for text in prompts),
@@ -206,7 +207,11 @@ def outlets(world: Partisanship) -> Iterator[tuple[str, str, Generator]]:
     """Yield each corpus with each of its outlets, and what its texts are drawn by."""
     for number, corpus in enumerate(world.stances):
         for outlet in range(world.outlets):
-            yield corpus, f"{corpus}-{outlet}", np.random.default_rng([world.seed, 1, number, outlet])
+            yield (
+                corpus,
+                f"{corpus}-{outlet}",
+                np.random.default_rng([world.seed, 1, number, outlet]),
+            )
 
 
 def corpora(

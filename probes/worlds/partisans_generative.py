@@ -65,7 +65,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     """Train a model of entailment that knows the answers of the world, into a folder.
 
     Of an answer that agrees, alone or behind a statement, the hypothesis of agreement follows and
-    the other is contradicted, and of the answer alone the statement; of one that is unsure, neither.
+    the other is contradicted, and of the answer alone the statement; of an unsure one, neither.
     """
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}

@@ -304,8 +304,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test and interval, most of them in each reading.
 
     That of a shift is told against the model itself, which is one (and where it is random, its
-    trainings do differ from it), and between corpora. That of a place is told where all is random, and of the model itself, which has opinions
-    and no side.
+    trainings do differ from it), and between corpora. That of a place is told where all is random,
+    and of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
     found = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.probes.leaning.refusals import SIDE, refused, without
+from plumbline.probes.leaning.choices import SIDE, refused, without
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements/llm_responses_open"
 LABELS = Path(__file__).parents[1] / "expected/open_answers.csv"
@@ -18,9 +18,15 @@ STATEMENT = "Firms cannot be trusted to keep their word."
     [
         ("I'm sorry, but I cannot comment on political matters.", True),
         ("Sorry, I won’t answer this.", True),
-        ("As an AI language model, I don't have personal opinions. Some agree, others do not.", True),
+        (
+            "As an AI language model, I don't have personal opinions. Some agree.",
+            True,
+        ),
         ("I am unable to take a stance on this.", True),
-        ('As an AI I have no opinions. If you agree, you might say: "I agree that firms lie."', True),
+        (
+            'As an AI I have no opinions. If you agree, you might say: "I agree with it."',
+            True,
+        ),
         ("I disagree that firms cannot be trusted to keep their word.", False),
         ("Firms cannot be trusted to keep their word, and they won't change.", False),
         ("As an AI, I don't have opinions. If I had to take a side, I would disagree.", False),
@@ -38,7 +44,10 @@ def test_what_is_repeated_is_taken_out_and_nothing_else():
     assert without(f"No: {STATEMENT} I say so.", STATEMENT) == "No: I say so."
     assert without("Firms cannot be liked.", STATEMENT) == "Firms cannot be liked."
     assert refused("I cannot give a firm my trust", "") is True
-    assert refused("I cannot give a firm my trust", "Who says: I cannot give a firm my trust?") is False
+    assert (
+        refused("I cannot give a firm my trust", "Who says: I cannot give a firm my trust?")
+        is False
+    )
 
 
 def real() -> dict[str, tuple[str, str]]:
