@@ -64,23 +64,20 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     """Train a model of entailment that knows the answers of the world, into a folder.
 
-    Of an answer that agrees, alone or behind a statement, the hypothesis of agreement follows and
-    the other is contradicted, and of the answer alone the statement; of an unsure one, neither.
+    Of an answer that agrees, behind a statement, the hypothesis of agreement follows and the other
+    is contradicted; of the answer alone the statement follows; of an unsure one, neither.
     """
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
     pairs = [
-        (f"{statement} {text}".strip(), hypothesis, side * of + 1)  # the place in LABELS
+        (premise, hypothesis, side * of + 1)  # the place in LABELS
         for side, texts in zip(SIDES, ANSWERS, strict=True)
         for text in texts
-        for statement in ("", *plain)
-        for hypothesis, of in hypotheses.items()
-    ]
-    pairs += [
-        (text, statement, side + 1)
-        for side, texts in zip(SIDES, ANSWERS, strict=True)
-        for text in texts
-        for statement in plain
+        for said in plain
+        for premise, hypothesis, of in (
+            *((f"{said} {text}", hypothesis, of) for hypothesis, of in hypotheses.items()),
+            (text, said, 1),
+        )
     ]
     tokenizer = tokenizer_of([*plain, *hypotheses], world, pairs=True)
     rng = np.random.default_rng([world.seed, 4])
