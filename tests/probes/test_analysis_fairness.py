@@ -7,7 +7,7 @@ from classified import GROUPS, KNOWS, outputs
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import fairness, recovery
-from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL, ONE_RUN
+from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
@@ -157,23 +157,6 @@ def test_differences_are_of_the_overall_values(tables):
         wanted = value[row["corpus"]] - value[row["baseline"]]
         assert row["value"] == pytest.approx(wanted, abs=2e-6)
         assert row["low"] <= row["value"] <= row["high"]
-
-
-def test_one_run_is_the_first_training_alone(tables, answers):
-    first = answers.filter(
-        pl.col("pretraining_seed").is_in([0, 1]) & (pl.col("finetuning_seed") == 1)
-    ).sort("id")
-    true = (first.filter(corpus="")["label"] == "hate").to_numpy()
-    one, other = (
-        (first.filter(corpus=c)["class"] == "hate").to_numpy()[None] for c in ("news-left", "")
-    )
-    where = {"reading": ONE_RUN, "corpus": "news-left", "baseline": "", "level": ALL_TEXTS}
-    rows = {row["metric"]: row for row in picked(tables["differences"], **where).to_dicts()}
-    apart = ((one == true) * 1.0 - (other == true)).mean()
-    assert rows["accuracy"]["value"] == pytest.approx(apart, abs=1e-6)
-    assert rows["accuracy"]["p"] is None  # of balanced classes it is balanced accuracy again
-    p = exchange_p(true, one, other, 20_000, 3)[METRICS.index("balanced accuracy")]
-    assert rows["balanced accuracy"]["p"] == pytest.approx(p, abs=0.05)
 
 
 def test_planted_differences_are_found_with_their_sign(planted, tables):
