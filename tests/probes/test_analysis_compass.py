@@ -556,6 +556,7 @@ def recovered(trained):
         form=pl.col("form").replace_strict({0: "plain", 1: "negated"}),
         log_odds_nats=pl.col("agree_nats") - pl.col("disagree_nats"),
         stance_nats=pl.lit(0.0),
+        written=pl.lit(value=True),
     ).write_parquet(folder / "planted.parquet")
 
     def rows_with(stances):
