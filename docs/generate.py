@@ -62,6 +62,7 @@ COMMANDS = (
     ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
     ["probes", "paraphrase"],
+    ["probes", "annotate"],
     ["probes", "waves"],
     ["probes", "import"],
     ["probes", "plan"],

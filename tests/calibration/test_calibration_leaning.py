@@ -89,7 +89,9 @@ def test_no_p_of_compass_is_forgotten(tmp_path):
         for code, number in stable.iter_rows():
             assert found[f"stability, {COMPARISONS[code]}"]["p"].count() == number
     _, tables, found = replicate(tmp_path / "own", "compass", "trainings", module.Shape(pairs=4))
-    seeds = sum(t["p"].count() for key, t in found.items() if key.startswith(("shifts a", "shifts b")))
+    seeds = sum(
+        t["p"].count() for key, t in found.items() if key.startswith(("shifts a", "shifts b"))
+    )
     assert seeds == tables["shifts"]["p"].count()
 
 

@@ -353,7 +353,9 @@ def test_what_is_written_is_what_is_planted(land):
     assert pl.read_parquet(into / "downstream.parquet").equals(partisans.downstream(known))
     corpora = pl.read_parquet(into / "corpora.parquet")
     assert corpora.rows() == texts
-    assert corpora.group_by("corpus").agg(pl.col("outlet").n_unique())["outlet"].unique().item() == 2
+    assert (
+        corpora.group_by("corpus").agg(pl.col("outlet").n_unique())["outlet"].unique().item() == 2
+    )
     scorer = Masked(into, "w", "r", dtype="float64")
     answers = ["agree", "support", "disagree", "oppose", "hesitate"]
     assert scorer.vocabulary([*answers, *(w.word for w in known)], "en").missing == ()
