@@ -195,8 +195,9 @@ def _choices(
 ) -> dict[Run, list[str]]:
     """Return the texts of every training on texts of a period."""
     pools = {c: pool(folder, c, period, weights_folder(name) / PLANTED) for c in corpora}
-    most, least = params.max_texts, min(map(len, pools.values()))
-    most = {"even": least, "apart": least // len(params.seeds)}.get(str(most), most)
+    least = min(map(len, pools.values()))
+    most: Any = {"even": least, "apart": least // len(params.seeds)}
+    most = most.get(params.max_texts, params.max_texts)
     found = {}
     for corpus, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
         run = Run(corpus, period, share, seed)

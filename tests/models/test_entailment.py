@@ -130,7 +130,9 @@ def test_a_pair_too_long_for_the_model_is_refused_and_not_cut(given):
         judged.logits([PAIRS[0], (fits[0] + " calm", fits[1])])
 
 
-@pytest.mark.parametrize("labels", [("no", "maybe", "yes"), ("entailment", "Entails", "none"), ("entailment", "other")])
+@pytest.mark.parametrize(
+    "labels", [("no", "maybe", "yes"), ("entailment", "Entails", "none"), ("entailment", "other")]
+)
 def test_a_classifier_that_knows_no_entailment_is_refused(given, labels):
     with pytest.raises(UserError, match=r"models\.odd: .* name an NLI model"):
         Entailment(given("odd", judge(labels)))

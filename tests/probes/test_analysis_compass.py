@@ -41,7 +41,6 @@ from plumbline.probes.leaning.simulated.responses import (
     written_to,
 )
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total
-from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.training import checkpoints
 
 PARAMS = analysis.Params(

@@ -11,7 +11,6 @@ from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.tests import exchange_p
 
 SEED = 20261122
 PARAMS = fairness.Params(

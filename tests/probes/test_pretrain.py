@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -303,7 +304,7 @@ def test_articles_of_an_outlet_are_drawn_together_and_posts_each_by_itself(ready
         own = pool(folder, corpus, "all", tmp_path / "none")
         outlet = dict(pl.read_parquet(folder / f"{corpus}.parquet")["id", "outlet"].rows())
         order = [outlet[key] for key in own]
-        found[corpus] = sum(a != b for a, b in zip(order, order[1:], strict=False))
+        found[corpus] = sum(a != b for a, b in pairwise(order))
         print(order)
     assert found["news-left"] == 2  # three outlets
     assert found["social-center"] > 2
