@@ -14,7 +14,8 @@ from reference_scorer import coordinates
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, choice
+from plumbline.probes.leaning.choices import choice
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR
 from plumbline.probes.prompts import leaning, opinions
 from plumbline.probes.reliability import reliability as analysis
 from plumbline.probes.reliability.schemas import COEFFICIENTS, SCHEMAS
