@@ -127,6 +127,7 @@ def _stances(
             "id": [names[s] for s in place[0]],
             "frame": [f"t{t}" for t in place[1]],
             "seed": place[2],
+            "text": "",
             "response": np.where(rng.random(score.size) < lost, "", "I say this.").tolist(),
             "entailed_nats": np.log(0.5 + small / 2),
             "contradicted_nats": np.log(0.5 - small / 2),
