@@ -63,6 +63,7 @@ COMMANDS = (
     ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
     ["probes", "paraphrase"],
+    ["probes", "annotate"],
     ["probes", "waves"],
     ["probes", "import"],
     ["probes", "plan"],

@@ -66,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     reword.add_argument("--seeds", type=int, default=5, help="wordings of each (default: 5)")
     reword.add_argument("--tokens", type=int, default=64, help="of a wording at most (default: 64)")
     reword.add_argument("--into", required=True, help="the csv file to write")
+    about = "draw written answers of a model for people to label, or compare labelled sheets"
+    _annotating(command("annotate", about, _annotate))
     plan = command(
         "plan",
         "what the probes would take, and what effects they could find, before they run",
@@ -116,6 +118,15 @@ def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) 
         metavar="DIR",
         help="the sources will be fetched from this mirror: no contact is asked for",
     )
+
+
+def _annotating(parser: argparse.ArgumentParser) -> None:
+    """Add what ``annotate`` takes."""
+    parser.add_argument("model", help="name in params.yaml")
+    parser.add_argument("sheets", nargs="*", type=Path, help="labelled sheets; none: draw")
+    parser.add_argument("--into", type=Path, help="folder of the sheets to be labelled")
+    parser.add_argument("--answers", type=int, default=110, help="to label (default: 110)")
+    parser.add_argument("--annotators", type=int, default=3, help="sheets (default: 3)")
 
 
 def _importing(parser: argparse.ArgumentParser) -> None:
@@ -320,6 +331,22 @@ def _plan(given: argparse.Namespace) -> None:
     sizes = cost.sizes_in(given.sizes)
     found = list(cost.assumed_plans(params_overlay.composed(given.study, "DAY"), sizes))
     print(cost.table(found), cost.summary(found, sizes), power.table(), sep="\n\n")
+
+
+def _annotate(given: argparse.Namespace) -> None:
+    from plumbline.probes.leaning.annotate import draw, score
+
+    if given.sheets:
+        found = score(given.model, given.sheets)
+        print(
+            f"{found.answers} answers, {found.clear} with a side to most; kappa {found.kappa:.2f}"
+        )
+        for reading, right in found.accuracy.items():
+            print(f"judge, {reading}: {right:.2f} of these right")
+    elif given.into:
+        print(*draw(given.model, given.into, given.answers, given.annotators), sep="\n")
+    else:
+        raise UserError("annotate: --into FOLDER to draw answers, or labelled sheets to compare")
 
 
 def _recovery(_: argparse.Namespace) -> None:

@@ -14,7 +14,8 @@ from reference_scorer import coordinates
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, choice
+from plumbline.probes.leaning.choices import choice
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR
 from plumbline.probes.prompts import leaning, opinions
 from plumbline.probes.reliability import reliability as analysis
 from plumbline.probes.reliability.schemas import COEFFICIENTS, SCHEMAS
@@ -303,6 +304,7 @@ def test_parts_of_variance_of_the_released_answers(tmp_path):
         told = [
             {"questionnaire": "political-compass-en", "id": names[int(row["pct_id"][3:])]}
             | {"frame": row["templ_id"], "order": 0, "seed": 0, "response": row["completion"]}
+            | {"text": ""}
             | {"options": list(OPTIONS), "form": 0, "variant": "", "corpus": "", "period": 0}
             | {"share": 0.0, "pretraining_seed": 0, "epoch": 0}
             for row in released(model)

@@ -24,7 +24,6 @@ from plumbline.probes.leaning.simulated.responses import (
 
 PARAMS = analysis.Params(
     version="0.1.0",
-    n_permutations=999,
     n_permutations_stability=199,
     confidence=0.95,
     seed=1,
@@ -69,10 +68,10 @@ def test_a_section_has_the_compass_the_training_and_the_shifts(section):
     assert {row[0] for row in rows} == {"faithful", "corrected", "continuous"}
     assert len(rows) == 3 * 4 * 2  # the last epoch alone, and the model itself
     shift = {tuple(row[:3]): row for row in listed(section, "shifts")}
-    right = shift["continuous", "right − control", "economic"]
-    assert float(right[3]) > 10
-    assert float(shift["continuous", "left − control", "social"][3]) < -10
-    assert ("continuous", "right − left", "social") in shift
+    right = shift["corrected", "right − control", "economic"]  # in nats
+    assert float(right[3]) > 0.5
+    assert float(shift["corrected", "left − control", "social"][3]) < -0.5
+    assert ("corrected", "right − left", "social") in shift
     (first, *_) = listed(section, "the model itself by prompt, continuous")
     assert first[:2] == ["paper", "economic"]
     assert "right − control" in page

@@ -11,6 +11,7 @@ import pytest
 from reference_scorer import chance, coordinates, one_decimal, percents, shown
 
 from plumbline.builders.datasets.statements.formats import scale
+from plumbline.probes.leaning.choices import choice
 from plumbline.probes.leaning.scoring import (
     AGREE,
     DISAGREE,
@@ -19,7 +20,6 @@ from plumbline.probes.leaning.scoring import (
     STRONGLY_AGREE,
     STRONGLY_DISAGREE,
     UNCLEAR,
-    choice,
     stance,
 )
 
