@@ -104,7 +104,7 @@ def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], 
     """
     total, kept = 0, 0
     for some in blocks(texts):
-        for ids in tokens.encode(some, special=False):
+        for ids in tokens.encode(some):
             if total + len(ids) > most:
                 return list(texts[:kept]), total
             total += len(ids)

@@ -337,7 +337,7 @@ def test_tokens_take_four_bytes_on_the_disk_and_are_taken_away(base, tmp_path):
 
 def test_a_budget_of_tokens_is_used_up_and_not_overdrawn(base):
     tokens = Tokens(base, "tiny")
-    (each,) = {len(ids) for ids in tokens.encode(TEXTS, special=False)}
+    (each,) = {len(ids) for ids in tokens.encode(TEXTS)}
     assert within(tokens, TEXTS, 3 * each) == (TEXTS[:3], 3 * each)
     assert within(tokens, TEXTS, 3 * each - 1) == (TEXTS[:2], 2 * each)
     assert within(tokens, TEXTS, 99 * each) == (TEXTS, 4 * each)
