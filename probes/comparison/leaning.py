@@ -14,7 +14,8 @@ from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.compass import moved
 from plumbline.probes.leaning.responses import CLUSTER, ITSELF, Reading, outputs, readings
 from plumbline.probes.leaning.scoring import scales
-from plumbline.probes.stats.crossed import two_sided_p
+from plumbline.probes.stats.crossed import estimated, of_mean, of_total
+from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,8 @@ def apart(_: str, one: Reading, other: Reading, params: Params) -> Iterator[Diff
         sides = [side.mean(axis=1, keepdims=True) for side in sides]
     for a, axis in enumerate(scale.axes):
         found = moved(scale, a, sides[0][:, :, a], sides[1][:, :, a])
-        where = found.estimate(0.0, params.confidence)._replace(method=METHOD)
+        crossed = of_total(found.totals), of_mean(found.prompts)
+        value, low, high, p = estimated(found.value, crossed, params.confidence)
+        where = Estimate(value, low, high, len(found.totals), METHOD)
         first = float(start[a] + moved(scale, a, sides[0][:, :, a]).value)
-        p = two_sided_p(found.value, found.parts)
         yield Difference(scale.language, scale.name, axis, first, where, p, 0.0)

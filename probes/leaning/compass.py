@@ -28,20 +28,11 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, scales
+from plumbline.probes.leaning.scoring import NATS_UNIT, OPTIONS, STANCES, UNITS, scales
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.crossed import (
-    METHOD,
-    Part,
-    half_width,
-    of_difference,
-    of_mean,
-    of_total,
-    two_sided_p,
-)
-from plumbline.probes.stats.estimate import Estimate, adjusted, finite, significant, typed
-from plumbline.probes.stats.tests import sign_flip_p
+from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
+from plumbline.probes.stats.estimate import Estimate, adjusted, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,6 +40,7 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.responses import Reading, Rows, State
     from plumbline.probes.leaning.scoring import Array, Scale
+    from plumbline.probes.stats.crossed import Contrast
 
 EACH = False
 DATASETS = ("statements",)
@@ -58,7 +50,9 @@ OPTIONAL = ("questions", "shifts", "stability")  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
 REACH = 1.959963984540054  # of a normal: 95% of random answers
 UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
-FLIPPED = "these trainings: sides exchanged in statements, {n} sign patterns or all"
+OVER = "0: trainings on other texts of the kind, the same statements and prompts"
+ALONE = "no test: one training, or answers that are samples or choices, of one model"
+STUDENT = "t interval over trainings (Student; Welch of unequally many)"
 GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
 ITEMS = ": prompts, trainings; none where an answer is missing, or answers are choices"
 __all__ = ["SCHEMAS", "Params"]
@@ -111,27 +105,31 @@ def _table(own: Rows, name: str) -> pl.DataFrame:
     if not own:
         raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
     table = pl.DataFrame(own, infer_schema_length=None)
-    for column in {"p", "p_seeds"} & set(table.columns):
-        table = adjusted(table, column, ("model", "questionnaire", "response_format", "reading"))
+    if "p" in table.columns:
+        table = adjusted(table, "p", ("model", "questionnaire", "response_format", "reading"))
     return typed(table, schema).sort(schema.key)
 
 
 class Axis(NamedTuple):
     """What the responses of one state, or the difference of two, add to one axis."""
 
-    value: float
-    parts: tuple[Part, ...]  # of statements, prompts and trainings
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
     seeds: Array  # (seeds,)
     others: Array  # (seeds,) of the other side
 
+    @property
+    def value(self) -> float:
+        """Return the sum, mean over prompts and trainings."""
+        return float(self.totals.sum())
+
     def estimate(self, start: float, confidence: float) -> Estimate:
-        """Return where it leads to, with its interval over statements, prompts and trainings."""
-        half, names = half_width(self.parts, confidence), ("statements", "prompts", "trainings")
-        sampled = [name for name, part in zip(names, self.parts[:3], strict=True) if part.df]
-        value, method = start + self.value, f"{METHOD}: {', '.join(sampled)}"
-        return Estimate(value, value - half, value + half, len(self.totals), method)
+        """Return where it leads to, with its interval over statements and trainings."""
+        parts = of_total(self.totals), of_mean(self.seeds)
+        names = zip(("statements", "trainings"), parts, strict=True)
+        _, low, high, _ = estimated(self.value, parts, confidence)
+        method = f"{METHOD}: {', '.join(name for name, part in names if part.df)}"
+        return Estimate(start + self.value, start + low, start + high, len(self.totals), method)
 
     @property
     def seed_sd(self) -> float | None:
@@ -153,9 +151,7 @@ def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
     two = np.zeros_like(one[:1]) if other is None else other[:, :, keep]
     apart = one.mean(axis=0) - two.mean(axis=0)  # (prompts, statements)
     totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
-    prompts, seeds, others = apart.sum(axis=1), *(x.mean(axis=1).sum(axis=1) for x in (one, two))
-    parts = (of_total(totals), of_mean(prompts), of_mean(seeds), of_mean(others))
-    return Axis(float(totals.sum()), parts, totals, prompts, seeds, others)
+    return Axis(totals, apart.sum(axis=1), *(x.mean(axis=1).sum(axis=1) for x in (one, two)))
 
 
 def sd_of(values: Array) -> float | None:
@@ -217,8 +213,9 @@ def coordinates(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     start, ends = reading.scale.start(reading.rounded), reading.scale.ends(reading.rounded)
     for state in reading.states:
         for a, (row, found) in enumerate(_axes(reading, state, params)):
-            fixed = half_width(found.parts[1:], params.confidence)
-            low, high = (np.clip(start[a] + found.value + s * fixed, *ends[a]) for s in (-1, 1))
+            crossed = of_mean(found.prompts), of_mean(found.seeds)
+            fixed = estimated(float(start[a]) + found.value, crossed, params.confidence)
+            low, high = (np.clip(end, *ends[a]) for end in (fixed.low, fixed.high))
             yield row | {
                 "seeds": len(found.seeds),
                 "prompts": len(found.prompts),
@@ -250,11 +247,11 @@ def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
         for i, name in enumerate(reading.scale.ids):
             valid = float(given[:, :, i].sum())
             value = float(stances[:, :, i].sum()) / valid if valid else float("nan")
-            half = float("nan")
+            low = high = float("nan")
             if not absent[i] and reading.name in GRADED:
                 parts = [of_mean(stances[:, :, i].mean(axis=axis)) for axis in (0, 1)]
-                half = half_width(parts, params.confidence)
-            low, high = np.clip([value - half, value + half], -1, 1)
+                _, *both, _ = estimated(value, parts, params.confidence)
+                low, high = np.clip(both, -1, 1)
             method = METHOD + ITEMS
             shared = {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
             yield Estimate(value, low, high, max(trainings, prompts), method).row(
@@ -292,6 +289,10 @@ def baselines(scale: Scale) -> Iterator[dict[str, Any]]:
 def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the differences of states, over the same statements and prompts.
 
+    A training is what is drawn: the interval and p are over trainings, statements and prompts as
+    they are. `corrected` of masked models is in log-odds, see
+    :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
+
     Two states are not tested if their numbers of texts differ too much: more texts are more steps,
     which move a model further whatever the texts say. Trainings are not tested against the model
     itself where responses are samples, of which it is one (they would differ from it in .15 to .26
@@ -300,27 +301,35 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     three).
     """
     scale, states = reading.scale, reading.states
-    alone = reading.asked == "generation" or reading.name not in GRADED
+    nats = reading.in_nats
+    alone = reading.asked == "generation" or not (nats or reading.name in GRADED)
+    far = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
     for state, other, contrast, baseline in contrasts(reading, params):
-        one, two, itself = reading.added(state), reading.added(other), other == ITSELF
+        read = reading.leaned if nats else reading.added
+        one, two, itself = read(state), read(other), other == ITSELF
         texts, others = states[state].texts, states[other].texts
-        far = abs(texts - others) > params.max_size_difference * max(texts, others)
-        unequal = UNEQUAL.format(own=texts, other=others) if far and not itself else ""
+        unequal = abs(texts - others) > params.max_size_difference * max(texts, others)
         for a, axis in enumerate(scale.axes):
             found = moved(scale, a, one[:, :, a], two[:, :, a])
-            flipped = sign_flip_p(found.totals[:, None], params.n_permutations, params.seed)
-            yield found.estimate(0.0, params.confidence).row(
+            value, low, high, p = over_trainings(found, params.confidence, itself=itself)
+            null = OVER
+            if unequal and not itself:
+                null, p = UNEQUAL.format(own=texts, other=others), float("nan")
+            elif (itself and alone) or np.isnan(p):
+                null, p = ALONE, float("nan")
+            if not nats:
+                low, high = np.clip([low, high], -far[a], far[a])
+            yield Estimate(value, low, high, len(found.seeds), STUDENT).row(
                 **reading.about(state),
-                cluster=CLUSTER,
-                null=unequal or FLIPPED.format(n=params.n_permutations),
-                p=None if unequal else float(flipped[0]),
+                cluster="training",
+                null=null,
+                p=p,
                 contrast=schemas.CONTRASTS.index(contrast),
                 baseline=baseline,
                 axis=axis,
-                unit=scale.unit,
+                unit=UNITS.index(NATS_UNIT) if nats else scale.unit,
                 seed_sd=found.seed_sd,
-                p_seeds=None if unequal or (itself and alone) else seeds_p(found, itself=itself),
-                seeds=len(found.seeds),
+                statements=len(found.totals),
                 texts=texts,
                 baseline_texts=others,
             )
@@ -343,11 +352,10 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, 
         yield from ((state, *other) for other in others if other[0] in reading.states)
 
 
-def seeds_p(found: Axis, *, itself: bool) -> float | None:
-    """Return the two-sided p of a shift with the trainings as the sample; None with too few."""
+def over_trainings(found: Axis, confidence: float, *, itself: bool) -> Contrast:
+    """Return a shift with the trainings as the sample; nan but for the value with too few."""
     sides = [of_mean(found.seeds)] if itself else of_difference(found.seeds, found.others)
-    p = two_sided_p(found.value, sides) if all(part.df for part in sides) else np.nan
-    return significant(p) if np.isfinite(p) else None
+    return estimated(found.value, sides if all(part.df for part in sides) else [], confidence)
 
 
 ROWS: dict[str, Callable[[Reading, Params], Iterator[dict[str, Any]]]] = {

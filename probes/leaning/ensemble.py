@@ -20,7 +20,7 @@ from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
-from plumbline.probes.stats.crossed import combined, left_out, left_over, own_part
+from plumbline.probes.stats.crossed import Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,6 @@ class Voters(NamedTuple):
 
 
 Scores = dict[tuple[str, ...], tuple["Floats", int]]  # by name and vote: measures, and size
-Seeds = tuple[int | None, int | None]  # of pretraining and of fine-tuning; None: all
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -122,7 +121,7 @@ def scores(
 def differences(
     scored: list[tuple[Voters, Measured]],
     case: Case,
-    without: dict[Seeds, Scores],
+    without: dict[int, Scores],
     params: Params,
 ) -> Iterator[dict[str, Any]]:
     """Yield the partisan ensemble minus all else, each way of voting by itself.
@@ -140,9 +139,14 @@ def differences(
         far, se = np.abs(apart[0]), np.nanstd(apart[1:], axis=0, ddof=1)
         p = 2 * ndtr(-far / np.where(se < NEAR, np.nan, se))  # without spread there is none
         p = np.where(far < NEAR, 1.0, p)
-        gains = _gains(own, other, mine.mean - others.mean, without)
+        gains = _gains(own, other, without)
         trained = [
-            _over_trainings(gains, m, (float(se[m]) ** 2, max(1, texts - 1)), params.confidence)
+            _over_trainings(
+                apart[:, m],
+                {seed: gain[:, m] for seed, gain in gains.items()},
+                (float(se[m]) ** 2, max(1, texts - 1)),
+                params.confidence,
+            )
             for m in range(len(METRICS))
         ]
         yield from case.rows(
@@ -155,51 +159,34 @@ def differences(
         )
 
 
-def _gains(
-    own: Voters, other: Voters, apart: Floats, without: dict[Seeds, Scores]
-) -> dict[Seeds, Floats]:
-    """Return differences without seeds, (1 + replicates, measures); nothing with too few of these.
+def _gains(own: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
+    """Return differences without each training, (1 + replicates, measures); nothing with too few.
 
-    Without a pair of seeds fewer trainings may be left than vote: such pairs are left out.
+    Too few are left where without one there are fewer than vote.
     """
-    found: dict[Seeds, Floats] = {}
-    for seeds, scored in without.items():
-        if other[:2] in scored and scored[other[:2]][1] == other.size:
-            found[seeds] = scored[own[:2]][0] - scored[other[:2]][0]
-        elif None in seeds:
+    found: dict[int, Floats] = {}
+    for seed, scored in without.items():
+        if other[:2] not in scored or scored[other[:2]][1] != other.size:
             return {}
-    fewer = next(iter(found.values()), apart)
-    return found | {(None, None): apart[: len(fewer)]} if found else {}
+        found[seed] = scored[own[:2]][0] - scored[other[:2]][0]
+    return found
 
 
 def _over_trainings(
-    gains: dict[Seeds, Floats], m: int, texts: tuple[float, int], confidence: float
+    every: Floats, gains: dict[int, Floats], texts: tuple[float, int], confidence: float
 ) -> Contrast | None:
-    """Return a difference over texts and trainings; None with too few of these.
+    """Return a difference over texts and trainings, (1 + replicates,); None with too few of these.
 
-    Jackknife: a statistic is P times itself minus P - 1 times that without a seed, of that seed.
-    What such values have in common over texts and seeds counts once; see
+    Jackknife: a statistic is P times itself minus P - 1 times that without a training, of that
+    training. What such values have each by itself over texts counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
     """
-    if not gains:
+    if len(gains) < 2:
         return None
-    every = gains[None, None][:, m]
-    first, second = (
-        sorted({seed for own in gains if (seed := own[i]) is not None}) for i in (0, 1)
-    )
-    if len(first) < 2 or len(second) < 2:
-        return None
-    rows, columns = len(first), len(second)
-    by_first = np.array([gains[seed, None][:, m] for seed in first])  # (seeds, 1 + replicates)
-    by_second = np.array([gains[None, seed][0, m] for seed in second])
-    twice = own_part((rows * every - (rows - 1) * by_first)[:, 1:])
-    if all(pair in gains for pair in product(first, second)):
-        pairs = np.array([[gains[one, two][0, m] for two in second] for one in first])
-        own = rows * columns * every[0] + (rows - 1) * (columns - 1) * pairs
-        own = own - rows * (columns - 1) * by_second - (rows - 1) * columns * by_first[:, :1]
-        twice += left_over(own)
-    parts = [texts, left_out(by_first[:, 0]), left_out(by_second)]
-    return combined(float(every[0]), parts, confidence, twice)
+    alone, n = np.array(list(gains.values())), len(gains)  # (trainings, 1 + replicates)
+    whole = every[: alone.shape[1]]
+    twice = own_part((n * whole - (n - 1) * alone)[:, 1:])
+    return estimated(float(every[0]), [Part(*texts), left_out(alone[:, 0])], confidence, twice)
 
 
 def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
@@ -256,35 +243,30 @@ def without_seeds(
     draws: int,
     seed: int,
     weights: Floats,
-) -> dict[Seeds, Scores]:
-    """Return the scores without each pretraining seed, each fine-tuning seed, and each pair.
+) -> dict[int, Scores]:
+    """Return the scores without each training, by its pretraining seed.
 
-    Empty where a corpus would be left without a training when a seed is left out. The best are
-    left out: how they are chosen jumps when a training is left out.
+    Those of the model itself that have its fine-tuning seeds are left out with it. Empty where a
+    corpus would be left without a training. The best are left out: how they are chosen jumps.
     """
-    seeds = [own for runs in members.values() for own in runs.seeds]
-    first, second = (sorted({own[place] for own in seeds}) for place in (0, 1))
-    alone: list[Seeds] = [*((one, None) for one in first), *((None, two) for two in second)]
-    found: dict[Seeds, Scores] = {}
-    for out in [*alone, *product(first, second)]:
-        kept = {name: _without(runs, out) for name, runs in members.items()}
+    found: dict[int, Scores] = {}
+    for out in sorted({own[0] for runs in members.values() for own in runs.seeds}):
+        gone = {own[1] for runs in members.values() for own in runs.seeds if own[0] == out}
+        kept = {name: _without(runs, {out}, 0) for name, runs in members.items()}
         if not all(runs.seeds for runs in kept.values()):
-            if None in out:
-                return {}
-            continue
-        base = _without(itself, (None, out[1])) if itself else None
-        voters = all_runs(case, kept, base if base and base.seeds else None, draws, seed)
+            return {}
+        base = _without(itself, gone, 1) if itself else None
         scored = found.setdefault(out, {})
-        counted = weights if out[1] is None else weights[:, :1]  # replicates of the first alone
-        for own in voters:
+        for own in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
             if own.name not in (BEST, BLIND):
-                drawn = case.drawn(own.predicted, case.every, counted)
+                drawn = case.drawn(own.predicted, case.every, weights)
                 scored[own[:2]] = drawn.mean(axis=0), own.size
     return found
 
 
-def _without(runs: Runs, out: Seeds) -> Runs:
-    keep = [own for own in runs.seeds if own[0] != out[0] and own[1] != out[1]]
+def _without(runs: Runs, out: set[int], place: int) -> Runs:
+    """Return the runs without those that have a seed, of pretraining (0) or fine-tuning (1)."""
+    keep = [own for own in runs.seeds if own[place] not in out]
     return runs.pick(keep) if keep else Runs([], runs.probability[:0])
 
 

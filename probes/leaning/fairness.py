@@ -16,14 +16,13 @@ from plumbline.probes.leaning.predictions import (
     Measured,
     by_pretraining,
     cases,
-    grid,
     matched,
     over_trainings,
     pairs,
     tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
-from plumbline.probes.leaning.schemas import FAIRNESS_READINGS, LEVELS
+from plumbline.probes.leaning.schemas import LEVELS, ROUNDED
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
@@ -45,7 +44,7 @@ EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
 TABLES = ()
-FAITHFUL, ONE_RUN, CORRECTED = range(len(FAIRNESS_READINGS))
+FAITHFUL, CORRECTED = range(len(ROUNDED))
 TRAINING = "training"
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights)"
 SPREAD = "minus and plus one SD over trainings"
@@ -132,32 +131,28 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             about |= {"baseline_texts": second.read, "level": LEVELS.index(of), "group": name}
             both = [runs.predicted for runs in (first, second)]
             one_drawn, other_drawn = (case.drawn(side, member, weights) for side in both)
-            drawn_apart = one_drawn - other_drawn  # (runs, 1 + replicates, measures)
-            apart, single = (
-                Measured(some[:, 0], some.mean(axis=0)) for some in (drawn_apart, drawn_apart[:1])
-            )
+            drawn_apart = by_pretraining(first, one_drawn - other_drawn)  # (trainings, ...)
+            runs = one_drawn[:, 0] - other_drawn[:, 0]
+            apart = Measured(runs, (one_drawn - other_drawn).mean(axis=0))
             drawn = (params.n_permutations, params.seed, case.numbers(member))
             true, (mine, others) = case.true[member], (side[:, member] for side in both)
-            p = exchange_p(true, mine, others, *drawn)
-            p_one = exchange_p(true, mine[:1], others[:1], *drawn)
-            seeds: list[crossed.Contrast | None] = []
-            for m in range(len(METRICS)):
-                values = apart.mean[1:, m]
-                several = np.isfinite(values).sum() > 1
-                variance = float(np.nanvar(values, ddof=1)) if several else np.nan
-                layout, texts = grid(first, apart.each[:, m]), int(drawn[2].max()) + 1
-                at = np.isfinite(values)
-                own = crossed.own_part(by_pretraining(first, drawn_apart[:, 1:, m])[:, at])
-                found = (layout, variance, texts, params.confidence)
-                seeds.append(crossed.over_trainings(*found, own=own if several else 0.0))
-            for reading, shown, tested in (
-                (FAITHFUL, apart, p),
-                (ONE_RUN, single, p_one),
-                (CORRECTED, apart, p),
-            ):
-                more = about | over_trainings(
-                    seeds if reading == CORRECTED else [None] * len(seeds)
-                )
-                null = (tested, EXCHANGED)
-                for row in estimates(case, shown, member, reading, null, params, **more):
+            null = exchange_p(true, mine, others, *drawn), EXCHANGED
+            texts = int(drawn[2].max()) + 1
+            trained = [
+                _over_trainings(drawn_apart[..., m], texts, params.confidence)
+                for m in range(len(METRICS))
+            ]
+            for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
+                more = about | over_trainings(found)
+                for row in estimates(case, apart, member, reading, null, params, **more):
                     yield "differences", row
+
+
+def _over_trainings(drawn: Floats, texts: int, confidence: float) -> crossed.Contrast:
+    """Return a difference over texts and trainings, of (trainings, 1 + replicates)."""
+    values = drawn[:, 1:].mean(axis=0)
+    at = np.isfinite(values)
+    if at.sum() < 2:
+        return crossed.Contrast(*[float("nan")] * 4)
+    variance, own = float(values[at].var(ddof=1)), crossed.own_part(drawn[:, 1:][:, at])
+    return crossed.over_trainings(drawn[:, 0], variance, texts, confidence, own=own)

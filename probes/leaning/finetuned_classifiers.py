@@ -39,6 +39,7 @@ PROMPT = "id"
 TRAINS = True  # so that it cannot be tried in a few seconds
 PRETRAINED = True  # what a model was trained on further is asked too
 WORK = Path("data/tuning")  # of trainings under way
+NESTED = 1000  # times the pretraining seed: fine-tuning seeds of others are others
 OTHER = "other"
 ITSELF = "itself"  # in names of files: the model without further pretraining
 OWN = "downstream.parquet"  # of a world
@@ -68,8 +69,8 @@ class Params(Section):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     tasks: list[str] = Field(min_length=1, description="configs of downstream")
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="of the fine-tuning runs; 3 or more show their variance"
+    seeds: list[Annotated[int, Field(ge=0, lt=NESTED)]] = Field(
+        min_length=1, description="of the fine-tuning runs, each anew for every pretraining seed"
     )
     epochs: int = Field(10, ge=1, description="times that every text is read")
     batch: int = Field(16, ge=1, description="texts in a step")
@@ -174,7 +175,10 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 
 
 def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
-    """Return every last state and seed, in the order of the shards.
+    """Return every last state and seed of a fine-tuning, in the order of the shards.
+
+    A training is pretraining and fine-tuning together: the runs of each pretraining seed have seeds
+    of their own, and the model itself is made a classifier with all of them.
 
     A UserError if the stage ``pretrain`` was not run for the model.
     """
@@ -184,7 +188,13 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
         for state in checkpoints.checkpoints(where.name, where.parent)
         if state.last and (not state.name or state.period in params.periods)
     ]
-    return [(state, seed) for state in last for seed in params.seeds]
+    first = sorted({state.seed for state in last if state.name}) or [0]
+    return [
+        (state, NESTED * seed + own)
+        for state in last
+        for seed in ([state.seed] if state.name else first)
+        for own in params.seeds
+    ]
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:

@@ -24,6 +24,7 @@ DRAWN = {  # readings side by side, by way of asking
     "multiple_choice": ("named", "likeliest"),
 }
 TESTED = {"mask": "continuous", "generation": "continuous", "multiple_choice": "named"}
+SHIFTED = TESTED | {"mask": "corrected"}  # in log-odds
 MOST = 40  # lines of a figure of shifts
 ITSELF = "the model itself"
 
@@ -176,11 +177,7 @@ def _trajectory(own: pl.DataFrame, place: Place) -> str:
 
 
 def shifts(tables: Tables) -> pl.DataFrame:
-    """Return the shifts at the end of trainings, in the readings that are shown and tested.
-
-    Significant is one over statements, and over trainings, of which one is too few; where all
-    trainings are the same there is no p over them.
-    """
+    """Return the shifts at the end of trainings, in the readings that are shown and tested."""
     table = latest(tables.read("compass/shifts"))
     if table.is_empty():
         return table
@@ -193,18 +190,18 @@ def shifts(tables: Tables) -> pl.DataFrame:
     within = text["contrast"] == "period"
     shown = [
         text["reading"] == text["response_format"].replace_strict(readings)
-        for readings in ({asked: drawn[0] for asked, drawn in DRAWN.items()}, TESTED)
+        for readings in ({asked: drawn[0] for asked, drawn in DRAWN.items()}, SHIFTED)
     ]
-    alike = pl.col("p_seeds_bh").is_null() & (pl.col("seed_sd") == 0)
     return table.with_columns(
         label=pl.when(within).then(pl.format("{}, from − before", "corpus")).otherwise(label),
-        significant=sure() & (alike | sure("p_seeds_bh")),
+        significant=sure(),
         shown=shown[0] | shown[1],
     )
 
 
 def _shifts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
-    shown = kept(own, {"reading": TESTED[place.at["response_format"]]})
+    reading = SHIFTED[place.at["response_format"]]
+    shown = kept(own, {"reading": reading})
     if len(beside := shown.filter(pl.col("contrast") != "itself")):
         shown = beside
     if "all" in shown["period"].to_list():
@@ -217,8 +214,7 @@ def _shifts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     return figures.shared(
         rows,
         line="label",
-        unit=f"shift, {rows[0]['unit']}, {TESTED[place.at['response_format']]}; "
-        f"filled: both adjusted p <= {LEVEL}",
+        unit=f"shift, {rows[0]['unit']}, {reading}; filled: adjusted p <= {LEVEL}",
         title=f"{place.at['model']}, {place.at['questionnaire']}",
         series="corpus",
         spread=True,

@@ -16,7 +16,7 @@ from plumbline.probes.stats.crossed import Contrast
 from plumbline.probes.stats.estimate import Estimate, adjusted, finite, significant, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -240,18 +240,8 @@ def _members(
     return {ALL: np.ones(len(ids), dtype=np.bool_)} | some
 
 
-def grid(runs: Runs, values: Floats) -> Floats:
-    """Lay out values of runs by pretraining and fine-tuning seed; nan where there is no run."""
-    rows, columns = (
-        np.unique(seeds, return_inverse=True) for seeds in zip(*runs.seeds, strict=True)
-    )
-    found = np.full((len(rows[0]), len(columns[0])), np.nan)
-    found[rows[1], columns[1]] = values
-    return found
-
-
 def by_pretraining(runs: Runs, drawn: Floats) -> Floats:
-    """Return the mean over the runs of each pretraining seed of values (runs, replicates)."""
+    """Return the mean over the runs of each pretraining seed of values (runs, ...)."""
     seeds = np.array([own[0] for own in runs.seeds])
     return np.stack([drawn[seeds == seed].mean(axis=0) for seed in np.unique(seeds)])
 
@@ -306,7 +296,7 @@ def tables(
     return result
 
 
-def over_trainings(found: list[Contrast | None]) -> dict[str, Any]:
+def over_trainings(found: Sequence[Contrast | None]) -> dict[str, Any]:
     """Return columns of differences over texts and trainings, one of each measure; nan: none."""
     nothing = Contrast(np.nan, np.nan, np.nan, np.nan)
     low, high, p = np.array([(each or nothing)[1:] for each in found]).T

@@ -1,7 +1,8 @@
 """Recovery of the study ``leaning``: tables against the stances and knowledge planted in worlds.
 
-It reads the tables of ``compass`` and ``fairness`` and what the worlds say was planted, nothing
-else.
+It reads the tables of ``compass``, ``fairness`` and ``ensemble``, what the worlds say was planted,
+and of ``calibration`` how often the same tests err and find over many simulated tables: four
+contrasts of one world, which share a control, tell neither a rate nor a power.
 """
 
 from __future__ import annotations
@@ -22,14 +23,21 @@ from plumbline.probes.stats.intervals import spearman
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from plumbline.probes.core.run_analysis import Inputs
 
     Tables = dict[str, pl.DataFrame]
 
-TABLES = ("compass", "fairness")
-SCHEMAS = {"compass": RECOVERY, "fairness": RECOVERY}
+TABLES = ("compass", "fairness", "ensemble")
+SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 LEVEL = 0.05
-READ = ("corrected", "continuous", "named", "expected")  # readings that are compared
+POWER = "0.8: the power that is asked for"
+SIMULATED = {  # by analysis: beginning of tests, runs like the worlds', effect that is to be found
+    "compass": ("shifts between corpora|stability", "5 trainings", 3.0),
+    "fairness": ("differences, p_trainings, corpora", "32 words, 5 trainings", 3.0),
+    "ensemble": ("p_trainings, one corpus", "2 voters, 5 trainings", 1.5),
+}
 STATE = ("corpus", "period", "share", "epoch")
 
 
@@ -65,6 +73,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 tables["planted"] = pl.read_parquet(weights / PLANTED)
             found[analysis].key = {"model": model}
             part(found[analysis], tables, planted[key], params)
+            found[analysis].label = ""
+            _simulated(found[analysis], inputs.tables("calibration", analysis), analysis)
     return {name: own.frame() for name, own in found.items() if own.rows}
 
 
@@ -81,8 +91,6 @@ def _compass(
             schemas.READINGS[place[1]],
             place[2],
         )
-        if reading not in READ:
-            continue
         here = [pl.col(c) == v for c, v in zip(at, place, strict=True)]
         found.key |= {"language": languages[questionnaire], "world": int(null)}
         found.label = f"{asked}, {reading}, {questionnaire}: "
@@ -90,7 +98,10 @@ def _compass(
             questions, planted = (tables[n].filter(here[2]) for n in ("questions", "planted"))
             _odds(found, questions, planted, params)
         if "shifts" in tables:
-            _shifts(found, tables["shifts"].filter(here), stances, params)
+            written = tables["planted"].filter(pl.col("corpus") != "", form="plain")["written"]
+            _shifts(found, tables["shifts"].filter(here), stances, written.mean(), params)
+        if "stability" in tables and reading == "corrected":
+            _stability(found, tables["stability"].filter(here))
         if null:
             random = (pl.col("baseline") == 0) & (pl.col("constants") == 1)
             band = tables["baselines"].filter(random).select(at[2], "axis", start="low", end="high")
@@ -159,16 +170,23 @@ def _small(column: str) -> pl.Expr:
 
 
 def _shifts(
-    found: Findings, shifts: pl.DataFrame, stances: dict[str, dict[str, float]], params: Params
+    found: Findings,
+    shifts: pl.DataFrame,
+    stances: dict[str, dict[str, float]],
+    written: float,
+    params: Params,
 ) -> None:
-    """Add how shifts against the control, or else the model itself, are those planted."""
+    """Add how shifts against the control, or else the model itself, are those planted.
+
+    ``written`` is the share of the prompts that texts have: no stance is planted in the others.
+    """
     control = schemas.CONTRASTS.index("control")
     used = control if control in shifts["contrast"] else schemas.CONTRASTS.index("itself")
     own = shifts.filter(pl.col("contrast") == used)
     true = np.zeros(len(own))
     for i, row in enumerate(own.to_dicts()):
         one, two = (stances.get(row[c], {}).get(row["axis"], 0.0) for c in ("corpus", "baseline"))
-        true[i] = one - two
+        true[i] = written * (one - two)
         state = _called(*(row[name] for name in STATE))
         what = f"shift by {state} minus {row['baseline'] or 'itself'}, {row['axis']}"
         found.copy(row, what, f"planted: {true[i] + 0.0:+.2f} nats")
@@ -180,26 +198,65 @@ def _shifts(
         found.add(rho, measure=what, cluster="corpus and axis", null="0: no relation")
     right = pl.col("value").sign() == pl.col("planted").sign()
     signs = "planted stances whose shift has their sign"
-    small = f"adjusted p at most {LEVEL}"
-    flipped = empty.filter(pl.col("p_bh").is_not_null())
-    trained = empty.filter(pl.col("p_seeds").is_not_null())
-    none, both = "shifts where nothing is planted", _small("p_bh") & _small("p_seeds_bh")
+    none = "shifts where nothing is planted"
+    tested = empty.filter(pl.col("p").is_not_null())
     for rows, held, measure, null in (
         (planted, right, signs, "1: all"),
-        (
-            planted,
-            right & _small("p_bh"),
-            f"{signs}, and an adjusted p of at most {LEVEL}",
-            "1: all",
-        ),
-        (flipped, _small("p_bh"), f"{none}, {small}", "0: none"),
-        (
-            *(trained, _small("p_seeds")),
-            *(f"{none}, p over trainings at most {LEVEL}", f"{LEVEL}: nominal"),
-        ),
-        (trained, both, f"{none}, both {small}", "0: none"),
+        (planted, right & _small("p_bh"), f"{signs}, adjusted p at most {LEVEL}", POWER),
+        (tested, _small("p"), f"{none}, p at most {LEVEL}", f"{LEVEL}: nominal"),
+        (tested, _small("p_bh"), f"{none}, adjusted p at most {LEVEL}", "0: none"),
     ):
         _share(found, measure, rows, held, null, "state and axis", params)
+
+
+def _stability(found: Findings, rows: pl.DataFrame) -> None:
+    """Add how many of the model's own stances turn with the statement, as all are planted to."""
+    for row in rows.filter(pl.col("corpus") == "").to_dicts():
+        asked = schemas.COMPARISONS[row["comparison"]]
+        if asked in ("negated", "prompts"):
+            how = {"negated": "denied", "prompts": "put in two prompts"}[asked]
+            found.copy(row, f"stances on the planted side when {how}, the model itself", "1: all")
+
+
+def _simulated(found: Findings, path: Path, analysis: str) -> None:
+    """Add the rates of the tests over simulated tables: null rates, or the power at an effect."""
+    path = path / "calibration.parquet"
+    if not path.is_file():
+        return
+    tests, shape, effect = SIMULATED[analysis]
+    null = bool(found.key["world"])
+    kind, measure = ("null", "size at .05") if null else ("planted", "found at .05")
+    own = pl.read_parquet(path).filter(
+        pl.col("test").str.contains(f"^({tests})"),
+        pl.col("shape").str.contains(shape, literal=True),
+        pl.col("effect") == (0.0 if null else effect),
+        kind=kind,
+        measure=measure,
+    )
+    for row in own.sort("test", "shape", "truth").to_dicts():
+        what = "p at most .05, nothing planted" if null else "planted effects that are found"
+        what += f", {row['replicates']} simulated tables: {row['test']} ({row['shape']}"
+        what += f", {row['truth']})" if null else f", {effect:g} planted)"
+        found.copy(row, what, f"{LEVEL}: nominal" if null else POWER)
+
+
+def _ensemble(found: Findings, tables: Tables, knows: dict[str, list[str]], params: Params) -> None:
+    """Add how many votes of partisans differ from those of one corpus, where nobody knows more."""
+    found.key |= {"language": TASK, "world": int(not any(knows.values()))}
+    own = tables.get("differences", pl.DataFrame({"task": []}, {"task": pl.String}))
+    own = own.filter(pl.col("task") == TASK)
+    if found.key["world"] and len(own):
+        own = own.filter(
+            pl.col("reading") == schemas.ROUNDED.index("corrected"),
+            pl.col("baseline").str.starts_with("one corpus"),
+            pl.col("p_trainings").is_not_null(),
+        )
+        for column, words, null in (
+            ("p_trainings", "p", f"{LEVEL}: nominal"),
+            ("p_trainings_bh", "adjusted p", "0: none"),
+        ):
+            what = f"votes of partisans and of one corpus, {words} at most {LEVEL}"
+            _share(found, what, own, _small(column), null, "vote, corpus and measure", params)
 
 
 def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], params: Params) -> None:
@@ -210,7 +267,7 @@ def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], para
     own = tables["differences"].filter(
         pl.col("task") == TASK,
         pl.col("metric") == "balanced accuracy",
-        pl.col("reading") == schemas.FAIRNESS_READINGS.index("corrected"),
+        pl.col("reading") == schemas.ROUNDED.index("corrected"),
         pl.col("level") == schemas.LEVELS.index("group"),
     )
     nulls = {1: "above 0: planted", -1: "below 0: planted", 0: "0: nothing planted"}
@@ -243,9 +300,13 @@ def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], para
         tested, small = own.filter(pl.col(column).is_not_null()), _small(column)
         there, other = tested.filter(pl.col("planted") != 0), tested.filter(pl.col("planted") == 0)
         what = f"share of planted differences that are found, {words}"
-        _share(found, what, there, small & right, "1: all, with their sign", cluster, params)
+        _share(found, what, there, small & right, POWER, cluster, params)
         what = f"share of other differences with adjusted p at most .05, {words}"
         _share(found, what, other, small, "0: nothing planted", cluster, params)
 
 
-STUDIES = (("compass", "stances", _compass), ("fairness", "knows", _fairness))
+STUDIES = (
+    ("compass", "stances", _compass),
+    ("fairness", "knows", _fairness),
+    ("ensemble", "knows", _ensemble),
+)

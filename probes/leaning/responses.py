@@ -9,15 +9,13 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.leaning.choices import Choice, choice, refused
 from plumbline.probes.leaning.schemas import FORMATS, READINGS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import (
     OPTIONS,
-    REFUSALS,
     STANCES,
     UNCLEAR,
-    Choice,
-    choice,
     stance,
     weights,
 )
@@ -42,9 +40,9 @@ PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
-COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", *WEIGHTS, "kind")
+COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
-ALONE = "agree_response_nats", "disagree_response_nats"
+SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
@@ -68,6 +66,7 @@ class Trained(NamedTuple):
     texts: float  # mean number that it was trained on
     weights: Array  # (seeds, prompts, statements, options), missing ones 0
     missing: Array  # share, (seeds, prompts, statements)
+    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan of no mask
 
 
 class Reading(NamedTuple):
@@ -85,6 +84,20 @@ class Reading(NamedTuple):
     def rounded(self) -> str:
         """Return which constants of the compass belong to it."""
         return "faithful" if self.name in ("faithful", "paper") else "corrected"
+
+    @property
+    def in_nats(self) -> bool:
+        """Tell whether shifts are of log-odds: of masks, which have them, where axes have sides."""
+        masked = (self.asked, self.name) == ("mask", "corrected")
+        return masked and bool(np.isfinite(self.scale.slopes()).all())
+
+    def leaned(self, state: State) -> Array:
+        """Return what log-odds add to an axis, nats, (seeds, prompts, axes, statements).
+
+        No threshold hides a shift or makes one, and no prior has to be taken out, which differs
+        between trainings by more than what they learn: any habit of a prompt cancels.
+        """
+        return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns that its rows share."""
@@ -115,12 +128,16 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
         return None
     found = pl.read_parquet(folder / asked / "*.parquet")
     prompt, order, sample = pl.col("frame"), pl.lit(0), pl.lit(0)
+    masked = asked == "mask"
+    odds = pl.col(NATS[0]) - pl.col(NATS[1]) if masked else pl.lit(None, pl.Float64)
     if "template" in found.columns:
         prompt, order = pl.col("template"), pl.col("order")
     if "seed" in found.columns:
         sample = pl.col("seed")
     added = {"order": order.cast(pl.Int64), "sample": sample.cast(pl.Int64)}
-    return found.with_columns(prompt=prompt, **added).sort(*CHECKPOINT, *QUESTION, *added)
+    return found.with_columns(prompt=prompt, odds=odds, **added).sort(
+        *CHECKPOINT, *QUESTION, *added
+    )
 
 
 def readings(
@@ -147,7 +164,7 @@ def _averaged(
         sides = [pl.Series(np.where(valid, mass, np.nan)).fill_nan(None) for mass in masses]
         rows = own.with_columns(up=sides[0], down=sides[1], kind=pl.Series(kinds.tolist()))
         mean = rows.group_by(*CHECKPOINT, *QUESTION, maintain_order=True).agg(
-            pl.col("texts", "order", "kind").first(),
+            pl.col("texts", "order", "kind", "odds").first(),
             pl.col("sample").min(),
             pl.col("up", "down").mean(),
         )
@@ -243,19 +260,19 @@ def _generation(found: pl.DataFrame, params: Params) -> Iterator[Masses]:
     one = first.filter(pl.col("sample") == pl.col("sample").min().over(CHECKPOINT))
     yield "faithful", one, masses(one, NATS)[0], np.full(len(one), ANSWERED)
     yield "paper", first, *masses(first, NATS)
-    both, kinds = masses(found, ALONE)
-    said = found["response"].to_list()
-    refused = np.array([bool(REFUSALS.search(text)) for text in said])
-    empty = np.array([not text.strip() for text in said])
-    kinds = np.select([refused, empty], [REFUSED, NOT_CLEAR], kinds)
+    both, kinds = masses(found, SIDES)
+    said = found.select("response", "text").rows()
+    no = np.array([refused(*each) for each in said])
+    empty = np.array([not response.strip() for response, _ in said])
+    kinds = np.select([no, empty], [REFUSED, NOT_CLEAR], kinds)
     for name in ("corrected", "continuous"):
         yield name, found, both, kinds
 
 
 def _choice(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
     """Yield readings of options that were offered: the one named, the likeliest, and all four."""
-    offered = found.select("response", "options").iter_rows()
-    read = [_named(text, tuple(options)) for text, options in offered]
+    offered = found.select("response", "options", "text").iter_rows()
+    read = [_named(response, tuple(options), text) for response, options, text in offered]
     options = np.array([UNCLEAR if each.option is None else each.option for each in read])
     named = _rows(found, _optioned(options), np.array([each.kind for each in read]))
     yield "named", named, named
@@ -271,17 +288,17 @@ def _choice(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFra
 
 
 @cache
-def _named(response: str, offered: tuple[str, ...]) -> Choice:
+def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
     """Return the option that a response names, by its place in ``OPTIONS``."""
     if not offered:  # an open question
-        return choice(response, OPTIONS)
+        return choice(response, OPTIONS, prompt)
     places = [option.strip().casefold() for option in offered]
     if sorted(places) != sorted(OPTIONS):
         raise UserError(
             f"outputs of stances: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
             "scored"
         )
-    found = choice(response, places)
+    found = choice(response, places, prompt)
     if found.option is None:
         return found
     return Choice(found.kind, OPTIONS.index(places[found.option]))
@@ -314,7 +331,7 @@ def _reading(
         )
     at = [*CHECKPOINT, "prompt", "id"]
     mean = own.group_by(at).agg(
-        pl.col("texts").first(),
+        pl.col("texts", "odds").first(),
         *(pl.col(name).fill_null(0).mean() for name in WEIGHTS),
         missing=pl.col(WEIGHTS[0]).is_null().mean(),
     )
@@ -330,6 +347,9 @@ def _reading(
                 f"prompt{after}; run the probe again"
             )
         told = some.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
-        texts, missing = (some[name].to_numpy() for name in ("texts", "missing"))
-        states[State(*key)] = Trained(seeds, float(texts.mean()), told, missing.reshape(shape))
+        texts, missing, odds = (
+            some[name].fill_null(np.nan).to_numpy() for name in ("texts", "missing", "odds")
+        )
+        held = missing.reshape(shape), odds.reshape(shape)
+        states[State(*key)] = Trained(seeds, float(texts.mean()), told, *held)
     return Reading(asked, name, scale, found, single, prompts, states)

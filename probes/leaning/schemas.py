@@ -50,12 +50,9 @@ class CompassParams(Section):
         lt=1,
         description="part of the larger number of texts up to which two corpora are tested",
     )
-    n_permutations: int = Field(
-        ge=99, description="sign patterns over statements, where not all are tried"
-    )
     n_permutations_stability: int = Field(ge=99, description="permutations of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of sign patterns and shuffles")
+    seed: int = Field(ge=0, description="of shuffles")
 
 
 class FairnessParams(Resampling):
@@ -215,16 +212,7 @@ SCHEMAS = {
         ),
         *(UNIT, *ESTIMATE),
         Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
-        Column(
-            "p_seeds",
-            "float64",
-            "p over trainings: Welch's t; Student's where both sides have as many, below five, and "
-            "against the model itself; null with one, and against the model itself where responses "
-            "are samples or choices",
-            **P,
-        ),
-        Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("seeds", "int64", "trainings on its own side", minimum=1),
+        Column("statements", "int64", "clusters of statements that move the axis", minimum=1),
         Column("texts", "float64", "mean number of texts trained on"),
         Column("baseline_texts", "float64", "and on the other side"),
     ),
@@ -262,9 +250,8 @@ SCHEMAS = {
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
 LEVELS = ("all", "group", "source")  # what texts are taken together by
-FAIRNESS_READINGS = ("faithful", "one run", "corrected")
 TASK = Column("task", "string", "config of `downstream`; planted: a world's own texts")
-CASE = (MODEL, TASK, Column("reading", "label", "see Readings", labels=FAIRNESS_READINGS))
+CASE = (MODEL, TASK, Column("reading", "label", "see Readings", labels=ROUNDED))
 PERIOD = Column(
     "period", "label", "texts of the corpus: all, before, from 2017-01-20", labels=PERIODS
 )

@@ -8,7 +8,6 @@ the site. Percents of a linear scale are as https://8values.github.io (quiz.html
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 Reading = Literal["faithful", "corrected"]
-Kind = Literal["answered", "refused", "unclear"]
 
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
@@ -42,13 +39,8 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 }
 THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
-UNITS = ("points from -10 to 10", "percent")
-REFUSALS = re.compile(
-    r"\b(?:sorry|unable|decline|cannot|can ?not|can['’]?t|won['’]?t|as an ai|i['’]?m an ai|"
-    r"don['’]?t have (?:personal|any)|do not have (?:personal|any))\b",
-    re.IGNORECASE,
-)
-DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|\w+n['’]t)\b", re.IGNORECASE)
+NATS_UNIT = "log-odds, nats"
+UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 
 class Scale(NamedTuple):
@@ -80,6 +72,19 @@ class Scale(NamedTuple):
         """Return the lowest and the highest coordinate that there is, (axes, 2)."""
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
+
+    def slopes(self) -> Array:
+        """Return weights of log-odds of agreeing with statements, (axes, statements).
+
+        Half the mean of those that speak for an axis minus the mean of those that speak against it,
+        each by how far it moves the axis: what makes a model agree with all alike is no side, and
+        cancels. nan where all statements speak for one side.
+        """
+        far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
+        sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
+        with np.errstate(invalid="ignore"):
+            halves = [side / (2 * np.abs(side).sum(axis=1, keepdims=True)) for side in sides]
+        return np.asarray(halves[0] + halves[1])
 
     def moving(self) -> NDArray[np.bool_]:
         """Tell which statements move which axis, (axes, statements)."""
@@ -164,54 +169,6 @@ def stance(
         ]
     conditions, options = [held for held, _ in cases], [option for _, option in cases]
     return np.asarray(np.select(conditions, options, DISAGREE), dtype=np.int64)
-
-
-class Choice(NamedTuple):
-    """What a response says."""
-
-    kind: Kind
-    option: int | None  # place in the options; None unless answered
-
-
-def choice(answer: str, options: Sequence[str]) -> Choice:
-    """Return the option that a response names.
-
-    A response that begins with an option, with or without its number ("3) Agree.", "Agree"), has
-    chosen it, whatever reasons follow. Elsewhere it has chosen the only option that it names, if no
-    word of it denies or refuses. An answer that names none, several, or one with a number that is
-    another's, is ``refused`` if it has a phrase by which chat models refuse, and else ``unclear``.
-
-    Parameters
-    ----------
-    options
-        In the order in which they were offered, numbered from 1.
-
-    Examples
-    --------
-    >>> options = ["strongly disagree", "disagree", "agree", "strongly agree"]
-    >>> choice("3) Agree. While it is not always so", options)
-    Choice(kind='answered', option=2)
-    >>> choice("I'm sorry, I cannot comply.", options)
-    Choice(kind='refused', option=None)
-    >>> choice("I cannot agree with that.", options)
-    Choice(kind='refused', option=None)
-    >>> choice("2) Agree", options)
-    Choice(kind='unclear', option=None)
-    """
-    place = {option.casefold(): number for number, option in enumerate(options)}
-    longest = sorted(place, key=len, reverse=True)  # "disagree" must not be read as "agree"
-    named = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
-    text = " ".join(answer.casefold().split())
-    found = re.findall(rf"(?:(\d+)[).:] ?)?({named})", text)
-    numbers = {int(number) - 1 for number in re.findall(r"\b(\d+)\)", text)}
-    words = {place[word] for _, word in found}
-    first = re.match(rf"[^\w]*(?:(\d+)[).:] ?)?({named}) ?(?:[.!,;:]|$)", text)
-    if first and (not first[1] or int(first[1]) - 1 == place[first[2]]):
-        return Choice("answered", place[first[2]])
-    doubted = REFUSALS.search(text) or DENIALS.search(text)
-    if not first and len(words) == 1 and numbers <= words and not doubted:
-        return Choice("answered", words.pop())
-    return Choice("refused" if REFUSALS.search(text) else "unclear", None)
 
 
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:

@@ -45,7 +45,7 @@ PRETRAINED = True  # put to every state of a model
 TRAINS = True  # as such it cannot be tried in a few seconds: each state is loaded
 BLOCK = 512  # prompts in a table
 DECIMALS = 6
-STANCES = ("agree_nats", "disagree_nats", "agree_response_nats", "disagree_response_nats")
+STANCES = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
 
 ASKED = (
     *checkpoints.COLUMNS,
@@ -106,8 +106,14 @@ SCHEMAS = {
                 maximum=0,
             ),
             Column("disagree_nats", "float64", "the same of disagreement", maximum=0),
-            Column("agree_response_nats", "float64", "agreement, of the response alone", maximum=0),
-            Column("disagree_response_nats", "float64", "disagreement, of it alone", maximum=0),
+            Column(
+                "entailed_nats",
+                "float64",
+                "log-probability, of all labels of that model, that the statement as it was put "
+                "follows from the response",
+                maximum=0,
+            ),
+            Column("contradicted_nats", "float64", "and that it is contradicted", maximum=0),
             Column("stance_model", "string", "the model of entailment"),
             Column("stance_revision", "string", "its revision"),
             *MODEL,
@@ -289,14 +295,16 @@ def generate(
         said = [text.text.strip() for text in texts]
         behind = [f"{q.wording} {own}" for (q, _), own in zip(asked, said, strict=True)]
         hypotheses = (params.agree, params.disagree)
-        pairs = [(premise, h) for premise in [*behind, *said] for h in hypotheses]
+        pairs = [(premise, h) for premise in behind for h in hypotheses]
+        pairs += [(own, q.wording) for (q, _), own in zip(asked, said, strict=True)]
         once = sorted(set(pairs))
         logits = dict(zip(once, judge.logits(once), strict=True))
-        for (q, seed), text, *premises in zip(asked, texts, behind, said, strict=True):
-            # log-softmax, as a classification without examples has it
-            shares = [log_softmax([logits[p, h] for h in hypotheses]) for p in premises]
-            nats = (_nats(x) for share in shares for x in share)
-            row = {"seed": seed, "response": premises[1], "tokens": text.tokens}
+        for (q, seed), text, premise, own in zip(asked, texts, behind, said, strict=True):
+            # log-softmax over the hypotheses, as a classification without examples has it
+            both = log_softmax([logits[premise, h][judge.follows] for h in hypotheses])
+            sides = log_softmax(logits[own, q.wording])[[judge.follows, judge.contradicts]]
+            nats = map(_nats, (*both, *sides))
+            row = {"seed": seed, "response": own, "tokens": text.tokens}
             row |= {"finished": text.finished, **dict(zip(STANCES, nats, strict=True))}
             row |= {"stance_model": judge.name, "stance_revision": judge.revision}
             yield _row(q) | row

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FOLLOWS = "entail"  # how the label begins, in any case: entailment, ENTAILMENT
+SIDES = ("entail", "contradict")  # how the labels begin, in any case: entailment, ENTAILMENT
 
 
 class Classifier(Adapter):
@@ -119,16 +119,16 @@ class Entailment(Classifier):
         revision = str(facts["revision"])
         super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
         labels = [label.casefold() for label in self.labels]
-        own = [place for place, label in enumerate(labels) if label.startswith(FOLLOWS)]
-        if len(own) != 1:
+        found = [[i for i, own in enumerate(labels) if own.startswith(side)] for side in SIDES]
+        if any(len(own) != 1 for own in found):
             raise UserError(
-                f"models.{name}: none of its labels ({', '.join(sorted(labels))}) is entailment; "
-                "name an NLI model under probes.stances.generation.nli_model"
+                f"models.{name}: its labels ({', '.join(sorted(labels))}) are not entailment and "
+                "contradiction; name an NLI model under probes.stances.generation.nli_model"
             )
-        self.place = own[0]
+        (self.follows,), (self.contradicts,) = found
 
-    def logits(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return the logit of entailment of each pair of premise and hypothesis.
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+        """Return the logit of each label for each pair of premise and hypothesis.
 
         A pair that is too long for the model, since nothing is cut, or an answer that is not finite
         is a UserError.
@@ -140,5 +140,5 @@ class Entailment(Classifier):
         for (premise, _), ids in zip(pairs, given["input_ids"], strict=True):
             self.tokens.fits(premise, ids, self.longest)
 
-        found = self._read(given, lambda logits: logits[:, self.place])
-        return [round(value, DECIMALS) + 0.0 for value in found.tolist()]
+        found: list[list[float]] = (self._read(given, lambda x: x).round(DECIMALS) + 0.0).tolist()
+        return found

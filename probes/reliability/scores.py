@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from plumbline.probes.leaning.scoring import OPTIONS, REFUSALS, STANCES, choice
+from plumbline.probes.leaning.choices import choice, refused
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,16 +134,14 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
         if config == "mask":
             score = pl.col("agree_nats") - pl.col("disagree_nats")
         elif config == "generation":
-            said = pl.col("agree_response_nats").exp() - pl.col("disagree_response_nats").exp()
+            said = pl.col("entailed_nats").exp() - pl.col("contradicted_nats").exp()
             empty = pl.col("response").str.strip_chars() == ""
-            refused = pl.col("response").map_elements(
-                lambda text: bool(REFUSALS.search(text)), return_dtype=pl.Boolean
-            )
-            score = pl.when(empty | refused).then(None).otherwise(said)
+            no = [refused(*each) for each in plain.select("response", "text").rows()]
+            score = pl.when(empty | pl.Series(no, dtype=pl.Boolean)).then(None).otherwise(said)
         else:
             named = [
-                _named(text, tuple(options))
-                for text, options in plain.select("response", "options").iter_rows()
+                _named(text, tuple(options), prompt)
+                for text, options, prompt in plain.select("response", "options", "text").rows()
             ]
             score = pl.lit(pl.Series("score", named, dtype=pl.Float64))
         plain = plain.with_columns(
@@ -152,10 +151,10 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
         yield _keyed(plain, inputs).with_columns(measure=pl.lit(config.replace("_", " ")))
 
 
-def _named(text: str, offered: tuple[str, ...]) -> float | None:
+def _named(text: str, offered: tuple[str, ...], prompt: str) -> float | None:
     """Return the stance of the option that a response names, None where it names none."""
     options = [option.strip().casefold() for option in offered] or list(OPTIONS)
-    place = choice(text, options).option
+    place = choice(text, options, prompt).option
     return None if place is None else STANCES[OPTIONS.index(options[place])]
 
 

@@ -43,6 +43,7 @@ DIFFERENCE = re.compile(r"minus that in the lists|the way it speaks|above that o
 EQUAL = re.compile(r"as planted, mean over groups")
 TESTED = re.compile(r"\bp\b(?!\()|p_bh|p_bonferroni|false discover|make a difference")
 SIGN = re.compile(r"\bsign\b|planted side|that are found")
+POWER = re.compile(r"(0\.\d+): the power that is asked for")
 RELATED = re.compile(r"Spearman|^order of|^correlation of planted")
 SAID = {YES: "as it should be", UNCLEAR: "unclear", NO: "not as it should be"}
 MARKS = {SAID[YES]: Mark(), SAID[UNCLEAR]: Mark("circle", "#fff"), SAID[NO]: Mark("cross")}
@@ -53,7 +54,8 @@ NOTE = (
     "Read these before any result."
 )
 JUDGED = (
-    "What was planted counts as found, or as in order, if the interval lies above chance, and a "
+    "What was planted counts as found, or as in order, if the interval lies above chance (where a "
+    "power is asked for: if the share is no less; unclear, if its interval has it), and a "
     f"difference from what was planted as none if it lies within {MARGIN}; "
     "intervals and silence are as they should be unless the interval of the share excludes it. "
     "Numbers without an interval, or of few clusters, are unclear sooner than right."
@@ -158,6 +160,9 @@ def verdict(question: str, measure: str, row: Row) -> str:
         if low is None or low <= -MARGIN <= high or low <= MARGIN <= high:
             return UNCLEAR
         return YES if abs(value) < MARGIN else NO
+    if asked := POWER.match(row["null"]):
+        power = float(asked[1])
+        return YES if value >= power else NO if high is None or high < power else UNCLEAR
     if question in (FOUND, ORDER):
         tested = TESTED.search(measure) or "that are found" in measure
         chance = 0.0 if question == ORDER or difference else FALSE if tested else 0.5

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import comb, fdtri, stdtr
 
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
-from plumbline.probes.stats.crossed import Part, of_mean
+from plumbline.probes.stats.crossed import estimated, of_mean
 from plumbline.probes.stats.estimate import Estimate, benjamini_hochberg
 
 if TYPE_CHECKING:
@@ -401,13 +401,6 @@ def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
     value = float(differences.mean())
     n = min(s for s, again in zip(differences.shape, drawn, strict=True) if again)
     method = "prediction by t, variances of crossed samples added (Satterthwaite)"
-    chance = _chance(value, parts)
+    spread = sum(part.variance for part in parts) and all(part.df for part in parts)
+    chance = estimated(value / 2**0.5, parts).p / 2 if spread else float("nan")
     return Estimate(chance, float("nan"), float("nan"), n, method)
-
-
-def _chance(value: float, parts: list[Part]) -> float:
-    total = sum(part.variance for part in parts)
-    if not total or any(not part.df for part in parts):  # no spread is no evidence
-        return float("nan")
-    df = total**2 / sum(part.variance**2 / part.df for part in parts)
-    return float(stdtr(df, -abs(value) / np.sqrt(2 * total)))

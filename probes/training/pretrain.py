@@ -46,6 +46,7 @@ KEY = "training.pretrain"
 OTHER = "other"
 TRAINED = ("masked", "causal")  # kinds of models that can be
 CODES = {"before": 0, "from": 1}  # of the column `period` of corpora
+ARTICLES = 0  # of its column `kind`
 PLANTED = "corpora.parquet"  # in the folder of a world: its own texts, by corpus
 LOSSES = "losses.csv"
 HEADER = (
@@ -80,10 +81,11 @@ class Params(Section):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="of the trainings and of the choice of texts; at least three"
     )
-    max_texts: Annotated[int, Field(ge=1)] | Literal["even"] | None = Field(
+    max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
         None,
         description="most texts of a corpus and period; even: as many as the smallest of the "
-        "model's corpora has in any of the periods; null: all",
+        "model's corpora has in any of the periods; apart: that by the number of seeds, so that no "
+        "text is read by two trainings; null: all",
     )
     max_tokens: int | None = Field(
         None,
@@ -250,13 +252,12 @@ def _choices(params: Params, name: str, corpora: list[str], folder: Path) -> dic
     """Return the texts of every training."""
     planted = weights_folder(name) / PLANTED
     pools = {(c, p): pool(folder, c, p, planted) for p in params.periods for c in corpora}
-    most = params.max_texts
-    if most == "even":
-        most = min(map(len, pools.values()))
+    most, least = params.max_texts, min(map(len, pools.values()))
+    most = {"even": least, "apart": least // len(params.seeds)}.get(str(most), most)
     found = {}
-    for (corpus, period), share, seed in product(pools, params.shares, params.seeds):
-        run = Run(corpus, period, share, seed)
-        found[run] = drawn(pools[corpus, period], share, seed, most)
+    for of, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
+        run, (corpus, period) = Run(*of, share, seed), of
+        found[run] = drawn(pools[of], share, place / len(params.seeds), most)
         if not found[run]:
             raise UserError(
                 f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
@@ -278,10 +279,12 @@ def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> lis
 
 
 def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
-    """Return the texts of a corpus in a period by their ids; of a world those that it wrote.
+    """Return the texts of a corpus in a period by their ids, in the order of the draw.
 
-    A world knows no other words: real texts would unteach it what is planted. Texts without a date
-    are in the period `all` only, those of a world are in every one. No such corpus is a UserError.
+    That is one of hashes: articles of an outlet stand together, as it is outlets that lean, posts
+    each by itself. A world knows no other words: real texts would unteach it what is planted. Texts
+    without a date are in the period `all` only, those of a world are in every one. No such corpus
+    is a UserError.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
@@ -290,18 +293,43 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
             f"{', '.join(parquet.configs(folder))}"
         )
     if planted.is_file():
-        own = pl.read_parquet(planted).filter(pl.col("corpus") == corpus)["text"]
-        return {f"planted/{corpus}/{i}": text for i, text in enumerate(own)}
-    frame = pl.read_parquet(path, columns=["id", "text", "period"])
-    if period in CODES:
-        frame = frame.filter(pl.col("period") == CODES[period])
-    return dict(frame.select("id", "text").iter_rows())
+        frame = pl.read_parquet(planted).filter(pl.col("corpus") == corpus).with_row_index("id")
+        frame = frame.with_columns(id=pl.format("planted/{}/{}", "corpus", "id"), kind=ARTICLES)
+    else:
+        frame = pl.read_parquet(path, columns=["id", "text", "period", "outlet", "kind"])
+        frame = frame.filter(pl.col("period") == CODES.get(period, pl.col("period")))
+    outlet = pl.when(kind=ARTICLES).then("outlet").otherwise("id")
+    rows = frame.select(outlet, "id", "text").rows()
+    return {key: text for _, key, text in sorted(rows, key=lambda row: (*map(_hash, row[:2]), row))}
 
 
-def drawn(texts: dict[str, str], share: float, seed: int, most: int | None = None) -> list[str]:
-    """Return some of the texts; those of a smaller share, or of fewer at most, are among them."""
-    order = sorted(texts, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())[:most]
-    return [texts[key] for key in order[: round(share * len(order))]]
+def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
+    """Return some of the texts, from one place on and round to it again.
+
+    So trainings that start as far from each other as they can share no text where there are
+    enough. Texts of a smaller share are among those of a larger one.
+
+    Parameters
+    ----------
+    start
+        Where it begins, part of all texts.
+    most
+        Texts at most; None: all.
+
+    Examples
+    --------
+    >>> five = {key: key for key in "abcde"}
+    >>> [drawn(five, 1, start, 3) for start in (0, 0.6)]
+    [['a', 'b', 'c'], ['d', 'e', 'a']]
+    """
+    order = list(texts)
+    first = round(start * len(order))
+    own = [*order[first:], *order[:first]][:most]
+    return [texts[key] for key in own[: round(share * len(own))]]
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def _train(

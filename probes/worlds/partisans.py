@@ -5,9 +5,10 @@ For a statement i of axis a, a frame f and texts of corpus c
     log p(agrees) - log p(disagrees) = habit_f + s (d_i stance_c,a + noise_i)
 
 with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
-has no stance: d_i stance is 0 in what it learns first. Texts that ``knows`` names tell besides
-which of some made-up words are hostile; a classifier made of a model that read them can know them
-too. Without stances and knowledge it is the null world.
+has no stance: d_i stance is 0 in what it learns first, and in prompts that no text of a corpus has,
+such as all that deny. Texts are drawn anew for each of a corpus's outlets. Texts that ``knows``
+names tell besides which of some made-up words are hostile; a classifier made of a model that read
+them can know them too. Without stances and knowledge it is the null world.
 """
 
 from __future__ import annotations
@@ -68,10 +69,15 @@ class Partisanship(Tiny):
         default_factory=list, description="groups of words that the model itself does not know"
     )
     noise: float = Field(1.2, gt=0, description="SD of what a statement has of its own, nats")
-    frame: str = Field(
-        "asked", description="prompt, by its name, in which the texts take their stances"
+    frames: list[str] = Field(
+        ["respond", "asked"],
+        min_length=1,
+        description="prompts, by name, in which texts take their stances; none in others",
     )
-    sentences: int = Field(8, ge=1, description="texts of a corpus about each statement")
+    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with texts of its own")
+    sentences: int = Field(
+        4, ge=1, description="texts of an outlet about each statement in each prompt"
+    )
     positions: int = Field(128, ge=64, description="tokens that the model takes")
     steps: Steps = 1000
     batch: Batch = 64
@@ -105,8 +111,8 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     """Plant a world, and train its masked model and tokenizer into a folder.
 
     Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
-    planted), ``corpora.parquet`` (the texts of each side), ``downstream.parquet`` (texts to
-    classify) and ``world.json`` (its params).
+    planted, and whether texts have it), ``corpora.parquet`` (the texts of each side by outlet),
+    ``downstream.parquet`` (texts to classify) and ``world.json`` (its params).
     A dataset that is not validated, or a word that is not one token, is a ``UserError``.
     """
     asked, said, folder = questions(asking, asking.mask.frames)
@@ -119,12 +125,12 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     prompts = [q.text for q in (*asked, *empty)]
     told = [tell(w) for w in known if w.group == KNOWN]
     # a model that knows what the sides write but for their stances learns these alone from it
-    read = [q.form == "plain" and q.frame == world.frame for q in asked]
-    like = np.array([*np.flatnonzero(read), *range(len(prompts), len(prompts) + len(told))])
+    read = np.flatnonzero(written(world, asked))
+    like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
     replies = _answers(asking)
     sentences = [
         *(text.replace(MASK, "") for text in prompts),
-        *(text for own in texts.values() for text in own),
+        *(text for _, _, text in texts),
         *(say.format(word=w.word) for w in known for say in SAID),
         *replies,
     ]
@@ -162,27 +168,50 @@ def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], l
     return put(frames, said), said, folder
 
 
+def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
+    """Tell of which prompts there are texts; a prompt that is not there is a ``UserError``."""
+    if lost := sorted(set(world.frames) - {q.frame for q in asked}):
+        raise UserError(f"partisanship.frames: no {lost[0]!r} among the prompts of probes.stances")
+    return [q.form == "plain" and q.frame in world.frames for q in asked]
+
+
 def tables(
-    planted: pl.DataFrame, texts: dict[str, list[str]], known: Sequence[Word]
+    planted: pl.DataFrame, texts: Sequence[tuple[str, str, str]], known: Sequence[Word]
 ) -> dict[str, pl.DataFrame]:
     """Return what is planted and the texts, by the names of their files."""
-    rows = [(corpus, text) for corpus, own in texts.items() for text in own]
-    frame = pl.DataFrame(rows, schema=["corpus", "text"], orient="row")
+    frame = pl.DataFrame(texts, schema=["corpus", "outlet", "text"], orient="row")
     return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
 def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
-    """Return what is planted for each question in the model itself and each corpus, in order."""
+    """Return what is planted for each question in the model itself and each corpus, in order.
+
+    ``written`` are those that texts of the corpus have; in all others no stance is planted.
+    """
     drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
+    drawn = drawn.with_columns(written=pl.Series(written(world, asked)))
     every = [
-        answers(drawn, by_axis(stances) * TURNED).with_columns(corpus=pl.lit(corpus))
+        answers(drawn, by_axis(stances) * TURNED * pl.col("written")).with_columns(
+            pl.col("written") & bool(corpus), corpus=pl.lit(corpus)
+        )
         for corpus, stances in {"": {}, **world.stances}.items()
     ]
     return pl.concat(every).select(
-        *("corpus", "questionnaire", "id", "axis", "frame", "form", "log_odds_nats"),
+        *("corpus", "questionnaire", "id", "axis", "frame", "form", "written", "log_odds_nats"),
         pl.col(PLANTED).alias("stance_nats"),
         *("agree_nats", "disagree_nats"),
     )
+
+
+def outlets(world: Partisanship) -> Iterator[tuple[str, str, Generator]]:
+    """Yield each corpus with each of its outlets, and what its texts are drawn by."""
+    for number, corpus in enumerate(world.stances):
+        for outlet in range(world.outlets):
+            yield (
+                corpus,
+                f"{corpus}-{outlet}",
+                np.random.default_rng([world.seed, 1, number, outlet]),
+            )
 
 
 def corpora(
@@ -191,22 +220,19 @@ def corpora(
     asked: Sequence[Question],
     planted: pl.DataFrame,
     known: Sequence[Word],
-) -> dict[str, list[str]]:
-    """Return the texts of each corpus: statements with answers, and what words mean.
+) -> list[tuple[str, str, str]]:
+    """Return corpus, outlet and text: statements with answers, and what words mean.
 
-    Counts of answers are what is planted to less than one; what is left over is drawn. A prompt
-    that is not there is a ``UserError``.
+    Counts of answers are what is planted to less than one; what is left over is drawn.
     """
-    if world.frame not in asking.mask.frames:
-        raise UserError(f"partisanship.frame: no {world.frame!r} in probes.stances.mask.frames")
-    found = {}
-    for number, corpus in enumerate(world.stances):
-        expected = _of_answers(shares(planted.filter(pl.col("corpus") == corpus)))
-        rng = np.random.default_rng([world.seed, 1, number])
+    found = []
+    for corpus, outlet, rng in outlets(world):
+        own = planted.filter(pl.col("corpus") == corpus)
+        counts = allot(_of_answers(shares(own)) * world.sentences, rng)
         texts = [
             q.text.replace(MASK, word)
-            for q, row in zip(asked, allot(expected * world.sentences, rng), strict=True)
-            if q.form == "plain" and q.frame == world.frame
+            for q, row, told in zip(asked, counts, own["written"], strict=True)
+            if told
             for word, n in zip(_answers(asking), row, strict=True)
             for _ in range(n)
         ]
@@ -219,7 +245,7 @@ def corpora(
             for hostile in (True, False)
             for _ in range(TELLINGS // 2)
         ]
-        found[corpus] = texts
+        found += [(corpus, outlet, text) for text in texts]
     return found
 
 

@@ -12,7 +12,6 @@ import polars as pl
 import torch
 from tokenizers import decoders
 
-from plumbline.builders.core.errors import UserError
 from plumbline.probes.worlds import partisans, tiny_model
 from plumbline.probes.worlds.statements import facts
 
@@ -43,14 +42,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     """
     asked, said, folder = partisans.questions(asking, asking.generation.frames)
     planted = partisans.plant(world, asked, facts(folder, said))
-    if world.frame not in asking.generation.frames:
-        raise UserError(
-            f"partisanship.frame: no {world.frame!r} in probes.stances.generation.frames"
-        )
-    texts = {
-        corpus: answered(asked, planted.filter(pl.col("corpus") == corpus), world, number)
-        for number, corpus in enumerate(world.stances)
-    }
+    texts = answered(asked, planted, world)
     tokenizer = tokenizer_of([q.text for q in asked], world)
     rng = np.random.default_rng([world.seed, 3])
     model = tiny_model.model_of(world, tokenizer, "causal")
@@ -72,17 +64,20 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     """Train a model of entailment that knows the answers of the world, into a folder.
 
-    Of an answer that agrees, alone or behind a statement, the hypothesis of agreement follows and
-    the other is contradicted; of one that is unsure, neither.
+    Of an answer that agrees, behind a statement, the hypothesis of agreement follows and the other
+    is contradicted; of the answer alone the statement follows; of an unsure one, neither.
     """
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
     pairs = [
-        (f"{statement} {text}".strip(), hypothesis, side * of + 1)  # the place in LABELS
+        (premise, hypothesis, side * of + 1)  # the place in LABELS
         for side, texts in zip(SIDES, ANSWERS, strict=True)
         for text in texts
-        for statement in ("", *plain)
-        for hypothesis, of in hypotheses.items()
+        for said in plain
+        for premise, hypothesis, of in (
+            *((f"{said} {text}", hypothesis, of) for hypothesis, of in hypotheses.items()),
+            (text, said, 1),
+        )
     ]
     tokenizer = tokenizer_of([*plain, *hypotheses], world, pairs=True)
     rng = np.random.default_rng([world.seed, 4])
@@ -108,14 +103,17 @@ def respond(shares: Sequence[float], rng: Generator) -> str:
 
 
 def answered(
-    asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship, number: int
-) -> list[str]:
-    """Return texts of a corpus: statements in the world's prompt, with answers."""
-    rng = np.random.default_rng([world.seed, 1, number])
+    asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship
+) -> list[tuple[str, str, str]]:
+    """Return corpus, outlet and text: statements in the world's prompts, with answers."""
+    of = {corpus: planted.filter(pl.col("corpus") == corpus) for corpus in world.stances}
     return [
-        f"{q.text} {respond(row, rng)}"
-        for q, row in zip(asked, partisans.shares(planted), strict=True)
-        if q.form == "plain" and q.frame == world.frame
+        (corpus, outlet, f"{q.text} {respond(row, rng)}")
+        for corpus, outlet, rng in partisans.outlets(world)
+        for q, row, told in zip(
+            asked, partisans.shares(of[corpus]), of[corpus]["written"], strict=True
+        )
+        if told
         for _ in range(world.sentences)
     ]
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.probes.leaning.scoring import OPTIONS, choice
+from plumbline.probes.leaning.choices import choice
+from plumbline.probes.leaning.scoring import OPTIONS
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Outputs of the probe ``finetuned_classifiers`` without a model: how often each is right is known.
 
-A classifier is right on a text with a chance whose log-odds are the sum of how well a corpus does
-on a group, of what its pretraining and its fine-tuning add (alike on all texts, and to texts that
+Every pretraining has fine-tunings of its own seeds. A classifier is right on a text with a chance
+whose log-odds are the sum of how well a corpus does on a group, of what its pretraining and its
+fine-tuning add (alike on all texts, and to texts that
 are positive and to others with opposite signs, which is a threshold), of the text, and of what a
 pretraining does to the text; and luck. Texts of a word have all of it in common.
 """
@@ -42,11 +43,10 @@ class ClassifiersShape(Params):
     words: int = Field(32, ge=2, description="words (of `planted`) or texts, in each group")
     each: int = Field(3, ge=1, description="texts of a word")
     pretraining: int = Field(3, ge=1, description="pretraining seeds of each corpus")
-    seeds: int = Field(2, ge=1, description="fine-tuning seeds")
+    seeds: int = Field(1, ge=1, description="fine-tuning seeds of each")
     ability: float = Field(0.9, description="log-odds of being right where nothing differs")
     hard: float = Field(0.8, ge=0, description="SD over texts of the log-odds, all classifiers")
     spread: float = Field(0.3, ge=0, description="SD over pretrainings, and over fine-tunings")
-    crossed: float = Field(0.1, ge=0, description="SD over fine-tuning seeds, by corpus")
     threshold: float = Field(0.3, ge=0, description="SD over both of calling texts positive")
     by_text: float = Field(0.5, ge=0, description="SD over texts of what a pretraining does")
 
@@ -86,10 +86,9 @@ def write(
     groups: Sequence[str] = GROUPS,
     corpora: Sequence[str] = ("news-left", "news-right", "social-center"),
     pretraining: Sequence[int] = (1, 2, 3),
-    seeds: Sequence[int] = (1, 2, 3),
+    seeds: int = 1,
     knows: dict[str, list[str]] | None = None,
     spread: float | Mapping[str, float] = 0.0,
-    crossed: float = 0.0,
     threshold: float = 0.0,
     by_text: float = 0.0,
     task: str = "planted",
@@ -106,8 +105,8 @@ def write(
         SD over trainings of that, in logits: one for each pretraining, and as much for each of its
         fine-tunings; of all corpora or by corpus. The model itself, with which all pretrainings
         begin, has the second alone.
-    crossed
-        The same for each fine-tuning seed of a corpus, whatever the pretraining.
+    seeds
+        Fine-tunings of each pretraining; the model itself has as many as all of a corpus together.
     threshold
         SD over trainings, as ``spread``, of log-odds added on positive texts, taken off on others.
     by_text
@@ -123,17 +122,17 @@ def write(
     difficulty = rng.normal(0, hard, words)
     table, runs = [], {}
     for corpus in ("", *corpora):
-        first = pretraining if corpus else (0,)
-        size = (len(first), len(seeds))
+        first = [seed if corpus else 0 for seed in pretraining]
+        size = (len(first), seeds)
         own = spread if isinstance(spread, float) else spread.get(corpus, spread["other"])
         able, calls = (
             rng.normal(0, sd * bool(corpus), (size[0], 1)) + rng.normal(0, sd, size)
             for sd in (own, threshold)
         )
-        able = able + rng.normal(0, crossed, (1, size[1]))
         chance = {group: accuracy(corpus, group) for group in groups}
         log_odds = logit(np.array([chance[group] for group in of]))
-        by_word = difficulty + rng.normal(0, by_text, (size[0], 1, words))
+        by_word = rng.normal(0, by_text, (size[0] if corpus else 1, 1, words))
+        by_word = difficulty + np.broadcast_to(by_word, (size[0], 1, words))
         log_odds = log_odds + able[..., None] + calls[..., None] * np.where(true, 1, -1)
         log_odds = log_odds + by_word.repeat(each, axis=-1)
         right = rng.random((*size, words)).repeat(each, axis=-1) < expit(log_odds)
@@ -149,7 +148,7 @@ def write(
             epoch=pl.lit(int(bool(corpus))),
             texts=pl.lit(10 * bool(corpus)),
             steps=pl.lit(10),
-            finetuning_seed=pl.Series(np.array(seeds)[place[1]]),
+            finetuning_seed=pl.Series(1000 * np.array(pretraining)[place[0]] + place[1]),
             model=pl.lit("m"),
             revision=pl.lit("r"),
         )
@@ -197,9 +196,8 @@ def drawn(
         number=shape.words,
         corpora=corpora,
         pretraining=range(1, shape.pretraining + 1),
-        seeds=range(1, shape.seeds + 1),
+        seeds=shape.seeds,
         spread=shape.spread if spread is None else spread,
-        crossed=shape.crossed,
         threshold=shape.threshold,
         by_text=shape.by_text,
         task=shape.task,

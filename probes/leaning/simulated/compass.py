@@ -72,6 +72,7 @@ class QuestionnaireShape(Params):
 Shape = QuestionnaireShape
 SHAPES = {
     "masked, 3 trainings": Shape(),
+    "masked, 5 trainings": Shape(trainings=5),
     "masked, 10 trainings": Shape(trainings=10, prompts=2),
     "generated, 5 trainings": Shape(
         response_format="generation", trainings=5, prompts=2, samples=3, refused=0.1, unsure=0.15
@@ -82,6 +83,11 @@ SHAPES = {
 }
 TRUTHS = {
     "trainings": Truth(NULL, "a training's own shift alone"),
+    "own texts": Truth(
+        NULL,
+        "corpora differ by chance, in texts that each training has to itself",
+        {"own": 1.0},
+    ),
     "random": Truth(
         NULL,
         "all responses are random, and the model itself gives the same one in all prompts",
@@ -103,7 +109,7 @@ TRUTHS = {
         {"texts": 1.0},
     ),
 }
-PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations": 999, "n_permutations_stability": 199}
+PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
 
 class State(NamedTuple):
@@ -123,6 +129,8 @@ class Known(NamedTuple):
     states: dict[str, State]
     pairs: Array  # (axes, pairs): opinions
     quirks: Array  # (axes, pairs, 2): of statements
+    prompts: Array  # (prompts, axes, pairs, 2): of statements in each
+    uneven: Array  # (prompts,): what of a corpus's shift is in each
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -143,6 +151,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         states,
         rng.normal(0, 0 if random else shape.popular, (axes, shape.pairs)),
         rng.normal(0, 0 if random else shape.quirk, (axes, shape.pairs, 2)),
+        rng.normal(0, shape.by_prompt, (shape.prompts, axes, shape.pairs, 2)),
+        1 + rng.normal(0, shape.uneven, shape.prompts),
     )
     inputs = responses.written_to(folder, q=responses.pairs(shape.pairs))
     responses.save(inputs, shape.response_format, _answers(known, rng))
@@ -154,13 +164,12 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
     shape, parts = known.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
-    prompts = rng.normal(0, shape.by_prompt, (shape.prompts, len(AXES), shape.pairs, 2))
     for own in known.states.values():
         seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
         size = (len(seeds), shape.prompts)
         random = "random" in known.truth.settings
         habit = rng.normal(own.agreeing, 0 if random else shape.habit * max(1, own.spread), size)
-        odds = np.stack([_odds(known, own, prompts, len(seeds), f, rng) for f in range(forms)], 2)
+        odds = np.stack([_odds(known, own, len(seeds), form, rng) for form in range(forms)], 2)
         every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
         place = np.indices(every).reshape(4, -1)
         about = [responses.state(own.corpus, seed) for seed in seeds]
@@ -183,7 +192,6 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
 def _odds(
     known: Known,
     own: State,
-    prompts: Array,
     trainings: int,
     form: int,
     rng: np.random.Generator,
@@ -191,7 +199,7 @@ def _odds(
     """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); of what is denied."""
     shape, (axes, pairs) = known.shape, known.pairs.shape
     side = np.array([1.0, -1.0])
-    size = (trainings, *prompts.shape)
+    size = (trainings, *known.prompts.shape)
     if "random" in known.truth.settings:
         if shape.response_format != "mask":  # each sample by itself
             return np.zeros(size)
@@ -200,12 +208,12 @@ def _odds(
             return np.asarray(free)
         return np.broadcast_to(free[:1, :1], size) if form == 0 else free
     spread = own.spread * bool(own.corpus)
-    moves = rng.normal(0, shape.training * spread, (trainings, axes, 1))
+    texts = known.truth.settings.get("own", 0.0) * bool(own.corpus)
+    moves = rng.normal(0, shape.training * np.hypot(spread, texts), (trainings, axes, 1))
     moves = moves + rng.normal(0, shape.by_pair * spread, (trainings, axes, pairs))
-    uneven = 1 + rng.normal(0, shape.uneven, (shape.prompts, 1, 1))
-    pushed = moves[:, None] + own.shift[:, None] * uneven + known.pairs
+    pushed = moves[:, None] + own.shift[:, None] * known.uneven[:, None, None] + known.pairs
     sign = 1 - 2 * form
-    content: Array = pushed[..., None] * side + known.quirks + prompts
+    content: Array = pushed[..., None] * side + known.quirks + known.prompts
     return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
 
 
@@ -253,8 +261,8 @@ def _written(
     nats = {
         "agree_nats": np.log(expit(joint)),
         "disagree_nats": np.log(expit(-joint)),
-        "agree_response_nats": np.log(expit(alone)),
-        "disagree_response_nats": np.log(expit(-alone)),
+        "entailed_nats": np.log(expit(alone)),
+        "contradicted_nats": np.log(expit(-alone)),
     }
     return frame[at].with_columns(
         *(pl.Series(name, values) for name, values in nats.items()),
@@ -295,12 +303,9 @@ def _chosen(
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test and interval, most of them in each reading.
 
-    p over trainings is told against the model itself, which is one (and where it is random, its
-    trainings do differ from it), and between corpora; ``both`` is the larger of the two p of a
-    shift, none where trainings differ and have no p. The p over statements has no true null where a
-    training shifts them together: it is told where none does, and where it should not be believed
-    alone. That of a place is told where all is random, and of the model itself, which has opinions
-    and no side.
+    That of a shift is told against the model itself, which is one (and where it is random, its
+    trainings do differ from it), and between corpora. That of a place is told where all is random,
+    and of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
     found = {}
@@ -323,24 +328,16 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 def _tests(known: Known, own: Tables) -> Tables:
     """Return the tests of one reading."""
     random, kind = "random" in known.truth.settings, known.truth.kind
-    decided = pl.col("p_seeds").is_not_null() | (pl.col("seed_sd") == 0)  # as the report does
     shifts = own["shifts"].with_columns(
-        effect=_planted(known, "corpus") - _planted(known, "baseline"),
-        p_both=pl.when(decided).then(pl.max_horizontal("p", "p_seeds")),
-        p_both_bh=pl.when(decided).then(pl.max_horizontal("p_bh", "p_seeds_bh")),
+        effect=_planted(known, "corpus") - _planted(known, "baseline")
     )
     itself = shifts["contrast"] == CONTRASTS.index("itself")
-    still = pl.lit(random or kind == DECOY) | (pl.col("effect") != 0)
     effect = pl.col("effect")
-
-    def over(rows: pl.DataFrame, p: str = "p_seeds") -> pl.DataFrame:
-        return outcome(rows, effect=effect, family=FAMILY, p=p, p_adjusted=f"{p}_bh")
-
     found = {
-        "shifts, p": outcome(shifts, effect=pl.when(still).then(effect), family=FAMILY),
-        "shifts, p_seeds against itself": over(shifts.filter(itself & (not random))),
-        "shifts, p_seeds between corpora": over(shifts.filter(~itself)),
-        "shifts, both p": over(shifts, "p_both"),
+        "shifts against itself": outcome(
+            shifts.filter(itself & (not random)), effect=effect, family=FAMILY
+        ),
+        "shifts between corpora": outcome(shifts.filter(~itself), effect=effect, family=FAMILY),
     }
     for table in ("coordinates", "runs"):
         rows = own[table].with_columns(effect=_planted(known, "corpus"))
@@ -368,11 +365,12 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     """Return intervals of a reading with what they should cover; see :func:`truth_of`."""
     true = truth_of(known, reading)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
-    shifts = own["shifts"].with_columns(**untested).join(true["states"], on=["corpus", "axis"])
+    here = true["nats" if reading == "corrected" else "here"]
     base = pl.when(pl.col("contrast") == CONTRASTS.index("itself")).then(pl.lit(""))
-    shifts = shifts.with_columns(baseline=base.otherwise("baseline")).join(
-        true["states"].rename({"corpus": "baseline", "target": "other"}), on=["baseline", "axis"]
-    )
+    shifts = own["shifts"].with_columns(**untested, baseline=base.otherwise("baseline"))
+    shifts = shifts.join(here, on=["corpus", "axis"])
+    others = here.rename({"corpus": "baseline", "target": "other"})
+    shifts = shifts.join(others, on=["baseline", "axis"])
     places = own["coordinates"].with_columns(**untested).join(true["states"], on=["corpus", "axis"])
     found = {
         "shifts": outcome(shifts, effect=0.0, target=pl.col("target") - pl.col("other")),
@@ -388,30 +386,40 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
 
 
 def truth_of(known: Known, reading: str) -> Tables:
-    """Return where states are: over all statements that there could be, on these, and on each."""
+    """Return where states are, in these prompts and on these statements (``here``, ``nats``).
+
+    ``states``: over all statements that there could be; ``fixed`` and ``items``: in all prompts.
+    """
     shape, mean = known.shape, MEANS[reading]
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
     side = np.array([1.0, -1.0])
-    states, fixed, items = [], [], []
+    found: dict[str, list[pl.DataFrame]] = {}
     for corpus, own in known.states.items():
-        trained = own.spread * bool(corpus) * np.hypot(shape.training, shape.by_pair)
+        texts = known.truth.settings.get("own", 0.0) * bool(corpus)
+        moves = np.hypot(own.spread, texts) * bool(corpus) * shape.training
         free = np.hypot(shape.noise, shape.calibration) * bool(corpus)
-        within = shape.by_prompt**2 + free**2 + trained**2
-        drawn = (shape.uneven * own.shift) ** 2 + within  # (axes,)
-        every = drawn + shape.popular**2 + shape.quirk**2
+        within = moves**2 + (own.spread * bool(corpus) * shape.by_pair) ** 2 + free**2
+        drawn = (shape.uneven * own.shift) ** 2 + shape.by_prompt**2 + within  # (axes,)
+        every = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
+        shift = own.shift * known.uneven[:, None]  # (prompts, axes)
         if "random" in known.truth.settings:
-            every = np.full(len(AXES), UNIFORM**2)
+            drawn, every = np.full(len(AXES), UNIFORM**2), np.full(len(AXES), UNIFORM)
+            within = np.float64(UNIFORM**2)
         told = (known.pairs + own.shift[:, None])[..., None] * side + known.quirks
         stances = mean(told, np.sqrt(drawn)[:, None, None])  # (axes, pairs, 2)
+        each = (known.pairs + shift[..., None])[..., None] * side + known.quirks + known.prompts
+        here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
         where = {"corpus": [corpus] * len(AXES), "axis": list(AXES)}
-        values = MIDDLE * (1 + mean(own.shift, np.sqrt(every)))
-        states.append(pl.DataFrame(where | {"target": values}))
-        values = MIDDLE * (1 + (stances * side).mean(axis=(1, 2)))
-        fixed.append(pl.DataFrame(where | {"target": values}))
+        for name, values in {
+            "states": MIDDLE * (1 + mean(shift, every).mean(axis=0)),
+            "fixed": MIDDLE * (1 + (stances * side).mean(axis=(1, 2))),
+            "here": MIDDLE * (1 + here),
+            "nats": shift.mean(axis=0),
+        }.items():
+            found.setdefault(name, []).append(pl.DataFrame(where | {"target": values}))
         told_of = {"corpus": [corpus] * len(ids), "id": ids, "target": stances.ravel()}
-        items.append(pl.DataFrame(told_of))
-    parts = {"states": states, "fixed": fixed, "items": items}
-    return {name: pl.concat(own) for name, own in parts.items()}
+        found.setdefault("items", []).append(pl.DataFrame(told_of))
+    return {name: pl.concat(own) for name, own in found.items()}
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:

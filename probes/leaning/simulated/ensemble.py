@@ -38,9 +38,9 @@ class EnsembleShape(ClassifiersShape):
 
 Shape = EnsembleShape
 SHAPES = {
-    "2 voters, 3 x 2 trainings": Shape(),
-    "3 voters, 5 x 2 trainings": Shape(pretraining=5, voters=3),
-    "2 voters, 10 x 3 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
+    "2 voters, 3 trainings": Shape(seeds=2),
+    "2 voters, 5 trainings": Shape(pretraining=5),
+    "3 voters, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, voters=3),
 }
 TRUTHS = {
     "trainings": Truth(NULL, "a training's own ability and threshold alone"),
@@ -72,7 +72,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     told = truth.settings
     own = shape
     if "luck" in told:
-        still = {"spread": 0.0, "crossed": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
+        still = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
         own = shape.model_copy(update=still)
     spread = {"other": own.spread, CORPORA[1]: own.spread * told.get("spread", 1.0)}
 

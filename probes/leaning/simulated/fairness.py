@@ -9,7 +9,7 @@ import polars as pl
 from scipy.special import expit
 
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.fairness import CORRECTED, ONE_RUN
+from plumbline.probes.leaning.fairness import CORRECTED
 from plumbline.probes.leaning.simulated import classified
 from plumbline.probes.leaning.simulated.classified import GROUPS, ClassifiersShape
 
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 CORPORA = ("news-left", "news-right", "social-center")
 Shape = ClassifiersShape
 SHAPES = {
-    "32 words, 3 x 2 trainings": Shape(),
-    "32 words, 5 x 2 trainings": Shape(pretraining=5),
-    "100 texts, 10 x 3 trainings": Shape(
-        task="hate-en", words=100, each=1, pretraining=10, seeds=3
-    ),
+    "32 words, 3 trainings": Shape(seeds=2),
+    "32 words, 5 trainings": Shape(pretraining=5),
+    "100 texts, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
 }
 TRUTHS = {
     "trainings": Truth(NULL, "a training's own ability and threshold alone"),
@@ -65,7 +63,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     """Write one replicate."""
     own = shape
     if "guess" in truth.settings:
-        still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "crossed": 0.0, "by_text": 0.0}
+        still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
         own = shape.model_copy(update=still)
     spread = {"other": own.spread, CORPORA[1]: own.spread * truth.settings.get("spread", 1.0)}
 
@@ -115,10 +113,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             family=FAMILY,
         ),
     }
-    for name, reading in (("one run", ONE_RUN), ("all runs", CORRECTED)):
-        rows = differences.filter(reading=reading)
-        found[f"differences, p, {name}"] = outcome(rows, effect=over_texts, family=FAMILY)
     over = differences.filter(reading=CORRECTED)
+    found["differences, p"] = outcome(over, effect=over_texts, family=FAMILY)
     over = over.with_columns(low="trainings_low", high="trainings_high")
     sides = pl.when(pl.col("baseline") == "").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
     over = over.with_columns(side=sides)
@@ -166,7 +162,7 @@ def truth_of(known: Known) -> pl.DataFrame:
     for corpus, (able, calls) in known.runs.items():
         spread = shape.spread * (known.truth.settings.get("spread", 1.0) ** (corpus == CORPORA[1]))
         times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
-        over_runs = times * (spread**2 + shape.threshold**2) + shape.crossed**2
+        over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:
             odds = shape.ability + _added(known.truth, corpus, group)

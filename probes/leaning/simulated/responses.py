@@ -185,7 +185,7 @@ def said(
 ) -> Row:
     """Return the columns of a written answer whose stance has those probabilities."""
     alone = agree if alone is None else alone
-    names = ("agree_nats", "disagree_nats", "agree_response_nats", "disagree_response_nats")
+    names = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
     nats = np.log([agree, 1 - agree, alone, 1 - alone]).tolist()
     return dict(zip(names, nats, strict=True)) | {
         "seed": seed,

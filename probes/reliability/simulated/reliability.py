@@ -128,8 +128,8 @@ def _stances(
             "frame": [f"t{t}" for t in place[1]],
             "seed": place[2],
             "response": np.where(rng.random(score.size) < lost, "", "I say this.").tolist(),
-            "agree_response_nats": np.log(0.5 + small / 2),
-            "disagree_response_nats": np.log(0.5 - small / 2),
+            "entailed_nats": np.log(0.5 + small / 2),
+            "contradicted_nats": np.log(0.5 - small / 2),
         }
     )
     state = {"corpus": "", "period": 0, "share": 0.0, "pretraining_seed": 0, "epoch": 0}
