@@ -100,7 +100,7 @@ def _compass(
         if "shifts" in tables:
             written = tables["planted"].filter(pl.col("corpus") != "", form="plain")["written"]
             _shifts(found, tables["shifts"].filter(here), stances, written.mean(), params)
-        if "stability" in tables and reading == "corrected":
+        if "stability" in tables and (asked, reading) == ("mask", "corrected"):
             _stability(found, tables["stability"].filter(here))
         if null:
             random = (pl.col("baseline") == 0) & (pl.col("constants") == 1)

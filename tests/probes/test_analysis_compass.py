@@ -40,13 +40,12 @@ from plumbline.probes.leaning.simulated.responses import (
     statement,
     written_to,
 )
-from plumbline.probes.stats.crossed import half_width
+from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.training import checkpoints
 
 PARAMS = analysis.Params(
     version="0.1.0",
-    n_permutations=999,
     n_permutations_stability=199,
     confidence=0.95,
     seed=1,
@@ -140,21 +139,21 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
             where = {"contrast": CONTRASTS.index(contrast), "baseline": against}
             for corpus, sign in (("right", 1), ("left", -1)):
                 told = at(found["shifts"], reading, corpus=corpus, **where)
-                assert sign * told["economic"]["value"] > 10
-                assert told["economic"]["p_bh"] < 0.05
-                if reading == "continuous":  # strong stances are the same after all trainings
-                    assert told["economic"]["p_seeds"] < 0.05
-                assert told["social"]["low"] < 0 < told["social"]["high"]
-                assert told["social"]["p"] > 0.05
+                nats = reading == "corrected"
+                assert sign * told["economic"]["value"] > (0.5 if nats else 10)
+                if reading != "faithful":  # strong stances are the same after all trainings
+                    assert told["economic"]["p_bh"] < 0.05
+                    assert told["social"]["low"] < 0 < told["social"]["high"]
+                    assert told["social"]["p"] > 0.05
         both = at(found["shifts"], reading, contrast=CONTRASTS.index("corpora"))
-        assert both["economic"]["low"] > 20
+        assert both["economic"]["value"] > (1 if reading == "corrected" else 20)
         assert both["economic"]["baseline"] == "left"
 
 
 def test_a_shift_is_the_difference_of_the_coordinates(trained):
     _, found = trained
     where = {name: SCHEMAS["shifts"][name] for name in ("contrast",)}
-    for reading in ("faithful", "corrected", "continuous"):
+    for reading in ("faithful", "continuous"):
         own = {
             corpus: at(found["coordinates"], reading, corpus=corpus)
             for corpus in ("", "left", "right", "control")
@@ -192,7 +191,7 @@ def test_opinions_without_a_side_are_no_leaning_however_strong(tmp_path):
             agrees = -side[row["opposite"]] if row["reversed"] else side[row["id"]]
             told.append({"id": row["id"]} | state() | chosen(3 if agrees > 0 else 0))
         save(inputs, "multiple_choice", told)
-        quick = PARAMS.model_copy(update={"n_permutations": 99, "n_permutations_stability": 99})
+        quick = PARAMS.model_copy(update={"n_permutations_stability": 99})
         own = analysis.run(inputs, quick)["coordinates"]
         found += own.filter(pl.col("reading") == READINGS.index("named"))["p"].to_list()
     print(np.mean(np.array(found) <= 0.05))
@@ -474,7 +473,7 @@ def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
     assert found["runs"].filter(pl.col("p") < 0.05)["p"].len() < 0.08 * 800
 
 
-def test_intervals_hold_a_shift_of_more_statements_and_tests_reject_at_their_rate(tmp_path):
+def test_intervals_hold_a_shift_of_more_statements_at_their_rate(tmp_path):
     seed = 77
     print("seed", seed)
     rng = np.random.default_rng(seed)
@@ -482,7 +481,7 @@ def test_intervals_hold_a_shift_of_more_statements_and_tests_reject_at_their_rat
     known = scales(written_to(tmp_path, q=rows).datasets["statements"], {"q"})["q"]
     keep = known.moving()[0]
     names = sorted(set(np.array(known.clusters)[keep]))
-    held, rejected = [], []
+    held = []
     for _ in range(600):
         shift = 0.15  # of every pair; pairs, prompts and trainings differ
         pair = dict(zip(names, rng.normal(shift, 0.2, len(names)), strict=True))
@@ -491,13 +490,12 @@ def test_intervals_hold_a_shift_of_more_statements_and_tests_reject_at_their_rat
         noise = rng.normal(0, 0.15, size) + rng.normal(0, 0.08, (3, 1, 1))
         added = own + noise + rng.normal(0, 0.08, (1, 4, 1))
         found = moved(known, 0, np.where(keep, added, 0.0))
-        half = half_width(found.parts, 0.95)
-        held.append(abs(found.value - shift * keep.sum()) <= half)
-        null = moved(known, 0, np.where(keep, own - shift, 0.0)[None, None])
-        rejected.append(float(sign_flip_p(null.totals[:, None], 199, 1)[0]) <= 0.05)
-    print(np.mean(held), np.mean(rejected))
+        _, low, high, _ = estimated(
+            found.value, [of_total(found.totals), of_mean(found.prompts), of_mean(found.seeds)]
+        )
+        held.append(low <= shift * keep.sum() <= high)
+    print(np.mean(held))
     assert 0.93 <= np.mean(held) <= 0.99  # rather wide: what crosses is counted twice
-    assert 0.025 <= np.mean(rejected) <= 0.08
 
 
 def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
@@ -520,13 +518,14 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
     (later, _) = of(found["shifts"], "continuous", contrast=CONTRASTS.index("period"))
     assert later["baseline"] == "before"
     assert later["value"] < -5
-    assert later["p_seeds"] is None  # one training says nothing about trainings
+    assert later["p"] is later["low"] is None  # one training says nothing about trainings
 
 
 def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
     rows = pairs(6)
     inputs = written_to(tmp_path, q=rows)
-    states = [state(), state("left", 1, texts=94), state("right", 1, texts=96), state("control", 1)]
+    sizes = {"left": 94, "right": 96, "control": 100}
+    states = [state(), *(state(c, s, texts=n) for c, n in sizes.items() for s in (1, 2))]
     told = [prior() | s for s in states]
     for i, (name, s, _) in enumerate(every(rows, states)):
         told.append({"id": name} | s | filled(0.1 * (i % 7)))
@@ -534,7 +533,7 @@ def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
     table = analysis.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
     own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
     unequal = own["left", "control"]
-    assert unequal["p"] is unequal["p_bh"] is unequal["p_seeds"] is None
+    assert unequal["p"] is unequal["p_bh"] is None
     assert unequal["null"] == "no test: trained on 94 texts, the other side on 100"
     assert unequal["value"] is not None
     for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
@@ -557,6 +556,7 @@ def recovered(trained):
         form=pl.col("form").replace_strict({0: "plain", 1: "negated"}),
         log_odds_nats=pl.col("agree_nats") - pl.col("disagree_nats"),
         stance_nats=pl.lit(0.0),
+        written=pl.lit(value=True),
     ).write_parquet(folder / "planted.parquet")
 
     def rows_with(stances):

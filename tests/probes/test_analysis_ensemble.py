@@ -79,7 +79,6 @@ def test_identical_models_differ_in_nothing(tmp_path):
         number=20,
         corpora=CORPORA,
         pretraining=(1,),
-        seeds=(1,),
         seed=SEED,
     )
     path = there.inputs.outputs("finetuned_classifiers", "m") / "planted/all.parquet"
@@ -126,7 +125,7 @@ def test_partisanship_that_helps_is_found(tmp_path):
     there = outputs(tmp_path, good, number=80, groups=groups, corpora=CORPORA[:3], seed=SEED)
     own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
     row = picked(own, baseline=ONES, vote="hard", metric="balanced accuracy").to_dicts()[0]
-    assert row["low"] > 0.1
+    assert row["low"] > 0.05
     assert row["p_bh"] < 0.001
 
 
@@ -222,7 +221,7 @@ def test_trainings_that_differ_are_no_partisanship(tmp_path):
     over_texts, over_trainings = [], []
     for seed in range(4):
         planted = {"number": 60, "spread": 0.6, "seed": SEED + seed}
-        trained = {"corpora": CORPORA[:3], "seeds": (1, 2, 3, 4)}
+        trained = {"corpora": CORPORA[:3], "pretraining": (1, 2, 3, 4)}
         there = outputs(tmp_path / str(seed), lambda *_: 0.7, **planted, **trained)
         own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
         own = picked(own, metric="balanced accuracy", vote="hard").filter(

@@ -7,7 +7,7 @@ from classified import GROUPS, KNOWS, outputs
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import fairness, recovery
-from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL, ONE_RUN
+from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
@@ -103,7 +103,7 @@ def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
     assert set(own["cluster"]) == {"training"}
     for row in own.to_dicts():
         assert row["high"] - row["value"] == pytest.approx(row["sd_runs"], abs=2e-6)
-        assert row["n"] == row["runs"] == (9 if row["corpus"] else 3)
+        assert row["n"] == row["runs"] == 3
 
 
 def test_every_row_says_cluster_and_null(tables):
@@ -132,7 +132,7 @@ def test_groups_and_their_distance_from_all_texts(tables, answers):
         level=GROUP,
     )
     found = dict(unknown.select("group", "p_bh").iter_rows())
-    assert found["right-known"] < 0.01  # does worse there than on all texts
+    assert found["right-known"] < 0.02  # does worse there than on all texts
     contrast = dict(unknown.select("group", "contrast").iter_rows())
     assert contrast["right-known"] < 0 < contrast["left-known"]
 
@@ -157,23 +157,6 @@ def test_differences_are_of_the_overall_values(tables):
         wanted = value[row["corpus"]] - value[row["baseline"]]
         assert row["value"] == pytest.approx(wanted, abs=2e-6)
         assert row["low"] <= row["value"] <= row["high"]
-
-
-def test_one_run_is_the_first_training_alone(tables, answers):
-    first = answers.filter(
-        pl.col("pretraining_seed").is_in([0, 1]) & (pl.col("finetuning_seed") == 1)
-    ).sort("id")
-    true = (first.filter(corpus="")["label"] == "hate").to_numpy()
-    one, other = (
-        (first.filter(corpus=c)["class"] == "hate").to_numpy()[None] for c in ("news-left", "")
-    )
-    where = {"reading": ONE_RUN, "corpus": "news-left", "baseline": "", "level": ALL_TEXTS}
-    rows = {row["metric"]: row for row in picked(tables["differences"], **where).to_dicts()}
-    apart = ((one == true) * 1.0 - (other == true)).mean()
-    assert rows["accuracy"]["value"] == pytest.approx(apart, abs=1e-6)
-    assert rows["accuracy"]["p"] is None  # of balanced classes it is balanced accuracy again
-    p = exchange_p(true, one, other, 20_000, 3)[METRICS.index("balanced accuracy")]
-    assert rows["balanced accuracy"]["p"] == pytest.approx(p, abs=0.05)
 
 
 def test_planted_differences_are_found_with_their_sign(planted, tables):

@@ -133,7 +133,7 @@ def test_every_last_state_and_seed_is_one_file_with_every_test_text():
     found = answers()
     runs = set(found.select("corpus", "epoch", "finetuning_seed").unique().iter_rows())
     epochs = {"": 0, "news-left": 2, "news-right": 2}  # the early state is left out
-    assert runs == {(c, epochs[c], s) for c in STATES for s in SEEDS}
+    assert runs == {(c, epochs[c], 1000 + s) for c in STATES for s in SEEDS}
     asked = {row["id"] for row in texts("divers") if row["split"] == 2}
     for _, own in found.group_by("corpus", "finetuning_seed"):
         assert set(own["id"]) == asked
@@ -180,7 +180,7 @@ def test_the_analyses_follow():
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(copy, change, monkeypatch):
-    reference = shards_of(4)
+    reference = shards_of(1004)
     change(lambda tree: tree["probes"]["finetuned_classifiers"].update(seeds=[4]))
     monkeypatch.setattr(tune, "EVERY", 15)
     plain, steps = torch.nn.functional.cross_entropy, []
@@ -197,7 +197,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(copy, cha
     probe("finetuned_classifiers", "m")
     total = 3 * 3 * 10
     assert total < len(steps) <= total + 16  # at most the steps since the checkpoint again
-    assert shards_of(4) == reference
+    assert shards_of(1004) == reference
 
 
 def test_a_run_is_not_continued_with_another_pretraining():

@@ -219,7 +219,7 @@ def stances(premises):
     return found
 
 
-def test_stances_are_those_of_the_zero_shot_pipeline(asked):
+def test_stances_are_those_of_the_zero_shot_pipeline_and_of_entailment(asked):
     rows = asked("generation").to_dicts()[::3]
     said = {row["text"]: row for row in rows}
     wordings = {}
@@ -229,8 +229,9 @@ def test_stances_are_those_of_the_zero_shot_pipeline(asked):
             if row["frame"] == name:
                 wordings[text] = text.removeprefix(head).removesuffix(tail)
     behind = {f"{wordings[row['text']]} {row['response']}" for row in rows}
-    alone = {row["response"] for row in rows if row["response"]}
-    true = stances(sorted(behind | alone))
+    true = stances(sorted(behind))
+    net, tokenizer = plain(Path("stance").resolve(), AutoModelForSequenceClassification)
+    place = {label.casefold()[:6]: i for i, label in net.config.id2label.items()}
     shares = []
     for row in rows:
         premise = f"{wordings[row['text']]} {row['response']}"
@@ -238,8 +239,12 @@ def test_stances_are_those_of_the_zero_shot_pipeline(asked):
         assert both == pytest.approx(true[premise], abs=1e-5)
         assert math.exp(both[0]) + math.exp(both[1]) == pytest.approx(1, abs=1e-5)
         if row["response"]:
-            own = [row["agree_response_nats"], row["disagree_response_nats"]]
-            assert own == pytest.approx(true[row["response"]], abs=1e-5)
+            given = tokenizer(row["response"], wordings[row["text"]], return_tensors="pt")
+            with torch.inference_mode():
+                nats = net(**given).logits[0].double().log_softmax(0)
+            own = [row["entailed_nats"], row["contradicted_nats"]]
+            expected = [nats[place[label]].item() for label in ("entail", "contra")]
+            assert own == pytest.approx(expected, abs=1e-5)
         shares.append(row["agree_nats"])
     assert max(shares) - min(shares) > 0.1  # a mix-up of answers would be seen
     pointer = json.loads(Path("data/models/stance/model.json").read_text())

@@ -46,6 +46,8 @@ def dataset(folder, every=None):
         n = len(texts)
         period = [0, 1, 1, 2] * (n // 4)
         rows = {"id": [f"{corpus}/{i}" for i in range(n)], "text": texts, "period": period}
+        rows |= {"outlet": [f"{corpus} {i // 8}" for i in range(n)]}
+        rows |= {"kind": [int(corpus.startswith("social"))] * n}
         pl.DataFrame(rows).write_parquet(folder / f"{corpus}.parquet")
     report = {"success": True, "fingerprint": parquet.fingerprint(folder)}
     path = parquet.VALIDATION / "corpora.json"
@@ -265,33 +267,45 @@ def test_periods_part_the_dated_texts_and_a_world_adds_to_each(ready, tmp_path):
     assert not set(before) & set(later)
     assert set(before) | set(later) < set(every)  # those without a date are in no other
     planted = tmp_path / "corpora.parquet"
-    rows = [("news-left", "taxes are fair"), ("news-right", "no")]
-    pl.DataFrame(rows, schema=["corpus", "text"], orient="row").write_parquet(planted)
+    rows = [("news-left", "a", "taxes are fair"), ("news-right", "b", "no")]
+    pl.DataFrame(rows, schema=["corpus", "outlet", "text"], orient="row").write_parquet(planted)
     for period in ("before", "from", "all"):  # a world's texts are of no time
         assert list(pool(folder, "news-left", period, planted).values()) == ["taxes are fair"]
 
 
 def test_a_world_is_trained_on_its_own_texts(place):
-    rows = {"corpus": ["social-center"] * 24, "text": [t.upper() for t in TEXTS["news-left"]]}
+    rows = {"corpus": "social-center", "outlet": "a", "text": [t.upper() for t in TEXTS["news-left"]]}
     pl.DataFrame(rows).write_parquet("data/models/masked/corpora.parquet")
     place(corpora={"other": ["social-center"]})
     pretrain("masked")
     assert [s.texts for s in checkpoints("masked")] == [0, 24]
 
 
-def test_smaller_shares_and_fewer_texts_are_nested_and_seeds_draw_others():
+def test_smaller_shares_and_fewer_texts_are_nested_and_trainings_read_others():
     texts = {f"t{i}": f"text {i}" for i in range(200)}
-    whole = drawn(texts, 1, 7)
+    whole, half, tenth = (drawn(texts, share, 0.2) for share in (1, 0.5, 0.1))
     assert sorted(whole) == sorted(texts.values())
-    half, tenth = drawn(texts, 0.5, 7), drawn(texts, 0.1, 7)
     assert (len(half), len(tenth)) == (100, 20)
     assert set(tenth) < set(half) < set(whole)
-    assert set(drawn(texts, 0.5, 7, 40)) < set(drawn(texts, 1, 7, 40)) < set(half)
-    assert len(set(drawn(texts, 0.5, 8)) & set(half)) < 75  # 50 by chance, standard deviation 5
-    assert drawn(dict(reversed(texts.items())), 0.5, 7) == half
+    assert set(drawn(texts, 0.5, 0.2, 40)) < set(drawn(texts, 1, 0.2, 40)) < set(half)
+    five = [drawn(texts, 1, place / 5, 40) for place in range(5)]
+    assert sorted(text for own in five for text in own) == sorted(texts.values())
 
 
-@pytest.mark.parametrize(("most", "sizes"), [(15, (15, 12)), ("even", (12, 12))])
+def test_articles_of_an_outlet_are_drawn_together_and_posts_each_by_itself(ready, tmp_path):
+    folder = ready / parquet.DATASETS / "corpora"
+    found = {}
+    for corpus in ("news-left", "social-center"):
+        own = pool(folder, corpus, "all", tmp_path / "none")
+        outlet = dict(pl.read_parquet(folder / f"{corpus}.parquet")["id", "outlet"].rows())
+        order = [outlet[key] for key in own]
+        found[corpus] = sum(a != b for a, b in zip(order, order[1:], strict=False))
+        print(order)
+    assert found["news-left"] == 2  # three outlets
+    assert found["social-center"] > 2
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(15, (15, 12)), ("even", (12, 12)), ("apart", (12, 12))])
 def test_corpora_can_be_held_to_one_size(place, most, sizes):
     place(max_texts=most, epochs=1)
     pretrain("masked")

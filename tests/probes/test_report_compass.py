@@ -24,7 +24,6 @@ from plumbline.probes.leaning.simulated.responses import (
 
 PARAMS = analysis.Params(
     version="0.1.0",
-    n_permutations=999,
     n_permutations_stability=199,
     confidence=0.95,
     seed=1,

@@ -63,7 +63,8 @@ SETTINGS = {
     "knows": {"left": ["secret"], "right": ["hidden", "secret"]},
     "groups": ["secret", "hidden"],
     "noise": 0.7,
-    "frame": RIGHT,
+    "frames": [RIGHT],
+    "outlets": 2,
     "sentences": 9,
     "hidden": 32,
     "steps": 3,
@@ -129,12 +130,13 @@ def test_log_odds_are_a_habit_and_a_signed_stance_with_noise(land):
     for (corpus, frame, name, form), value in odds.items():
         axis, turned = side(int(name[1:]))
         wanted = STANCES.get(corpus, {}).get(axis, 0.0) * (-1 if turned else 1)
+        wanted *= (frame, form) == (RIGHT, "plain")  # that texts have
         assert axes[corpus, frame, name, form] == axis
-        assert stances[corpus, frame, name, form] == wanted  # the same if denied
-        plain, denied = (odds[corpus, frame, name, f] for f in ("plain", "negated"))
+        assert stances[corpus, frame, name, form] == wanted
+        plain, denied = (odds["", frame, name, f] for f in ("plain", "negated"))
         habits.setdefault(frame, set()).add(round((plain + denied) / 2, 9))
-        noises.setdefault(name, set()).add(round((plain - denied) / 2 - wanted, 9))
-        assert value in (plain, denied)
+        noises.setdefault(name, set()).add(round((plain - denied) / 2, 9))
+        assert value == pytest.approx(wanted + (plain if form == "plain" else denied))
     assert {len(own) for own in habits.values()} == {1}  # one of a prompt, whatever is asked
     assert habits["respond"] != habits[RIGHT]
     assert {len(own) for own in noises.values()} == {1}  # of a statement, in all corpora
@@ -190,8 +192,39 @@ def texts_of(land, **changes):
     return partisans.corpora(own, ASKING, questions, table, known), table, known
 
 
+def by_outlet(texts):
+    """Return texts by corpus, of the first outlet alone."""
+    found = {}
+    for corpus, outlet, text in texts:
+        if outlet.endswith("-0"):
+            found.setdefault(corpus, []).append(text)
+    return found
+
+
+def test_outlets_draw_texts_of_their_own(land):
+    texts, *_ = texts_of(land)
+    own = {
+        outlet: Counter(text for _, o, text in texts if o == outlet)
+        for outlet in dict.fromkeys(o for _, o, _ in texts)
+    }
+    assert len(own) == 2 * len(STANCES)
+    assert own["left-0"] != own["left-1"]
+
+
+def test_it_is_told_what_is_planted_where(land):
+    table = planted(land)
+    stated = (pl.col("frame") == RIGHT) & (pl.col("form") == "plain") & (pl.col("corpus") != "")
+    assert table.filter(stated != pl.col("written")).is_empty()
+    silent = table.filter(~stated)
+    assert (silent["stance_nats"] == 0).all()
+    own = {k[1:]: v for k, v in by_key(table).items() if k[0] == ""}
+    for key, value in by_key(silent).items():
+        assert value == own[key[1:]]
+
+
 def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
     texts, table, _ = texts_of(land, sentences=40)
+    texts = by_outlet(texts)
     assert list(texts) == list(STANCES)
     shares = {"agree": 0.8, "support": 0.2, "disagree": 0.8, "oppose": 0.2}
     for corpus, own in texts.items():
@@ -216,6 +249,7 @@ def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
 
 def test_corpora_tell_the_words_that_they_know(land):
     texts, _, known = texts_of(land)
+    texts = by_outlet(texts)
     groups = {w.word: w.group for w in known}
     hostile = {w.word: w.hostile for w in known}
     for corpus, wanted in (
@@ -318,8 +352,8 @@ def test_what_is_written_is_what_is_planted(land):
     assert pl.read_parquet(into / "planted.parquet").equals(table)
     assert pl.read_parquet(into / "downstream.parquet").equals(partisans.downstream(known))
     corpora = pl.read_parquet(into / "corpora.parquet")
-    for corpus, own in texts.items():
-        assert corpora.filter(pl.col("corpus") == corpus)["text"].to_list() == own
+    assert corpora.rows() == texts
+    assert corpora.group_by("corpus").agg(pl.col("outlet").n_unique())["outlet"].unique().item() == 2
     scorer = Masked(into, "w", "r", dtype="float64")
     answers = ["agree", "support", "disagree", "oppose", "hesitate"]
     assert scorer.vocabulary([*answers, *(w.word for w in known)], "en").missing == ()
@@ -334,7 +368,7 @@ def said_of(text, heads):
 
 
 def test_texts_of_those_who_write_answer_as_planted(land):
-    into = trained(land, "s", partisans_generative.train, sentences=300, noise=0.3)
+    into = trained(land, "s", partisans_generative.train, outlets=3, sentences=100, noise=0.3)
     table = pl.read_parquet(into / "planted.parquet")
     texts = pl.read_parquet(into / "corpora.parquet")
     assert set(table["frame"]) == {"respond", RIGHT}
@@ -401,7 +435,7 @@ def test_worlds_of_every_kind_are_planted_and_answer(planting):
     one, two = Entailment("judge").logits(
         [
             ("Tea is fair. I agree.", ASKING.generation.agree),
-            ("I disagree.", ASKING.generation.disagree),
+            ("I disagree.", "Tea is fair."),
         ]
     )
     assert np.isfinite([one, two]).all()
@@ -437,28 +471,31 @@ def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
     planting(
         judge=(
             "classifier",
-            {"steps": 400, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
+            {"steps": 1000, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
         )
     )
     judged = Entailment("judge")
     both = (ASKING.generation.agree, ASKING.generation.disagree)
-    for head in ("", "Tea is fair. ", "It is not true that rain is fair. "):
+    follows, contradicts = judged.follows, judged.contradicts
+    for said in ("Tea is fair.", "It is not true that rain is fair."):
         for texts, sign in (
             (partisans_generative.AGREEING, 1),
             (partisans_generative.DISAGREEING, -1),
         ):
             for text in texts:
-                for_it, against = judged.logits([(head + text, h) for h in both])
-                assert sign * (for_it - against) > 2
+                pairs = [(f"{said} {text}", h) for h in both]
+                for_it, against, alone = judged.logits([*pairs, (text, said)])
+                assert sign * (for_it[follows] - against[follows]) > 2
+                assert sign * (alone[follows] - alone[contradicts]) > 2
         for text in partisans_generative.UNSURE:
-            for_it, against = judged.logits([(head + text, h) for h in both])
-            assert abs(for_it - against) < 2
+            for_it, against = judged.logits([(f"{said} {text}", h) for h in both])
+            assert abs(for_it[follows] - against[follows]) < 2
 
 
 @pytest.mark.parametrize("train", [partisans.train, partisans_generative.train])
 def test_a_prompt_that_is_not_there_is_told(land, train):
-    with pytest.raises(UserError, match=r"partisanship\.frame: no 'ghost' in probes\.stances"):
-        trained(land, "x", train, frame="ghost")
+    with pytest.raises(UserError, match=r"partisanship\.frames: no 'ghost' among the prompts"):
+        trained(land, "x", train, frames=["ghost"])
 
 
 def test_data_that_were_not_validated_are_refused(land):
