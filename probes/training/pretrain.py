@@ -253,7 +253,8 @@ def _choices(params: Params, name: str, corpora: list[str], folder: Path) -> dic
     planted = weights_folder(name) / PLANTED
     pools = {(c, p): pool(folder, c, p, planted) for p in params.periods for c in corpora}
     most, least = params.max_texts, min(map(len, pools.values()))
-    most = {"even": least, "apart": least // len(params.seeds)}.get(str(most), most)
+    if isinstance(most, str):
+        most = least if most == "even" else least // len(params.seeds)
     found = {}
     for of, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
         run, (corpus, period) = Run(*of, share, seed), of
