@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         f"train a model further on corpora and keep its states {STAGE}; with several processes: "
         "accelerate launch -m plumbline.probes pretrain MODEL"
     )
-    several = [command("pretrain", about, _of_a_model)]
+    several = [_execution(command("pretrain", about, _of_a_model))]
     several += [_execution(command(n, f"{words} {STAGE}", _probe)) for n, words in PROBES.items()]
     several += [
         command(name, f"tables: {words} {STAGE}", _of_a_model) for name, words in EACH.items()
@@ -171,8 +172,8 @@ def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argpars
         parser.add_argument(
             "--part",
             metavar="I/N",
-            help="only every N-th shard, from the I-th on: for job arrays; the command without it, "
-            "once all parts are done, finishes the outputs",
+            help="only every N-th shard or training, from the I-th on: for job arrays; the command "
+            "without it, once all parts are done, finishes the outputs",
         )
     return parser
 
@@ -231,40 +232,71 @@ def _of_a_model(given: argparse.Namespace) -> None:
 
         print(pin(given.model))
     elif given.command == "pretrain":
-        from plumbline.probes.training.distributed import first, launched
-        from plumbline.probes.training.pretrain import pretrain
-
-        if not launched():
-            from plumbline.probes.core.imports import lean
-
-            lean()
-        for name in names:
-            folder = pretrain(name)
-            if first():
-                print(folder)
+        _pretrain(given, names)
     else:
         _analyse(given)
 
 
+def _pretrain(given: argparse.Namespace, names: list[str]) -> None:
+    part, workers = _part(given), _workers(given)
+    from plumbline.probes.training.distributed import first, launched
+    from plumbline.probes.training.pretrain import pretrain
+
+    if not launched():
+        from plumbline.probes.core.imports import lean
+
+        lean()
+    spread = None
+    if given.runner == "ray" and not part:
+        from plumbline.probes.core.ray_runner import each
+
+        spread = partial(each, workers=workers, gpu=True)
+    for name in names:
+        folder = pretrain(name, part or (1, 1), spread)
+        if first():
+            print(folder)
+
+
+def _part(given: argparse.Namespace) -> tuple[int, int] | None:
+    """Return which part of the shards or trainings, if not all."""
+    if not given.part:
+        return None
+    numbers = given.part.split("/")
+    if len(numbers) != 2 or not all(n.isdigit() for n in numbers):
+        raise UserError(f"--part {given.part}: not of the form I/N, such as 3/10")
+    part = (int(numbers[0]), int(numbers[1]))
+    if not 1 <= part[0] <= part[1]:
+        raise UserError(f"--part {given.part}: I must be from 1 to N")
+    return part
+
+
 def _probe(given: argparse.Namespace) -> None:
+    """Run a probe; processes that ``accelerate launch`` started share its shards."""
     from plumbline.probes.models.params import model
 
-    part = None
-    if given.part:
-        numbers = given.part.split("/")
-        if len(numbers) != 2 or not all(n.isdigit() for n in numbers):
-            raise UserError(f"--part {given.part}: not of the form I/N, such as 3/10")
-        part = (int(numbers[0]), int(numbers[1]))
-        if not 1 <= part[0] <= part[1]:
-            raise UserError(f"--part {given.part}: I must be from 1 to N")
-    workers = _workers(given)
+    part, workers = _part(given), _workers(given)
     for name in given.model:
         model(name)  # an unknown name is reported before torch is loaded
-    from plumbline.probes.core.imports import lean
+    from plumbline.probes.training.distributed import accelerator, each_alone, first, launched
+
+    if launched():
+        accelerator()  # before anything is loaded: it chooses this process's device
+    else:
+        from plumbline.probes.core.imports import lean
+
+        lean()
     from plumbline.probes.core.run_probe import Execution, probe
 
-    lean()
     for name in given.model:
+        if launched():
+            with each_alone() as (index, number):
+                i, n = part or (1, 1)
+                own = (i + index * n, n * number)
+                done = probe(given.command, name, Execution(given.runner, workers, own))
+            if part and first():
+                print(done)
+            if part or not first():
+                continue
         print(probe(given.command, name, Execution(given.runner, workers, part)))
 
 

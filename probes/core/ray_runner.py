@@ -109,7 +109,11 @@ def spread(
 
 
 def each(
-    function: Callable[..., T], arguments: Sequence[tuple[Any, ...]], workers: int = 0
+    function: Callable[..., T],
+    arguments: Sequence[tuple[Any, ...]],
+    workers: int = 0,
+    *,
+    gpu: bool = False,
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each of several arguments on the cluster, and yield what it returns.
 
@@ -118,7 +122,9 @@ def each(
     Parameters
     ----------
     workers
-        Calls at once; 0 for one a CPU.
+        Calls at once; 0 for one a CPU, or a GPU where each takes one.
+    gpu
+        Each takes a GPU, if the cluster has any.
 
     Raises
     ------
@@ -126,8 +132,10 @@ def each(
         As raised in a call.
     """
     with _cluster():
-        task: Any = ray.remote(num_cpus=1)(_called)
-        most = workers or int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
+        resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        gpus = int(resources.get("GPU", 0)) if gpu else 0
+        task: Any = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(_called)
+        most = workers or gpus or int(resources.get("CPU", 1))
         todo, running = list(enumerate(arguments))[::-1], dict[Any, int]()
         while todo or running:
             while todo and len(running) < most:
@@ -139,6 +147,7 @@ def each(
 
 def _called(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
     os.chdir(folder)  # on a cluster, tasks start where their node's raylet was started
+    os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
     return function(*given)
 
 

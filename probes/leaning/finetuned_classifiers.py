@@ -8,11 +8,9 @@ that the classifiers differ in their pretraining alone. Feng et al. (2023), sect
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import polars as pl
 from pydantic import Field, model_validator
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from plumbline.probes.models.params import Model
     from plumbline.probes.models.scorer import Classifies, Scorer
     from plumbline.probes.training.checkpoints import Checkpoint
-    from plumbline.probes.training.train import Tuning
 
 INPUTS = ("downstream",)
 VERB = "pseudo_logprobs"  # what masked models alone can: of those a classifier is made
@@ -46,7 +43,10 @@ NESTED = 1000  # times the pretraining seed: fine-tuning seeds of others are oth
 OTHER = "other"
 ITSELF = "itself"  # in names of files: the model without further pretraining
 OWN = "downstream.parquet"  # of a world
-TUNING = ("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon")
+TUNING = (
+    *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
+    *("optimizer", "precision", "patience"),
+)
 
 SCHEMA = Schema(
     columns=(
@@ -76,16 +76,36 @@ class Params(Section):
     batch: int = Field(16, ge=1, description="texts in a step")
     length: int = Field(512, ge=8, description="tokens of a training text; the rest is cut")
     learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
+        description=f"highest learning rate, by model or for `{OTHER}`"
+    )
+    optimizer: Literal["adamw", "adam", "radam"] = Field(
+        "adamw", description="whose weight decay is AdamW's, or part of the gradient"
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="of products, weights being float32: float32 (TF32 on a GPU that has it), or "
+        "bfloat16",
+    )
+    micro_batch: int = Field(
+        0,
+        ge=0,
+        description="texts of `length` that go through the model together, or more shorter ones; "
+        "0: a step",
+    )
+    patience: int = Field(
+        0,
+        ge=0,
+        description="epochs without a lower loss on the texts for validation that end a training, "
+        "of which the best state is kept; 0: all epochs, and these texts are not used",
     )
     warmup: float = Field(
         0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
     )
-    weight_decay: float = Field(0.1, ge=0, description="of AdamW, of matrices alone")
+    weight_decay: float = Field(0.1, ge=0, description="of matrices alone")
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = Field(
-        (0.9, 0.98), description="of AdamW"
+        (0.9, 0.98), description="of the optimizer"
     )
-    epsilon: float = Field(1e-6, gt=0, description="of AdamW")
+    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
@@ -114,6 +134,7 @@ class Examples(NamedTuple):
     test: list[str]
     gold: list[str]
     groups: list[str]
+    tried: tuple[list[str], list[str]] = ([], [])  # texts for validation, and their classes
 
     @property
     def classes(self) -> list[str]:
@@ -211,7 +232,7 @@ def answer(
     """
     from plumbline.probes.models.classifier import Classifier
     from plumbline.probes.training.classifier import finetune_classifier
-    from plumbline.probes.training.train import Tuning
+    from plumbline.probes.training.train import Tuning, recipe
 
     name, top = scorer.name, folders[checkpoints.INPUT].parent
     state, seed = runs(params, folders)[shard.number]
@@ -221,13 +242,17 @@ def answer(
             f"probes.finetuned_classifiers.learning_rate: none for {name}, nor for {OTHER}"
         )
     settings = {field: getattr(params, field) for field in TUNING}
-    tuning = Tuning(rate, seed=seed, **settings)
+    tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
     given = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     start = checkpoints.files(name, state, top)
     own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
-    where = WORK / f"{name}-{shard.config}-{shard.part}-{_same(given, tuning, own, model)}"
-    numbers = [given.classes.index(label) for label in given.labels]
-    trained = finetune_classifier(start, name, given.texts, numbers, given.classes, tuning, where)
+    held = given.tried if params.patience else ([], [])
+    made = recipe([*given.texts, *held[0]], given.labels, held[1], tuning, own, model.dtype)[:12]
+    where = WORK / f"{name}-{shard.config}-{shard.part}-{made}"
+    place = {label: number for number, label in enumerate(given.classes)}
+    numbers, others = ([place[label] for label in own] for own in (given.labels, held[1]))
+    told = (start, name, given.texts, numbers, given.classes, tuning, where, (held[0], others))
+    trained = finetune_classifier(*told)
     classifier = Classifier(trained.folder, name, own, dtype=model.dtype)
     yield predictions(given, classifier, state.facts() | {"finetuning_seed": seed})
     shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
@@ -250,8 +275,8 @@ def predictions(given: Examples, classifier: Classifies, about: dict[str, object
 def examples(path: Path, texts: int | None) -> Examples:
     """Read the training and test texts of a task, both sorted by id.
 
-    Texts for validation are not used. A UserError if a split is empty, or training texts do not
-    have two classes that test texts share.
+    A UserError if a split is empty, or training texts do not have two classes that test texts
+    share.
     """
     frame = pl.read_parquet(path).sort("id")
     if "group" not in frame.columns:
@@ -260,7 +285,8 @@ def examples(path: Path, texts: int | None) -> Examples:
         frame = frame.with_columns(
             pl.col("split").replace_strict(dict(enumerate(SPLITS)), return_dtype=pl.String)
         )
-    train, test = (frame.filter(pl.col("split") == split) for split in ("train", "test"))
+    parts = ("train", "test", "validation")
+    train, test, tried = (frame.filter(pl.col("split") == split) for split in parts)
     if texts is not None and len(train) > texts:
         order = pl.Series(map(_sha256, train["id"]))
         train = train.sort(order).head(texts).sort("id")
@@ -271,15 +297,10 @@ def examples(path: Path, texts: int | None) -> Examples:
             f"texts of {', '.join(sorted(asked)) or 'no class'}; give each split all classes"
         )
     columns = [train["text"], train["label"], *(test[c] for c in ("id", "text", "label", "group"))]
-    return Examples(*(column.to_list() for column in columns))
-
-
-def _same(given: Examples, tuning: Tuning, revision: str, model: Model) -> str:
-    """Return a name for a training: another one, or other code, never continues it."""
-    folder = Path(__file__).parents[1] / "training"
-    code = [(folder / name).read_text("utf-8") for name in ("classifier.py", "train.py")]
-    told = [given.texts, given.labels, tuning, revision, model.dtype, code, version("torch")]
-    return _sha256(json.dumps(told))[:12]
+    known_tried = tried.filter(pl.col("label").is_in(sorted(known)))
+    held = known_tried["text"].to_list(), known_tried["label"].to_list()
+    lists: list[Any] = [column.to_list() for column in columns]
+    return Examples(*lists)._replace(tried=held)
 
 
 def _sha256(text: str) -> str:

@@ -9,9 +9,7 @@ outlet, or 10, 25 and 50% of them.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.params import Model
     from plumbline.probes.models.scorer import Scorer
-    from plumbline.probes.training.train import Tuning
 
 INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
@@ -163,7 +160,7 @@ def answer(
     """Yield the tables of one shard: train, prompt, and take the trained weights away again."""
     from plumbline.probes.models.files import download
     from plumbline.probes.models.load import adapter
-    from plumbline.probes.training.train import Tuning, finetune
+    from plumbline.probes.training.train import Tuning, finetune, recipe
 
     language, name = shard.config, scorer.name
     corpus, share, seed = runs(params)[shard.number]
@@ -175,7 +172,7 @@ def answer(
     path = folders["outlets"] / f"{language}.parquet"
     articles = texts(path, corpus, share, seed, redrawn=params.redrawn)
     facts = scorer.facts()
-    where = WORK / f"{name}-{language}-{shard.part}-{_training_id(articles, tuning, facts)}"
+    where = WORK / f"{name}-{language}-{shard.part}-{recipe(articles, tuning, facts)[:12]}"
     kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
     start, pickles = download(name, model), model.pickles
     trained = finetune(start, name, kind, articles, tuning, where, pickles=pickles)
@@ -221,11 +218,3 @@ def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = F
 
 def _hashed(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest())
-
-
-def _training_id(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
-    """Return a name for a training: another one, or other code, never continues it."""
-    folder = Path(__file__).parents[1] / "training"
-    code = [(folder / name).read_text("utf-8") for name in ("train.py", "mlm.py")]
-    text = json.dumps([articles, tuning, facts, code, version("torch")], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -13,8 +13,17 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import device
 from plumbline.probes.models.tokenizer import Tokens, longest
-from plumbline.probes.training.mlm import padded, seed
-from plumbline.probes.training.train import Trained, Tuning, train_and_save
+from plumbline.probes.training import distributed
+from plumbline.probes.training.mlm import moved, padded, seed
+from plumbline.probes.training.rows import Batch, cut, stored
+from plumbline.probes.training.train import (
+    DONE,
+    HELD,
+    Trained,
+    Tuning,
+    finished,
+    train_and_save,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,15 +38,23 @@ def finetune_classifier(
     classes: Sequence[str],
     tuning: Tuning,
     into: Path,
+    held: tuple[Sequence[str], Sequence[int]] = ((), ()),
 ) -> Trained:
     """Train a classifier, from the masked model in a folder on, and save it in another.
 
     Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
     from the seed. Weights are float32, whose last bits differ between kinds of processors. A model
     that cannot be loaded so, no text, or a loss that is not finite is a UserError.
+
+    Parameters
+    ----------
+    held
+        Texts and labels that are held out, for ``tuning.patience``.
     """
     if not texts:
         raise UserError(f"models.{name}: nothing to train on; there are no texts")
+    if (into / DONE).is_dir():
+        return finished(into)
     tokens = Tokens(where, name)
     seed(tuning.seed)
     names = {
@@ -49,16 +66,24 @@ def finetune_classifier(
     options = {"config": config, "dtype": torch.float32, "use_safetensors": True}
     model = auto.from_pretrained(where, **options).train().to(device())
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    rows = [
-        (ids if len(ids) <= room else [*ids[: room - 1], ids[-1]], label)
-        for ids, label in zip(tokens.encode(list(texts)), labels, strict=True)
-    ]
+    rows = stored(cut(tokens, texts, room), into, labels)
+    tried = stored(cut(tokens, held[0], room), into, held[1], HELD) if held[0] else None
+    mixed = tuning.precision == "bfloat16"
 
-    def loss(net: Any, some: list[tuple[list[int], int]]) -> Iterator[tuple[torch.Tensor, float]]:
-        ids, there = padded(tokens, [ids for ids, _ in some])
-        true = torch.tensor([label for _, label in some])
-        ids, there, true = (x.to(model.device) for x in (ids, there, true))
-        logits = net(input_ids=ids, attention_mask=there).logits
-        yield torch.nn.functional.cross_entropy(logits, true), 1.0
+    def loss(net: Any, some: Batch) -> Iterator[tuple[torch.Tensor, float]]:
+        number, index = distributed.number(), distributed.index()
+        if index:  # dropout differs
+            seed(torch.initial_seed() + (index << 40))
+        every = distributed.passes([len(ids) for ids in some.ids], tuning.room, number, index)
+        for n, own in enumerate(every, 1):
+            at = own or [0]
+            assert some.labels is not None
+            given = (*padded(tokens, [some.ids[i] for i in at]), torch.from_numpy(some.labels[at]))
+            ids, there, true = moved(given, model.device)
+            with distributed.exchange(net, last=n == len(every)):
+                with torch.autocast(model.device.type, torch.bfloat16, enabled=mixed):
+                    logits = net(input_ids=ids, attention_mask=there).logits
+                mean = torch.nn.functional.cross_entropy(logits, true)
+                yield mean, len(own) * number / len(some.ids)
 
-    return train_and_save(model, tokens, where, rows, tuning, into, loss)
+    return train_and_save(model, tokens, where, rows, tuning, into, loss, tried)

@@ -6,10 +6,18 @@ on it. In a process that was started by itself nothing of accelerate is loaded.
 
 from __future__ import annotations
 
-import math
 import os
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SMALL = 1024  # positions that go through a model in about the time of one
+USEFUL = 0.85  # of the positions of a pass, that have a token; of larger passes
+_each_alone = False
 
 
 def launched() -> bool:
@@ -18,16 +26,38 @@ def launched() -> bool:
 
 
 @cache
-def accelerator() -> Any:
-    """Return what holds the processes together; None in one that was started by itself."""
+def _accelerator() -> Any:
     if not launched():
         return None
     from accelerate import Accelerator
-    from accelerate.utils import DistributedDataParallelKwargs
+    from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
-    # heads and poolers that the loss does not need have no gradient
+    # heads and poolers that the loss does not need have no gradient; processes that train other
+    # models than each other wait long for the last
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
-    return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping])
+    waiting = InitProcessGroupKwargs(timeout=timedelta(days=7))
+    return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping, waiting])
+
+
+def accelerator() -> Any:
+    """Return what holds the processes together; None in one that trains by itself."""
+    return None if _each_alone else _accelerator()
+
+
+@contextmanager
+def each_alone() -> Iterator[tuple[int, int]]:
+    """Let every process train by itself, other models than the others; yield (which, of how many).
+
+    For many small trainings: a training in each process exchanges nothing.
+    """
+    global _each_alone  # noqa: PLW0603
+    found = index(), number()
+    _each_alone = True
+    try:
+        yield found
+    finally:
+        _each_alone = False
+    wait()
 
 
 def number() -> int:
@@ -54,13 +84,45 @@ def wait() -> None:
         together.wait_for_everyone()
 
 
-def passes(rows: int, at_once: int, processes: int, one: int) -> list[list[int]]:
-    """Return which rows of a batch a process puts through the model, pass by pass.
+def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
+    """Return the context of a pass: gradients are exchanged after the last one of a step alone."""
+    together = accelerator()
+    return nullcontext() if together is None or last else together.no_sync(net)
 
-    Every row is in one pass of one process (from 0 on); all have as many passes, some of which may
-    be empty: gradients are gathered in each. ``at_once`` is the rows of a pass at most; 0: all.
+
+def passes(lengths: Sequence[int], room: int, processes: int = 1, one: int = 0) -> list[list[int]]:
+    """Return which rows of a step a process puts through the model, pass by pass.
+
+    Every row is in one pass of one process (from 0 on). Where a pass is filled up to its longest
+    row, rows of like lengths stand together: at least :data:`USEFUL` of the positions of every pass
+    have a token, but for those of :data:`SMALL` positions at most, and a step of four times that,
+    which are not worth their parting.
+
+    Parameters
+    ----------
+    lengths
+        Tokens of each row.
+    room
+        Positions of a pass at most; 0: all rows of a process are one pass.
+
+    Examples
+    --------
+    >>> passes([512, 500, 300, 290, 280], 1024)
+    [[0, 1], [2, 3, 4]]
     """
-    mine = range(one, rows, processes)
-    most = math.ceil(rows / processes)
-    at_once = at_once or most
-    return [list(mine[i : i + at_once]) for i in range(0, most, at_once)]
+    mine = list(range(one, len(lengths), processes))
+    if not room or len(mine) * max(lengths) <= min(room, 4 * SMALL):
+        return [mine]
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])[one::processes]
+    found: list[list[int]] = [[]]
+    tokens = 0
+    for row in order:
+        longest = lengths[found[-1][0]] if found[-1] else lengths[row]
+        positions = (len(found[-1]) + 1) * longest
+        useful = (tokens + lengths[row]) / positions
+        if found[-1] and (positions > room or (positions > SMALL and useful < USEFUL)):
+            found.append([])
+            tokens = 0
+        found[-1].append(row)
+        tokens += lengths[row]
+    return found

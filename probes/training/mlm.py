@@ -9,7 +9,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from plumbline.probes.training import distributed
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from plumbline.probes.models.tokenizer import Tokens
+    from plumbline.probes.training.rows import Batch as Rows
+    from plumbline.probes.training.rows import Ids
 
 MASKED = 0.15  # share of the tokens that are predicted (Devlin et al. 2019, section 3.1)
 HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any other token
@@ -26,13 +30,14 @@ IGNORED = -100
 class Batch(NamedTuple):
     """What a model reads in a step, and what it is to predict; each (texts, tokens)."""
 
-    ids: torch.Tensor
-    there: torch.Tensor  # 1 where there is a token
-    labels: torch.Tensor  # -100 where nothing is predicted
+    ids: Tensor
+    there: Tensor  # 1 where there is a token
+    labels: Tensor  # -100 where nothing is predicted
 
     def some(self, rows: list[int]) -> Batch:
-        """Return some of the texts."""
-        return Batch(*(part[rows] for part in self))
+        """Return some of the texts, no wider than the longest of them."""
+        width = int(self.there[rows].sum(dim=1).max())
+        return Batch(*(part[rows, :width] for part in self))
 
 
 def seed(number: int) -> None:
@@ -42,16 +47,24 @@ def seed(number: int) -> None:
         torch.cuda.manual_seed_all(number)
 
 
-def padded(tokens: Tokens, rows: Sequence[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(tokens: Tokens, rows: Sequence[Sequence[int] | Ids]) -> tuple[Tensor, Tensor]:
     """Return texts filled up to one length, and 1 where a token is one of theirs."""
-    width = max(map(len, rows))
-    pad = tokens.tokenizer.pad_token_id or 0
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    return ids, torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    lengths = np.array([len(row) for row in rows])
+    there = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(there.shape, tokens.tokenizer.pad_token_id or 0, dtype=np.int64)
+    ids[there] = np.concatenate(rows)
+    return torch.from_numpy(ids), torch.from_numpy(there.astype(np.int64))
+
+
+def moved(parts: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    """Return tensors on a device; a GPU copies them while it computes."""
+    if device.type != "cuda":
+        return [part.to(device) for part in parts]
+    return [part.pin_memory().to(device, non_blocking=True) for part in parts]
 
 
 def batched(
-    tokens: Tokens, rows: Sequence[list[int]], *, masked: bool, share: float = MASKED
+    tokens: Tokens, rows: Sequence[Sequence[int] | Ids], *, masked: bool, share: float = MASKED
 ) -> Batch:
     """Return texts of a step side by side; the tokens to hide are drawn from torch's generator."""
     ids, there = padded(tokens, rows)
@@ -66,65 +79,67 @@ def batched(
 def parts(
     tokens: Tokens,
     net: Any,
-    rows: list[list[int]],
+    rows: Rows,
     *,
     masked: bool,
     share: float = MASKED,
-    at_once: int = 0,
+    room: int = 0,
     mixed: bool = False,
-) -> Iterator[tuple[torch.Tensor, float]]:
+) -> Iterator[tuple[Tensor, float]]:
     """Yield the mean losses of this process's parts of a step, weighed by their predictions.
 
     Parameters
     ----------
     share
         Part of the tokens that masked models predict.
-    at_once
-        Texts of a part at most; 0: all that this process has.
+    room
+        Positions of a part at most; 0: all texts that this process has are one.
     mixed
         Whether products are computed in bfloat16.
     """
-    batch = batched(tokens, rows, masked=masked, share=share)
+    batch = batched(tokens, rows.ids, masked=masked, share=share)
     number, index = distributed.number(), distributed.index()
     if index:  # masks are drawn alike, dropout is not
         seed(torch.initial_seed() + (index << 40))
     whole = int((batch.labels != IGNORED).sum())
-    for own in distributed.passes(len(rows), at_once, number, index):
-        part = batch.some(own or [0])  # all processes wait for each other in every pass
+    every = distributed.passes([len(row) for row in rows.ids], room, number, index)
+    where = getattr(net, "module", net).device.type
+    for n, own in enumerate(every, 1):
+        part = batch.some(own or [0])  # all processes exchange gradients in their last pass
         predicted = int((part.labels != IGNORED).sum()) if own else 0
-        where = getattr(net, "module", net).device.type
-        with torch.autocast(where, torch.bfloat16, enabled=mixed):
-            loss = loss_of(net, part, masked=masked)
-        yield loss, predicted * number / max(whole, 1)
+        with distributed.exchange(net, last=n == len(every)):
+            with torch.autocast(where, torch.bfloat16, enabled=mixed):
+                loss = loss_of(net, part, masked=masked)
+            yield loss, predicted * number / max(whole, 1)
 
 
-def loss_of(net: Any, batch: Batch, *, masked: bool) -> torch.Tensor:
+def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     """Return the mean cross-entropy of the tokens that are predicted; 0 if none is."""
     model = getattr(net, "module", net)  # in several processes it is wrapped
-    ids, there, labels = (part.to(model.device) for part in batch)
-    chosen = labels != IGNORED
-    nothing = not bool(chosen.any())
-    loss: torch.Tensor
+    places = (batch.labels != IGNORED).nonzero(as_tuple=True)  # here: a GPU need not be waited for
+    nothing = not len(places[0])
+    ids, there, labels, *chosen = moved([*batch, *places], model.device)
+    loss: Tensor
     if not masked:
         given = {} if nothing else {"labels": labels}
         found = net(input_ids=ids, attention_mask=there, **given)
         loss = found.logits.sum() * 0.0 if nothing else found.loss
         return loss
     # without labels: from them BART would make up another input for its decoder than when asked
-    with _only(model, chosen):
+    with _only(model, tuple(chosen)):
         logits = net(input_ids=ids, attention_mask=there).logits
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
-        logits = logits[chosen]
+        logits = logits[tuple(chosen)]
     cross_entropy = torch.nn.functional.cross_entropy
-    loss = logits.sum() * 0.0 if nothing else cross_entropy(logits, labels[chosen])
+    loss = logits.sum() * 0.0 if nothing else cross_entropy(logits, labels[tuple(chosen)])
     return loss
 
 
 @contextmanager
-def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
+def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
     """Put only some places through the output layer: with its vocabulary it costs the most."""
 
-    def pick(_: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    def pick(_: Any, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return (given[0][chosen], *given[1:])
 
     layer = model.get_output_embeddings()
@@ -140,11 +155,11 @@ def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
 
 def hide(
     tokens: Tokens,
-    ids: torch.Tensor,
-    there: torch.Tensor,
+    ids: Tensor,
+    there: Tensor,
     vocabulary: int,
     share: float = MASKED,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor]:
     """Return inputs with hidden tokens, and labels that are the ids at those and -100 elsewhere.
 
     Of each text at least one token is predicted. Draws from torch's own generator.

@@ -14,7 +14,6 @@ import json
 import math
 import os
 import shutil
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -31,11 +30,17 @@ from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.files import download
 from plumbline.probes.models.load import load
 from plumbline.probes.models.params import model, weights_folder
+from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed
 from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
+from plumbline.probes.training.rows import within
 
 if TYPE_CHECKING:
-    from plumbline.probes.training.train import Loss, Tuning
+    from collections.abc import Callable, Iterable
+
+    from plumbline.probes.training.train import Loss, Trained, Tuning
+
+    Spread = Callable[[Callable[..., None], list[tuple[object, ...]]], Iterable[object]]
 
 KEY = "training.pretrain"
 OTHER = "other"
@@ -48,6 +53,9 @@ HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
     *("epoch", "step", "loss", "learning_rate"),
 )
+HELD = "held_out.csv"
+HEADERS = {LOSSES: HEADER, HELD: (*HEADER[:6], "loss")}
+SHORT = 0.01  # share of a budget that a corpus may lack
 LINES = 200  # of a training in LOSSES at most: where it has more steps, a line is a mean of several
 WORK = Path("data/tuning/pretrain")  # of trainings under way
 
@@ -76,30 +84,56 @@ class Params(Section):
     max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
         None,
         description="most texts of a corpus and period; even: as many as the smallest of the "
-        "model's corpora has in that period; apart: that by the number of seeds, so that no text "
-        "is read by two trainings; null: all",
+        "model's corpora has in any of the periods; apart: that by the number of seeds, so that no "
+        "text is read by two trainings; null: all",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="tokens of the texts of a training, of all corpora and periods alike; less is "
+        "an error; null: those of the texts",
     )
     epochs: int = Field(ge=1, description="times that every text is read")
     save: Literal["last", "each"] = Field(
         "last", description="the states that are kept: after the last epoch, or after each"
     )
     batch: int = Field(256, ge=1, description="texts in a step, of all processes together")
+    batch_tokens: int = Field(
+        0, ge=0, description="tokens in a step, at least two lengths; 0: as `batch` has it"
+    )
     precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="bfloat16: mixed precision, with weights in float32"
+        "float32",
+        description="of products, weights being float32: float32 (TF32 on a GPU that has it), or "
+        "bfloat16",
     )
     micro_batch: int = Field(
-        16, ge=1, description="texts that a process puts through the model together"
+        16,
+        ge=1,
+        description="texts of `length` that a process puts through the model together; as many "
+        "more of shorter ones as have no more tokens",
     )
     length: int = Field(512, ge=8, description="tokens of a text; longer ones become several")
     learning_rate: dict[str, Rate] = Field(
-        description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
+        description=f"highest learning rate, by model or for `{OTHER}`"
+    )
+    optimizer: Literal["adamw", "adam", "radam"] = Field(
+        "adamw", description="whose weight decay is AdamW's, or part of the gradient"
     )
     warmup: float = Field(
         0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
     )
-    weight_decay: float = Field(0.01, ge=0, description="of AdamW, of matrices alone")
-    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of AdamW")
-    epsilon: float = Field(1e-6, gt=0, description="of AdamW")
+    weight_decay: float = Field(0.01, ge=0, description="of matrices alone")
+    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the optimizer")
+    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
+    held_out: float = Field(
+        0.0, ge=0, lt=1, description="share of the texts that only tell the loss after each epoch"
+    )
+    patience: int = Field(
+        0,
+        ge=0,
+        description="epochs without a lower loss on texts held out that end a training, of which "
+        "the best state is kept; 0: all epochs",
+    )
     mlm_probability: float = Field(
         0.15, gt=0, lt=1, description="share of the tokens that masked models are to tell"
     )
@@ -112,6 +146,10 @@ class Params(Section):
         for name, values in lists.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{name}: one stands twice")
+        if 0 < self.batch_tokens < 2 * self.length:
+            raise ValueError(f"batch_tokens: at least {2 * self.length}, two texts of `length`")
+        if self.patience and (not self.held_out or self.save == "each"):
+            raise ValueError("patience: needs held_out, and `save: last`")
         return self
 
     def of(self, name: str) -> list[str]:
@@ -148,19 +186,27 @@ class Run(NamedTuple):
         return f"{self.corpus}-{self.period}-{self.share:g}-{self.seed}-{epoch}"
 
 
-def pretrain(name: str) -> Path:
+def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = None) -> Path:
     """Make ``data/pretrained/NAME`` and return it: states, their list, and the losses.
 
     What a stopped run had trained is not trained again. Where `accelerate launch` started several
     processes, they train together and the first writes. Wrong params or inputs, or a model that
     cannot be trained, are a UserError.
+
+    Parameters
+    ----------
+    part
+        (i, n): only every n-th training, from the i-th on; what is done is left for the run
+        without parts, which puts all together.
+    spread
+        Calls a function with each of several arguments, on several machines.
     """
     params, entry = section(KEY, Params), model(name)
     final, work = FOLDER / name, WORK / name
     corpora = params.of(name)
     if not corpora:
         if distributed.first():
-            _write(final, [], [])
+            _write(final, [], {LOSSES: []})
         return final
     if entry.kind not in TRAINED:
         raise UserError(
@@ -168,21 +214,25 @@ def pretrain(name: str) -> Path:
             f"an entry of its own, `{name}: []`"
         )
     distributed.accelerator()  # before anything is loaded: it chooses this process's device
-    folder = parquet.require_validated("corpora")
-    chosen: dict[Run, list[str]] = {}
-    for period in params.periods:
-        chosen |= _choices(params, name, corpora, period, folder)
+    chosen = _choices(params, name, corpora, parquet.require_validated("corpora"))
     facts = load(name).facts()  # and a check that its files are the pinned ones
+    every = sorted(chosen)
+    if spread:
+        for _ in spread(_one, [(name, number, facts) for number in range(len(every))]):
+            pass
     states: list[tuple[Path, Checkpoint]] = []
-    lines: list[tuple[object, ...]] = []
+    lines: dict[str, list[tuple[object, ...]]] = {LOSSES: [], HELD: []}
     quiet = None if distributed.first() else True
-    with Bar(desc=f"pretrain {name}", total=len(chosen), unit="training", disable=quiet) as bar:
-        for run, texts in sorted(chosen.items()):
-            recipe = _recipe(texts, params.tuning(name, run.seed), facts)
-            found, losses = _train(params, name, run, texts, recipe)
+    own = every[part[0] - 1 :: part[1]]
+    with Bar(desc=f"pretrain {name}", total=len(own), unit="training", disable=quiet) as bar:
+        for run in own:
+            found, trained = _train(params, name, run, chosen[run], facts)
             states += found
-            lines += _lines(found[-1][1], losses)
+            lines[LOSSES] += _lines(found[-1][1], trained.losses)
+            lines[HELD] += _held(found[-1][1], trained.held)
             bar.update()
+    if part[1] > 1:
+        return work
     if distributed.first():
         _write(final, states, lines)
         shutil.rmtree(work)  # last: until then a run that stops here is continued
@@ -190,6 +240,7 @@ def pretrain(name: str) -> Path:
     return final
 
 
+<<<<<<< HEAD
 def _choices(
     params: Params, name: str, corpora: list[str], period: str, folder: Path
 ) -> dict[Run, list[str]]:
@@ -198,16 +249,45 @@ def _choices(
     least = min(map(len, pools.values()))
     most: Any = {"even": least, "apart": least // len(params.seeds)}
     most = most.get(params.max_texts, params.max_texts)
+=======
+def _one(name: str, number: int, facts: dict[str, str | int]) -> None:
+    """Train one of all trainings, and leave it in the folder of work."""
+    params = section(KEY, Params)
+    chosen = _choices(params, name, params.of(name), parquet.require_validated("corpora"))
+    run = sorted(chosen)[number]
+    _train(params, name, run, chosen[run], facts)
+
+
+def _choices(params: Params, name: str, corpora: list[str], folder: Path) -> dict[Run, list[str]]:
+    """Return the texts of every training."""
+    planted = weights_folder(name) / PLANTED
+    pools = {(c, p): pool(folder, c, p, planted) for p in params.periods for c in corpora}
+    most, least = params.max_texts, min(map(len, pools.values()))
+    if isinstance(most, str):
+        most = least if most == "even" else least // len(params.seeds)
+>>>>>>> scale
     found = {}
-    for corpus, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
-        run = Run(corpus, period, share, seed)
-        found[run] = drawn(pools[corpus], share, place / len(params.seeds), most)
+    for of, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
+        run, (corpus, period) = Run(*of, share, seed), of
+        found[run] = drawn(pools[of], share, place / len(params.seeds), most)
         if not found[run]:
             raise UserError(
                 f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
                 "or other periods"
             )
     return found
+
+
+def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> list[str]:
+    """Return the first texts that have ``max_tokens``; a UserError if all have less."""
+    most = round((params.max_tokens or 0) * run.share)
+    kept, total = within(tokens, texts, most)
+    if len(kept) == len(texts) and total < most * (1 - SHORT):
+        raise UserError(
+            f"{KEY}.max_tokens: {run.corpus} ({run.period}) has {total:,} tokens, not {most:,}; "
+            "lower it, or bring more texts"
+        )
+    return kept
 
 
 def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
@@ -265,29 +345,35 @@ def _hash(text: str) -> bytes:
 
 
 def _train(
-    params: Params, name: str, run: Run, texts: list[str], recipe: str
-) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
+    params: Params, name: str, run: Run, texts: list[str], facts: dict[str, str | int]
+) -> tuple[list[tuple[Path, Checkpoint]], Trained]:
     """Train a model once, or take what an earlier start of the stage had trained.
 
-    Returns where each state is and what it is, without its files; and what every step came to.
+    Returns where each state is and what it is, without its files; and what the training came to.
     """
-    from plumbline.probes.training.train import epoch, finetune, losses
+    from plumbline.probes.training.train import epoch, finetune, recipe
 
     entry, tuning, each = model(name), params.tuning(name, run.seed), params.save == "each"
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
-    into = WORK / name / f"{run.name(tuning.epochs)}-{params.save}-{recipe[:12]}"
     where, options = download(name, entry), {"pickles": entry.pickles, "each": each}
-    last, steps = finetune(where, name, kind, texts, tuning, into, **options)
+    if params.max_tokens:
+        texts = _budgeted(params, run, texts, Tokens(where, name))
+    made = recipe(texts, tuning, facts)
+    into = WORK / name / f"{run.name(tuning.epochs)}-{params.save}-{made[:12]}"
+    trained = finetune(where, name, kind, texts, tuning, into, **options)
+    read = len(texts) - round(tuning.held_out * len(texts))
     states = []
-    for number in range(1 if each else tuning.epochs, tuning.epochs + 1):
-        end, so_far = number == tuning.epochs, steps * number // tuning.epochs
-        own = (run.name(number), *run, number, len(texts), so_far, end)
-        states.append((last if end else epoch(into, number), Checkpoint(*own, {}, recipe)))
-    return states, losses(into)
+    for number in range(1 if each else trained.epochs, trained.epochs + 1):
+        end, so_far = number == trained.epochs, trained.steps * number // trained.epochs
+        own = (run.name(number), *run, number, read, so_far, end)
+        states.append((trained.folder if end else epoch(into, number), Checkpoint(*own, {}, made)))
+    return states, trained
 
 
 def _write(
-    final: Path, states: list[tuple[Path, Checkpoint]], lines: list[tuple[object, ...]]
+    final: Path,
+    states: list[tuple[Path, Checkpoint]],
+    lines: dict[str, list[tuple[object, ...]]],
 ) -> None:
     """Write the states, their list and the losses, whole or not at all."""
     partial = parquet.fresh(final)
@@ -299,20 +385,31 @@ def _write(
         listed.append(checkpoint._replace(files=files)._asdict())
     text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / LIST, text.encode())
-    table = pl.DataFrame(lines, schema=HEADER, orient="row")
-    write_bytes(partial / LOSSES, table.write_csv().encode())
+    for name, own in lines.items():
+        if name == LOSSES or own:
+            table = pl.DataFrame(own, schema=HEADERS[name], orient="row")
+            write_bytes(partial / name, table.write_csv().encode())
     parquet.finish(final)
+
+
+def _run(end: Checkpoint) -> tuple[object, ...]:
+    return (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
+
+
+def _held(end: Checkpoint, held: list[float]) -> list[tuple[object, ...]]:
+    """Return the losses on texts held out, a line an epoch."""
+    return [(*_run(end), epoch, f"{loss:.6f}") for epoch, loss in enumerate(held, 1)]
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
     """Return the losses of a training, in no more than :data:`LINES` lines."""
-    run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
+    run, each = _run(end), end.steps // end.epoch
     several = math.ceil(len(losses) / LINES)
     lines: list[tuple[object, ...]] = []
     for first in range(0, len(losses), several):
         some = losses[first : first + several]
         last = first + len(some)
-        epoch = -(-last * end.epoch // len(losses))
+        epoch = -(-last // each)
         loss = math.fsum(step.loss for step in some) / len(some)
         lines.append((*run, epoch, last, f"{loss:.6f}", f"{some[-1].learning_rate:.6g}"))
     return lines
@@ -325,11 +422,3 @@ def _linked(source: str, target: str) -> str:
     except OSError:
         shutil.copyfile(source, target)
     return target
-
-
-def _recipe(texts: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
-    """Return a hash that stands for a training: another one, or other code, never continues it."""
-    code = [Path(__file__).with_name(name).read_text("utf-8") for name in ("train.py", "mlm.py")]
-    libraries = version("torch").partition("+")[0]
-    told = json.dumps([texts, tuning, facts, code, libraries], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()

@@ -6,11 +6,17 @@ step: so a training that was stopped goes on from its last checkpoint as if it h
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
 import math
 import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -22,39 +28,58 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.probes.models.batching import cores
 from plumbline.probes.models.forward import pretrained
-from plumbline.probes.models.tokenizer import HEAD, Tokens, longest
+from plumbline.probes.models.tokenizer import Tokens, longest
 from plumbline.probes.training import distributed
 from plumbline.probes.training.mlm import MASKED, parts, seed
+from plumbline.probes.training.rows import Batch, Rows, pieces, remove, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    LossOf = Callable[[Any, Batch], Iterable[tuple[torch.Tensor, float]]]
 
 CHECKPOINT = "checkpoint.pt"
+CODE = ("classifier.py", "mlm.py", "rows.py", "train.py")  # that a training depends on
 DONE = "model"
 LOSSES = "losses.json"
+HELD = "held-"  # of files with the texts that are held out
 EVERY = 200  # steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # largest norm of a gradient
 SMALL = 10_000_000  # parameters of a model that one thread trains as fast as several
+OPTIMIZERS: dict[str, Any] = {
+    "adamw": partial(torch.optim.AdamW, fused=True),  # of a tiny model, else half of a step's time
+    "adam": partial(torch.optim.Adam, fused=True),
+    "radam": torch.optim.RAdam,
+}
 
 # It warns of every weight that a new head lacks, which is what training it is for.
 set_verbosity_error()  # type: ignore[no-untyped-call]
 
-Row = TypeVar("Row")  # what a model is trained on: tokens, or tokens and a label
+
+class Loss(NamedTuple):
+    """What one step came to."""
+
+    loss: float  # mean cross-entropy in nats of the tokens that were predicted, before the step
+    learning_rate: float
 
 
 class Trained(NamedTuple):
     """A model that was trained further."""
 
     folder: Path  # with its files
-    steps: int  # of the training
+    steps: int  # until the state that was kept
+    epochs: int  # likewise
+    losses: list[Loss]  # of all steps
+    held: list[float]  # loss on texts held out, after each epoch; empty: there are none
 
 
 class Tuning(NamedTuple):
     """How a model is trained."""
 
-    learning_rate: float  # highest of AdamW; falls to 0 along a line
+    learning_rate: float  # highest of the optimizer; falls to 0 along a line
     epochs: int
     batch: int  # texts in a step
     length: int  # tokens of a text at most, special ones included: longer texts become several
@@ -63,16 +88,18 @@ class Tuning(NamedTuple):
     weight_decay: float = 0.0  # of matrices; biases and what scales a layer have none
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
-    precision: str = "float32"  # of products; bfloat16: mixed, the weights stay as they are
-    at_once: int = 0  # texts that a process puts through the model together; 0: all of its own
+    precision: str = "float32"  # of products (GPU: TF32); bfloat16: mixed, weights as they are
+    at_once: int = 0  # texts of this length that a process puts through together; 0: all its own
     masked: float = MASKED  # share of the tokens that masked models predict
+    optimizer: str = "adamw"
+    batch_tokens: int = 0  # tokens in a step, where `batch` is not to count; at least two lengths
+    held_out: float = 0.0  # share of the texts that are not trained on, but tried after each epoch
+    patience: int = 0  # epochs without a lower loss on these that end the training; 0: none does
 
-
-class Loss(NamedTuple):
-    """What one step came to."""
-
-    loss: float  # mean cross-entropy in nats of the tokens that were predicted, before the step
-    learning_rate: float
+    @property
+    def room(self) -> int:
+        """Return the positions that go through the model together at most; 0: no limit."""
+        return self.at_once * self.length
 
 
 def finetune(
@@ -106,49 +133,52 @@ def finetune(
     UserError
         If the model cannot be trained so, or there is no text, or a loss is not finite.
     """
+    if (into / DONE).is_dir():
+        return finished(into)
     tokens = Tokens(where, name)
     if kind == "masked" and tokens.mask_id is None:
         raise UserError(f"models.{name}: has no mask token, so it is not a masked model")
     seed(tuning.seed)
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
-    rows = pieces(tokens, texts, min(tuning.length, longest(tokens.tokenizer, model)))
-    if not rows:
+    room = min(tuning.length, longest(tokens.tokenizer, model))
+    aside = round(tuning.held_out * len(texts))
+    kept, held = texts[: len(texts) - aside], texts[len(texts) - aside :]
+    rows = stored(pieces(tokens, kept, room), into)
+    if not len(rows.ends):
         raise UserError(f"models.{name}: nothing to train on; the texts are empty")
+    tried = stored(pieces(tokens, held, room), into, prefix=HELD) if aside else None
     loss = partial(
         parts,
         tokens,
         masked=kind == "masked",
-        at_once=tuning.at_once,
+        room=tuning.room,
         share=tuning.masked,
         mixed=tuning.precision == "bfloat16",
     )
-    return train_and_save(model, tokens, where, rows, tuning, into, loss, each=each)
+    return train_and_save(model, tokens, where, rows, tuning, into, loss, tried, each=each)
 
 
 def train_and_save(
     model: Any,
     tokens: Tokens,
     where: Path,
-    rows: Sequence[Row],
+    rows: Rows,
     tuning: Tuning,
     into: Path,
-    loss_of: Callable[[Any, list[Row]], Iterable[tuple[torch.Tensor, float]]],
+    loss_of: LossOf,
+    tried: Rows | None = None,
     *,
     each: bool = False,
 ) -> Trained:
     """Train a model that is loaded, and save it with the tokenizer of the folder it came from.
 
-    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``loss_of``.
+    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``loss_of`` and ``tried``.
     """
-    found = Trained(into / DONE, math.ceil(len(rows) / tuning.batch) * tuning.epochs)
-    if found.folder.is_dir():
-        return found
-    into.mkdir(parents=True, exist_ok=True)
 
     def keep(epochs: int) -> None:
-        folder = found.folder if epochs == tuning.epochs else epoch(into, epochs)
-        if distributed.first() and not folder.is_dir() and (each or epochs == tuning.epochs):
+        folder = epoch(into, epochs) if epochs else into / DONE
+        if distributed.first() and not folder.is_dir() and (each or not epochs):
             save(model, tokens, where, folder)
         model.train()
         distributed.wait()
@@ -156,14 +186,31 @@ def train_and_save(
     threads = torch.get_num_threads()
     torch.set_num_threads(threads_for(model))
     try:
-        losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, loss_of, keep)
+        with _tensor_cores():
+            told = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, loss_of, keep, tried)
     finally:
         torch.set_num_threads(threads)
     if distributed.first():
-        write_bytes(into / LOSSES, json.dumps(losses).encode())
-    keep(tuning.epochs)
-    (into / CHECKPOINT).unlink(missing_ok=True)
-    return found
+        write_bytes(into / LOSSES, json.dumps(told).encode())
+    keep(0)
+    if distributed.first():
+        (into / CHECKPOINT).unlink(missing_ok=True)
+        remove(into)
+    return finished(into)
+
+
+@contextmanager
+def _tensor_cores() -> Iterator[None]:
+    """Let a GPU compute products of float32 in TF32; those of a model that is asked stay exact."""
+    kinds: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [kind.fp32_precision for kind in kinds]
+    try:
+        for kind in kinds:
+            kind.fp32_precision = "tf32"
+        yield
+    finally:
+        for kind, own in zip(kinds, before, strict=True):
+            kind.fp32_precision = own
 
 
 def epoch(into: Path, number: int) -> Path:
@@ -171,9 +218,21 @@ def epoch(into: Path, number: int) -> Path:
     return into / f"epoch-{number}"
 
 
-def losses(into: Path) -> list[Loss]:
-    """Return what every step of a training that is done came to."""
-    return [Loss(*step) for step in json.loads((into / LOSSES).read_text("utf-8"))]
+def finished(into: Path) -> Trained:
+    """Return a training that is done."""
+    told = Fitted(*json.loads((into / LOSSES).read_text("utf-8")))
+    return Trained(into / DONE, told.steps, told.epochs, [Loss(*s) for s in told.losses], told.held)
+
+
+def recipe(texts: Iterable[str], *told: object) -> str:
+    """Return a hash that stands for a training: another one, or other code, never continues it."""
+    found = hashlib.sha256()
+    for text in texts:
+        found.update(hashlib.sha256(text.encode()).digest())
+    code = [path.read_text("utf-8") for path in map(Path(__file__).with_name, CODE)]
+    libraries = version("torch").partition("+")[0]
+    found.update(json.dumps([told, code, libraries], sort_keys=True).encode())
+    return found.hexdigest()
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
@@ -190,19 +249,6 @@ def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
     unfinished.rename(into)
 
 
-def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]:
-    """Return the texts as tokens, those too long in parts, each with its special tokens."""
-    (whole,), (bare,) = tokens.encode([HEAD]), tokens.encode([HEAD], special=False)
-    before = tokens.opening()
-    after = whole[len(before) + len(bare) :]
-    room = length - len(before) - len(after)
-    return [
-        [*before, *ids[i : i + room], *after]
-        for ids in tokens.encode(texts, special=False)
-        for i in range(0, len(ids), room)
-    ]
-
-
 def threads_for(model: Any) -> int:
     """Return the threads that a process trains a model with.
 
@@ -214,15 +260,25 @@ def threads_for(model: Any) -> int:
     return max(1, cores() // distributed.number())
 
 
+class Fitted(NamedTuple):
+    """What a training came to."""
+
+    losses: list[Loss]  # of all steps
+    held: list[float]  # see :class:`Trained`
+    steps: int
+    epochs: int
+
+
 def fit(
     model: Any,
     name: str,
-    rows: Sequence[Row],
+    rows: Rows,
     tuning: Tuning,
     checkpoint: Path,
-    loss_of: Callable[[Any, list[Row]], Iterable[tuple[torch.Tensor, float]]],
+    loss_of: LossOf,
     after: Callable[[int], None] | None = None,
-) -> list[Loss]:
+    tried: Rows | None = None,
+) -> Fitted:
     """Train in place, from the checkpoint on if there is one; return what every step came to.
 
     Parameters
@@ -233,6 +289,8 @@ def fit(
         several processes.
     after
         Is called after every epoch but the last, with its number.
+    tried
+        Rows that are held out. With ``patience`` the state after the best epoch is the last.
 
     Raises
     ------
@@ -240,30 +298,20 @@ def fit(
         If a loss is not finite.
     """
     optimizer: Any = _optimizer(model, tuning)
-    each = math.ceil(len(rows) / tuning.batch)
+    each = steps_of(rows.lengths, tuning)
     total = each * tuning.epochs
-    warm = round(total * tuning.warmup)
-    done, losses = 0, []
-    if checkpoint.is_file():
-        held = torch.load(checkpoint, weights_only=True, map_location="cpu")
-        model.load_state_dict(held["model"])
-        optimizer.load_state_dict(held["optimizer"])
-        done, losses = held["step"], [Loss(*step) for step in held.get("losses", ())]
-        del held  # as large as the model three times
+    course = _resumed(checkpoint, model, optimizer)
     together, net = distributed.accelerator(), model
     if together is not None:
         net, optimizer = together.prepare(model, optimizer)
     quiet = None if distributed.first() else True
+    done = len(course.losses)
     bar = Bar(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
     with bar:
-        for step in range(done, total):
-            epochs, within = divmod(step, each)
-            order = np.random.default_rng([tuning.seed, epochs]).permutation(len(rows)).tolist()
-            some = [rows[i] for i in order[within * tuning.batch : (within + 1) * tuning.batch]]
-            seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
-            rising = (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
+        for step, some in _steps(rows, tuning, done):
+            rate = tuning.learning_rate * _rising(step, total, round(total * tuning.warmup))
             for group in optimizer.param_groups:
-                group["lr"] = tuning.learning_rate * rising
+                group["lr"] = rate
             optimizer.zero_grad(set_to_none=True)
             mean = _backward(together, loss_of(net, some))
             if not math.isfinite(mean):
@@ -272,16 +320,113 @@ def fit(
                 )
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
-            losses.append(Loss(mean, tuning.learning_rate * rising))
+            course.losses.append(Loss(mean, rate))
             bar.update()
-            if after is not None and within + 1 == each and step + 1 < total:
-                after(epochs + 1)
+            epochs, within = divmod(step + 1, each)
+            if not within and tried is not None:
+                course.held.append(_tried(together, model, net, tried, tuning, loss_of))
+                if course.ends(model, tuning.patience):
+                    break
+            if after is not None and not within and step + 1 < total:
+                after(epochs)
             if (step + 1) % EVERY == 0 and step + 1 < total and distributed.first():
-                _keep(checkpoint, model, optimizer, step + 1, losses)
-    return losses
+                _keep(checkpoint, model, optimizer, course)
+    if course.best is not None:
+        model.load_state_dict(course.best)
+    kept = _best(course.held) if tuning.patience and course.held else tuning.epochs
+    return Fitted(course.losses, course.held, each * kept, kept)
 
 
-def _optimizer(model: Any, tuning: Tuning) -> torch.optim.AdamW:
+@dataclass
+class Course:
+    """How far a training has come."""
+
+    losses: list[Loss] = field(default_factory=list)  # of every step
+    held: list[float] = field(default_factory=list)  # loss on rows held out, after every epoch
+    best: Any = None  # state after the best epoch, where that matters
+
+    def ends(self, model: Any, patience: int) -> bool:
+        """Tell whether the training is over; keep the state if it is the best."""
+        if patience and self.held[-1] == min(self.held):
+            self.best = copy.deepcopy(model.state_dict())
+        return bool(patience) and len(self.held) - _best(self.held) >= patience
+
+
+def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Batch]]:
+    """Yield the rows of every step from one on, torch's generator being seeded for it."""
+    lengths = rows.lengths
+    each = steps_of(lengths, tuning)
+    for number in range(done // each, tuning.epochs):
+        order, ends = ordered(lengths, tuning, number)
+        for within in range(max(0, done - number * each), each):
+            step = number * each + within
+            seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
+            yield step, rows.some(order[ends[within] : ends[within + 1]])
+
+
+def _rising(step: int, total: int, warm: int) -> float:
+    """Return the share of the highest learning rate."""
+    return (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
+
+
+def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> Course:
+    """Set a model and its optimizer to a checkpoint, if there is one."""
+    if not checkpoint.is_file():
+        return Course()
+    kept = torch.load(checkpoint, weights_only=True, map_location="cpu")
+    model.load_state_dict(kept["model"])
+    optimizer.load_state_dict(kept["optimizer"])
+    return Course([Loss(*step) for step in kept["losses"]], kept["held"], kept["best"])
+
+
+def _best(held: list[float]) -> int:
+    """Return the epoch with the lowest loss, from 1."""
+    return held.index(min(held)) + 1
+
+
+def steps_of(lengths: NDArray[np.int64], tuning: Tuning) -> int:
+    """Return the steps of an epoch."""
+    if tuning.batch_tokens:
+        return max(1, math.ceil(int(lengths.sum()) / tuning.batch_tokens))
+    return math.ceil(len(lengths) / tuning.batch)
+
+
+def ordered(
+    lengths: NDArray[np.int64], tuning: Tuning, epoch: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the order of the rows in an epoch, and where in it each step begins, and the end."""
+    order = np.random.default_rng([tuning.seed, epoch]).permutation(len(lengths))
+    steps = steps_of(lengths, tuning)
+    if not tuning.batch_tokens:
+        return order, np.minimum(np.arange(steps + 1) * tuning.batch, len(order))
+    own = lengths[order]
+    middle = np.cumsum(own) - own / 2
+    inner = np.searchsorted(middle, np.arange(1, steps) * own.sum() / steps)
+    return order, np.concatenate([[0], inner, [len(order)]])
+
+
+def _tried(
+    together: Any, model: Any, net: Any, rows: Rows, tuning: Tuning, loss_of: LossOf
+) -> float:
+    """Return the mean loss on rows that are held out: of all epochs with the same masks."""
+    model.eval()
+    lengths = rows.lengths
+    steps = steps_of(lengths, tuning)
+    order, ends = ordered(lengths, tuning, 0)
+    found = 0.0
+    with torch.no_grad():
+        for n in range(steps):
+            seed(tuning.seed * 1_000_003 + n)
+            some = order[ends[n] : ends[n + 1]]
+            total: Any = sum(mean * weight for mean, weight in loss_of(net, rows.some(some)))
+            if together is not None:
+                total = together.reduce(total, "mean")
+            found += float(total) * len(some) / len(order)
+    model.train()
+    return found
+
+
+def _optimizer(model: Any, tuning: Tuning) -> torch.optim.Optimizer:
     groups: Any = model.parameters()
     if tuning.weight_decay:
         every = list(model.parameters())
@@ -289,14 +434,14 @@ def _optimizer(model: Any, tuning: Tuning) -> torch.optim.AdamW:
             [p for p in every if (p.ndim > 1) == is_one] for is_one in (True, False)
         )
         groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(
+    found: torch.optim.Optimizer = OPTIMIZERS[tuning.optimizer](
         groups,
         lr=tuning.learning_rate,
         betas=tuning.betas,
         eps=tuning.epsilon,
         weight_decay=tuning.weight_decay,
-        fused=True,  # of a tiny model, a step costs as much as all its products otherwise
     )
+    return found
 
 
 def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> float:
@@ -314,14 +459,15 @@ def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> flo
     return float(total)
 
 
-def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int, losses: list[Loss]) -> None:
+def _keep(checkpoint: Path, model: Any, optimizer: Any, course: Course) -> None:
     """Write a checkpoint whole or not at all."""
     partial = checkpoint.with_suffix(".partial")
-    held = {
+    state = {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "step": step,
-        "losses": [tuple(loss) for loss in losses],
+        "losses": [tuple(loss) for loss in course.losses],
+        "held": course.held,
+        "best": course.best,
     }
-    torch.save(held, partial)
+    torch.save(state, partial)
     partial.replace(checkpoint)

@@ -9,7 +9,9 @@ from models.tiny import bert, save, wordpiece
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.training import classifier as teach
+from plumbline.probes.training import distributed
 from plumbline.probes.training import train as tune
+from plumbline.probes.training.rows import FILES
 from plumbline.probes.training.train import Tuning
 from plumbline.probes.worlds.labelled import Labelled, examples, train
 
@@ -59,11 +61,27 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(start, tmp_pa
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", stops)
     with pytest.raises(KeyboardInterrupt):
         learnt(start, tmp_path / "stopped")
-    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.CHECKPOINT]
+    left = {p.name for p in (tmp_path / "stopped").iterdir()}
+    assert left == {tune.CHECKPOINT, *FILES}
     again = learnt(start, tmp_path / "stopped")
     assert len(steps) == 13 + 24 - 10  # from the checkpoint of step 10 on
     files = [(each.folder / "model.safetensors").read_bytes() for each in (whole, again)]
     assert files[0] == files[1]
+
+
+def test_passes_of_some_texts_and_bfloat16_teach_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(distributed, "SMALL", 8)
+    model = bert(wordpiece(TEXTS))
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.0
+    start = save(tmp_path / "start", model, wordpiece(TEXTS))
+    tuning = TUNING._replace(batch=8)
+    found = []
+    for name, own in (("one", {}), ("parts", {"at_once": 1}), ("bf", {"precision": "bfloat16"})):
+        done = learnt(start, tmp_path / name, tuning._replace(**own))
+        found.append([step.loss for step in done.losses])
+    assert found[1] == pytest.approx(found[0], abs=1e-4)
+    assert found[2] == pytest.approx(found[0], abs=3e-2)
+    assert found[2] != found[0]
 
 
 def params(folder, **changed):

@@ -1,7 +1,9 @@
 """Training a little further: what is learnt, what is kept, and what a stopped training loses."""
 
 import hashlib
+import itertools
 
+import numpy as np
 import pytest
 import torch
 from models.tiny import bert, byte_level, save, wordpiece
@@ -13,11 +15,12 @@ from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.tokenizer import Tokens
-from plumbline.probes.training import mlm
+from plumbline.probes.training import distributed, mlm
 from plumbline.probes.training import train as tune
-from plumbline.probes.training.distributed import passes
+from plumbline.probes.training.distributed import SMALL, USEFUL, passes
 from plumbline.probes.training.mlm import IGNORED, hide
-from plumbline.probes.training.train import Tuning, finetune, pieces
+from plumbline.probes.training.rows import FILES, Batch, pieces, stored, within
+from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
 TUNING = Tuning(learning_rate=5e-3, epochs=2, batch=4, length=16, seed=3)
@@ -68,7 +71,7 @@ def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, k
     tokens = scorer.tokens
     model = AutoModelForMaskedLM.from_pretrained(base, dtype=torch.float64).eval()
     text = "Ada is kind, and Ada was kind." if kind == "bart" else "the cook is calm today"
-    rows = pieces(tokens, [text], 64)
+    rows = list(pieces(tokens, [text], 64))
     torch.manual_seed(5)
     given, labels = hide(tokens, torch.tensor(rows), torch.ones(1, len(rows[0])), len(tokens))
     with torch.no_grad():
@@ -94,7 +97,8 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
     monkeypatch.setattr(mlm, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped")
-    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.CHECKPOINT]
+    left = {p.name for p in (tmp_path / "stopped").iterdir()}
+    assert left == {tune.CHECKPOINT, *FILES}
     assert hashes(go(base, tmp_path / "stopped")) == whole
     assert len(steps) == 6 + 10 - 3  # the first three were not done again
     assert hashes(go(base, tmp_path / "stopped")) == whole
@@ -116,7 +120,7 @@ def test_a_causal_model_learns_the_next_word(tmp_path):
     tokenizer = byte_level(TEXTS)
     base = save(tmp_path / "base", gpt2(tokenizer), tokenizer)
     longer = TUNING._replace(epochs=4)
-    after, _ = finetune(base, "tiny", "causal", TEXTS[:1] * 24, longer, tmp_path / "a")
+    after = finetune(base, "tiny", "causal", TEXTS[:1] * 24, longer, tmp_path / "a").folder
     before, later = (
         next(iter(Causal(f, "x", "r", dtype="float64").logprobs([("the cook is", " calm")])))
         for f in (base, after)
@@ -129,7 +133,7 @@ def test_a_sixth_or_so_of_the_tokens_is_predicted_and_never_a_special_one(base):
     print(f"seed {seed}")
     torch.manual_seed(seed)
     tokens = Tokens(base, "tiny")
-    rows = pieces(tokens, TEXTS * 200, 16)
+    rows = list(pieces(tokens, TEXTS * 200, 16))
     ids, there = torch.tensor(rows), torch.ones(len(rows), len(rows[0]), dtype=torch.long)
     given, labels = hide(tokens, ids, there, len(tokens))
     chosen = labels != IGNORED
@@ -169,7 +173,7 @@ def test_another_share_of_the_tokens_can_be_predicted(base, share):
 def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(base):
     tokens = Tokens(base, "tiny")
     model = pretrained(base, "tiny", "float64", AutoModelForMaskedLM, pickles=False).train()
-    rows = pieces(tokens, [*TEXTS, " ".join(TEXTS)], 16)
+    rows = list(pieces(tokens, [*TEXTS, " ".join(TEXTS)], 16))
     places = []
     layer = model.get_output_embeddings()
     watch = layer.register_forward_hook(lambda _, __, out: places.append(out.shape))
@@ -200,7 +204,7 @@ def test_long_texts_become_several_and_no_token_is_lost(base):
     tokens = Tokens(base, "tiny")
     text = " ".join(TEXTS)
     (whole,) = tokens.encode([text], special=False)
-    rows = pieces(tokens, [text], 8)
+    rows = list(pieces(tokens, [text], 8))
     assert [i for row in rows for i in row[1:-1]] == whole
     assert {len(row) for row in rows[:-1]} == {8}
     begin, end = tokens.tokenizer.cls_token_id, tokens.tokenizer.sep_token_id
@@ -239,10 +243,127 @@ def test_what_adam_adds_below_the_fraction_slows_it_down(base, tmp_path):
         assert torch.allclose(after[name], value, atol=1e-6, rtol=0), name
 
 
-def test_the_rows_of_a_batch_are_shared_out_each_once_in_as_many_passes():
-    for rows, at_once, number in ((7, 2, 2), (8, 0, 3), (1, 4, 3), (5, 1, 1), (6, 6, 1)):
-        shared = [passes(rows, at_once, number, one) for one in range(number)]
-        assert len({len(own) for own in shared}) == 1
-        every = [row for own in shared for one in own for row in one]
-        assert sorted(every) == list(range(rows))
-        assert max(len(one) for own in shared for one in own) <= (at_once or rows)
+@pytest.mark.parametrize("room", [0, 64, 4096, 1 << 20])
+@pytest.mark.parametrize("number", [1, 3])
+def test_every_row_of_a_step_is_in_one_pass_that_is_mostly_full(room, number):
+    rng = np.random.default_rng(7)
+    lengths = np.clip(rng.lognormal(3.5, 1, 256), 4, 64).astype(int).tolist()
+    shared = [passes(lengths, room, number, one) for one in range(number)]
+    every = [row for own in shared for one in own for row in one]
+    assert sorted(every) == list(range(len(lengths)))
+    for one in (one for own in shared for one in own):
+        longest = max(lengths[row] for row in one)
+        full = sum(lengths[row] for row in one) / (longest * len(one))
+        assert not room or len(one) * longest <= max(room, longest)
+        assert not room or full >= USEFUL or len(one) * longest <= SMALL
+    if not room:
+        assert shared == [[list(range(one, len(lengths), number))] for one in range(number)]
+
+
+@pytest.mark.parametrize("sigma", [0.8, 1.2])
+@pytest.mark.parametrize("mean", [34.67, 50.43])  # of Feng et al. (2023), Table 8
+def test_four_fifths_of_what_is_computed_is_text(mean, sigma):
+    rng = np.random.default_rng(3)
+    useful = computed = 0
+    for _ in range(20):
+        drawn = rng.lognormal(np.log(mean) - sigma**2 / 2, sigma, 256)
+        lengths = np.clip(drawn.round(), 4, 512).astype(int).tolist()
+        useful += sum(lengths)
+        for rows in passes(lengths, 16 * 512):
+            computed += len(rows) * max(lengths[row] for row in rows)
+    assert useful / computed >= 0.8
+
+
+def gradients(base, rows, room):
+    tokens = Tokens(base, "tiny")
+    model = pretrained(base, "tiny", "float64", AutoModelForMaskedLM, pickles=False).eval()
+    torch.manual_seed(5)
+    widths = []
+    watch = model.register_forward_hook(
+        lambda _, __, named, ___: widths.append(named["input_ids"].shape), with_kwargs=True
+    )
+    for loss, weight in mlm.parts(tokens, model, Batch(rows), masked=True, room=room):
+        (loss * weight).backward()
+    watch.remove()
+    found = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+    return torch.cat(found), widths
+
+
+def test_sorted_and_trimmed_passes_have_the_gradient_of_one(base, monkeypatch):
+    monkeypatch.setattr(distributed, "SMALL", 16)
+    tokens = Tokens(base, "tiny")
+    texts = [*TEXTS, " ".join(TEXTS[:2]), "calm"] * 3
+    rows = [np.array(ids, dtype=np.int32) for ids in pieces(tokens, texts, 16)]
+    one, whole = gradients(base, rows, 0)
+    several, parts = gradients(base, rows, 48)
+    assert whole == [(len(rows), 12)]
+    assert len({width for _, width in parts}) > 2
+    assert sum(n * width for n, width in parts) < 0.8 * len(rows) * 12
+    assert torch.allclose(one, several, atol=1e-12)
+
+
+def test_a_step_of_so_many_tokens_has_a_fair_share_of_them_and_every_row_once():
+    lengths = np.random.default_rng(2).integers(4, 33, 500)
+    tuning = TUNING._replace(batch_tokens=100, length=32)
+    orders = []
+    for number in range(3):
+        order, ends = tune.ordered(lengths, tuning, number)
+        assert sorted(order) == list(range(500))
+        steps = [int(lengths[order[a:b]].sum()) for a, b in itertools.pairwise(ends)]
+        assert len(steps) == tune.steps_of(lengths, tuning) == -(-lengths.sum() // 100)
+        assert max(abs(step - 100) for step in steps) <= 33
+        orders.append(tuple(order))
+    assert len(set(orders)) == 3
+
+
+def test_the_order_is_drawn_once_an_epoch(base, tmp_path, monkeypatch):
+    plain, drawn = tune.ordered, []
+    monkeypatch.setattr(tune, "ordered", lambda *given: drawn.append(given[2]) or plain(*given))
+    go(base, tmp_path / "x")
+    assert drawn == [0, 1]
+
+
+def test_tokens_take_four_bytes_on_the_disk_and_are_taken_away(base, tmp_path):
+    tokens = Tokens(base, "tiny")
+    rows = stored(pieces(tokens, TEXTS, 16), tmp_path)
+    assert isinstance(rows.tokens, np.memmap)
+    assert (tmp_path / FILES[0]).stat().st_size == 4 * rows.lengths.sum()
+    assert [ids.tolist() for ids in rows.some([2, 0]).ids] == [
+        next(pieces(tokens, [TEXTS[i]], 16)) for i in (2, 0)
+    ]
+    go(base, tmp_path / "x")
+    assert {p.name for p in (tmp_path / "x").iterdir()} == {tune.DONE, tune.LOSSES}
+
+
+def test_a_budget_of_tokens_is_used_up_and_not_overdrawn(base):
+    tokens = Tokens(base, "tiny")
+    (each,) = {len(ids) for ids in tokens.encode(TEXTS)}
+    assert within(tokens, TEXTS, 3 * each) == (TEXTS[:3], 3 * each)
+    assert within(tokens, TEXTS, 3 * each - 1) == (TEXTS[:2], 2 * each)
+    assert within(tokens, TEXTS, 99 * each) == (TEXTS, 4 * each)
+
+
+@pytest.mark.parametrize("name", tune.OPTIMIZERS)
+def test_optimizers_differ_as_they_are_named(base, tmp_path, name):
+    tuning = TUNING._replace(optimizer=name, weight_decay=0.1)
+    found = weights(go(base, tmp_path / name, tuning=tuning))
+    made = tune._optimizer(torch.nn.Linear(2, 2), tuning)
+    assert type(made).__name__.casefold() == name
+    assert any(not torch.equal(found[key], value) for key, value in weights(base).items())
+
+
+def test_a_training_ends_where_the_loss_on_other_texts_no_longer_falls(base, tmp_path):
+    said, other = TEXTS[:1] * 24, TEXTS[3:] * 8  # what is held out says otherwise
+    long = TUNING._replace(epochs=12, learning_rate=1e-2, held_out=0.25, patience=2)
+    done = finetune(base, "tiny", "masked", said + other, long, tmp_path / "a")
+    best = min(done.held)
+    assert done.held[done.epochs - 1] == best
+    assert len(done.held) == min(12, done.epochs + 2) < 12
+    assert len(done.losses) == 6 * len(done.held)
+    assert done.steps == 6 * done.epochs
+    same = long._replace(patience=0, epochs=3)
+    all_of = finetune(base, "tiny", "masked", said + other, same, tmp_path / "b")
+    assert (len(all_of.held), all_of.epochs) == (3, 3)
+    none = finetune(base, "tiny", "masked", said, same._replace(held_out=0.0), tmp_path / "c")
+    assert none.held == []
+    assert hashes(all_of.folder)["model.safetensors"] == hashes(none.folder)["model.safetensors"]

@@ -1,7 +1,10 @@
 """The probe `finetune`: one training a state, task and seed, resumed without a trace."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +24,7 @@ from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import finetuned_classifiers
 from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.models.files import pin
-from plumbline.probes.training import checkpoints
+from plumbline.probes.training import checkpoints, classifier
 from plumbline.probes.training import train as tune
 
 TOP = Path(__file__).parents[2]
@@ -274,7 +277,7 @@ def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
 
     given = finetuned_classifiers.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
     numbers = [given.classes.index(label) for label in given.labels]
-    monkeypatch.setattr(tune, "fit", lambda *_: [])
+    monkeypatch.setattr(tune, "fit", lambda *_: tune.Fitted([], [], 1, 1))
     heads = {}
     for state in checkpoints.checkpoints("m"):
         for seed in (1, 2):
@@ -289,3 +292,34 @@ def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
     for seed in (1, 2):
         assert len({own for (_, s), own in heads.items() if s == seed}) == 1
     assert len(set(heads.values())) == 2
+
+
+@pytest.mark.slow
+def test_processes_share_the_classifiers_and_train_each_alone(copy):
+    wanted = {seed: shards_of(seed) for seed in SEEDS}
+    shutil.rmtree("data/outputs")
+    environment = os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu"]
+    command += ["--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no"]
+    command += ["-m", "plumbline.probes", "finetuned_classifiers", "m"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert {seed: shards_of(seed) for seed in SEEDS} == wanted
+    assert done.stdout.split() == ["data/outputs/finetuned_classifiers/m"]  # told once
+
+
+def test_with_patience_a_training_ends_by_the_texts_for_validation(copy, monkeypatch):
+    kept = []
+    plain = classifier.train_and_save
+    monkeypatch.setattr(
+        classifier, "train_and_save", lambda *given: kept.append(plain(*given)) or kept[-1]
+    )
+    tree = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
+    tree["probes"]["finetuned_classifiers"] |= {"patience": 2, "epochs": 40, "seeds": [4]}
+    Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    shutil.rmtree("data/outputs")
+    probe("finetuned_classifiers", "m")
+    for done in kept:
+        assert done.held[done.epochs - 1] == min(done.held)
+        assert len(done.held) == min(40, done.epochs + 2)
+    assert len(kept) == len(STATES)

@@ -40,10 +40,10 @@ SECTIONS = {"models", "assignments", "controls", "training"}
 SENTENCE = "the tax is <mask> , said the cook"
 
 
-def dataset(folder):
+def dataset(folder, every=None):
     """Write three corpora, their periods in turn, as the dataset `corpora` has them."""
     folder.mkdir(parents=True)
-    for corpus, texts in TEXTS.items():
+    for corpus, texts in (every or TEXTS).items():
         n = len(texts)
         period = [0, 1, 1, 2] * (n // 4)
         rows = {"id": [f"{corpus}/{i}" for i in range(n)], "text": texts, "period": period}
@@ -411,6 +411,10 @@ def test_what_cannot_be_trained_is_told(place, change):
         ({"max_texts": "some"}, "max_texts"),
         ({"betas": [0.9, 1]}, "betas.1"),
         ({"save": "all"}, "save"),
+        ({"optimizer": "sgd"}, "optimizer"),
+        ({"batch_tokens": 512, "length": 512}, "batch_tokens: at least 1024"),
+        ({"patience": 2}, "patience: needs held_out"),
+        ({"patience": 2, "held_out": 0.1, "save": "each"}, "patience: needs held_out, and"),
     ],
 )
 def test_params_that_make_no_sense_are_refused(values, said):
@@ -449,6 +453,92 @@ def launched(*options):
     command += ["-m", "plumbline.probes", "pretrain", "masked"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_parts_of_the_trainings_are_put_together_to_the_bytes_of_one_run(place, monkeypatch):
+    place(seeds=[1, 2, 3], epochs=1)
+    alone = pretrain("masked").rename("alone")
+    for number in (2, 1):
+        assert pretrain("masked", (number, 2)) == module.WORK / "masked"
+        assert not Path("data/pretrained/masked").exists()
+    assert len(list((module.WORK / "masked").iterdir())) == 6
+    monkeypatch.setattr(tune, "fit", None)  # nothing is trained again
+    assert hashes(pretrain("masked")) == hashes(alone)
+
+
+def test_trainings_can_be_spread_over_a_cluster(place, monkeypatch):
+    place(seeds=[1, 2], epochs=1)
+    alone = pretrain("masked").rename("alone")
+    called = []
+
+    def spread(function, arguments):
+        for given in arguments:
+            called.append(function(*given))
+            yield called[-1]
+        monkeypatch.setattr(tune, "fit", None)
+
+    assert hashes(pretrain("masked", spread=spread)) == hashes(alone)
+    assert len(called) == 4
+
+
+@pytest.mark.slow
+def test_a_cluster_of_ray_trains_to_the_bytes_of_one_process(place):
+    place(seeds=[1, 2], epochs=1)
+    alone = pretrain("masked").rename("alone")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "plumbline.probes", "pretrain", "masked"]
+    command += ["--runner", "ray", "--workers", "2"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert hashes("data/pretrained/masked") == hashes(alone)
+
+
+def test_a_budget_gives_all_corpora_and_periods_as_many_tokens_and_steps(place):
+    double = {"news-left"}  # texts twice as long
+    texts = {
+        corpus: [" ".join([text] * (1 + (corpus in double))) for text in own * 10]
+        for corpus, own in TEXTS.items()
+    }
+    shutil.rmtree(parquet.DATASETS / "corpora")
+    shutil.rmtree(parquet.VALIDATION)
+    dataset(parquet.DATASETS / "corpora", texts)
+    own = {
+        "max_tokens": 300,
+        "batch_tokens": 64,
+        "length": 32,
+        "epochs": 2,
+        "periods": ["before", "from"],
+    }
+    place(**own)
+    pretrain("masked")
+    states = [state for state in checkpoints("masked") if state.name]
+    assert len(states) == 4
+    steps = [state.steps for state in states]
+    assert max(steps) - min(steps) <= 1
+    assert min(steps) >= 8
+    read = {state.corpus: state.texts for state in states}
+    assert read["news-left"] < 0.6 * read["social-center"]  # whose texts are half as long
+    place(**own | {"max_tokens": 100_000, "seeds": [1]})
+    with pytest.raises(UserError, match=r"max_tokens: news-left \(before\) has [\d,]+ tokens, not"):
+        pretrain("masked")
+
+
+def test_even_is_the_smallest_of_all_corpora_and_periods(place):
+    place(max_texts="even", periods=["before", "from"], epochs=1)
+    pretrain("masked")
+    smallest = len(TEXTS["social-center"]) // 4  # a quarter is from before
+    assert {state.texts for state in checkpoints("masked") if state.name} == {smallest}
+
+
+def test_losses_on_texts_held_out_are_kept(place):
+    place(held_out=0.25, epochs=3)
+    pretrain("masked")
+    with Path("data/pretrained/masked/held_out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"] * 2
+    assert all(float(row["loss"]) > 0 for row in rows)
+    read = {state.corpus: state.texts for state in checkpoints("masked")}
+    assert read["social-center"] == 9  # of twelve
 
 
 @pytest.mark.slow
