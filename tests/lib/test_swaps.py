@@ -34,7 +34,7 @@ def gazetteer() -> Gazetteer:
         genders | {"robin": "unknown"},
         frozenset(fold(n) for n in LAST),
         frozenset({"will"}),
-        {},
+        {"gb": {"male": MEN, "female": WOMEN, "last": LAST}},
     )
 
 
