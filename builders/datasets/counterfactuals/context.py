@@ -12,8 +12,9 @@ from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 LISTS = Path(__file__).with_name("beside_names.yaml")
 BEFORE = re.compile(r"([^\W\d_][\w'’-]*)\.? $")
-AFTER = re.compile(r" ([^\W\d_][\w'’-]*)")
+AFTER = re.compile(r" ([^\W\d_][\w-]*)")
 INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
+STOPS = re.compile(r"[.!?:…]+\s+")
 BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
 ANYWHERE = "en"  # English words beside names are in texts of all languages
 NOUNS = ("de",)  # languages that write nouns with a capital
@@ -77,14 +78,14 @@ class Context(NamedTuple):
         names = [fold(name) for name in text[start:end].split()]
         left, right = BEFORE.search(text[:start]), AFTER.match(text, end)
         before, after = (fold(found[1]) if found else "" for found in (left, right))
-        shouted = _shouted(text)
-        if self.places & {before, after, *names} or names[0] in self.suffixes:
+        shouted = _shouted(text, start)
+        if self.places & {before, after, *names} or names[0] in self.suffixes | self.titles:
             return False
-        if right and after not in self.suffixes and not shouted:
+        if right and after not in self.suffixes and not (shouted and len(names) > 1):
             large = right[1][0].isupper() and len(right[1]) > 1
             if (large or after in gazetteer.surnames) and after not in self.ordinary:
                 return False
-            if large and len(names) == 1:
+            if large and len(names) == 1 and not shouted:
                 return False
         large = left is not None and left[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
@@ -100,6 +101,9 @@ class Context(NamedTuple):
         return not large or (begins and before in self.ordinary)
 
 
-def _shouted(text: str) -> bool:
-    """Return whether most letters of a text are large, so that they say nothing."""
-    return sum(map(str.isupper, text)) > sum(map(str.islower, text))
+def _shouted(text: str, at: int) -> bool:
+    """Return whether most letters of a sentence are large, so that they say nothing."""
+    begins = max((stop.end() for stop in STOPS.finditer(text, 0, at)), default=0)
+    ends = STOPS.search(text, at)
+    sentence = text[begins : ends.start() if ends else None]
+    return sum(map(str.isupper, sentence)) > sum(map(str.islower, sentence))

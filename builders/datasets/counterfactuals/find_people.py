@@ -29,7 +29,6 @@ LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
 
-
 class Finder(Section):
     """What finds people."""
 
@@ -107,7 +106,7 @@ def finder(
             named = [Span(e.start_char, e.end_char) for e in doc.ents if e.label_ in LABELS]
             if not params.model:
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
-                joined = _joined(doc.text, listed, gazetteer, none)
+                joined = _joined(doc.text, listed, gazetteer, common, none)
                 words = [doc.text[slice(*span)].split() for span in joined]
                 lasts = {fold(several[-1]) for several in words if len(several) > 1}
                 named = [s for s in joined if context.person(doc.text, s, lasts, gazetteer, common)]
@@ -173,33 +172,55 @@ def _stops(language: str) -> frozenset[str]:
 
 
 def _joined(
-    text: str, spans: Iterable[Span], gazetteer: Gazetteer, none: frozenset[str]
+    text: str,
+    spans: Iterable[Span],
+    gazetteer: Gazetteer,
+    common: frozenset[str],
+    none: frozenset[str],
 ) -> list[Span]:
     """Join names that stand side by side, and take in what is of a name but in no list."""
     found: list[Span] = []
     for start, end in spans:
-        if found and _initials(BETWEEN.fullmatch(text[found[-1].end : start])):
+        large = text[start:end].isupper()
+        if (
+            found
+            and _initials(BETWEEN.fullmatch(text[found[-1].end : start]))
+            and (" " not in (name := text[slice(*found[-1])]) or name.isupper() == large)
+        ):
             start = found.pop().start
         elif (letters := LEADING.search(text[:start])) and _initials(letters):
             start = letters.start()
-        elif (before := BEFORE.search(text[:start])) and fold(before[1]) in gazetteer.words:
-            alike = before[1][0].isupper() and before[1].isupper() == text[start:end].isupper()
-            start = before.start(1) if alike and fold(text[start:end]) in gazetteer.surnames else start
+        elif (
+            (before := BEFORE.search(text[:start]))
+            and _named(before[1])
+            and fold(before[1]) in gazetteer.words
+            and fold(text[start:end]) in gazetteer.surnames
+        ):
+            start = before.start(1)
         found.append(Span(start, end))
-    return [_longer(text, span, gazetteer, none) for span in found]
+    return [_longer(text, span, gazetteer, common, none) for span in found]
 
 
-def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -> Span:
-    """Take in the capitalised word after first names alone, unless it is an ordinary word."""
+def _longer(
+    text: str, span: Span, gazetteer: Gazetteer, common: frozenset[str], none: frozenset[str]
+) -> Span:
+    """Take in the capitalised word after common first names alone, unless it is ordinary."""
     *firsts, last = map(fold, text[span.start : span.end].split())
-    if not gazetteer.genders.keys() >= {*firsts, last} or (firsts and last in gazetteer.surnames):
+    if (firsts or [last])[0] not in common or last not in gazetteer.genders:
+        return span
+    if firsts and last in gazetteer.surnames:
         return span
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
     if not (following := NEXT.match(text, span.end)):
         return span
     word, start = POSSESSIVE.sub("", following[1]), following.start(1)
-    if not _named(word) or fold(word) in none or GLUED.search(word) or APART.search(_run(text, start)):
+    if (
+        not _named(word)
+        or fold(word) in none
+        or GLUED.search(word)
+        or APART.search(_run(text, start))
+    ):
         return span
     return Span(span.start, start + len(word))
 
