@@ -83,22 +83,18 @@ class Context(NamedTuple):
             return False
         if right and after not in self.suffixes and not (shouted and len(names) > 1):
             large = right[1][0].isupper() and len(right[1]) > 1
-            if (large or after in gazetteer.surnames) and after not in self.ordinary:
-                return False
-            if large and len(names) == 1 and not shouted:
+            goes_on = (large or after in gazetteer.surnames) and after not in self.ordinary
+            if goes_on or (large and len(names) == 1 and not shouted):
                 return False
         large = left is not None and left[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
             first = names[0] in gazetteer.genders or names[0] in gazetteer.words
             return first or (not large and INITIALS.match(text, start) is not None)
-        if before in self.titles:
-            return True
-        if names[0] not in common:
-            return names[0] in lasts
-        if text[start:end].isupper() and not shouted:
-            return False
+        if before in self.titles or names[0] not in common:
+            return before in self.titles or names[0] in lasts
         begins = left is not None and BEGINS.search(text[: left.start()]) is not None
-        return not large or (begins and before in self.ordinary)
+        free = not large or (begins and before in self.ordinary)
+        return free and (shouted or not text[start:end].isupper())
 
 
 def _shouted(text: str, at: int) -> bool:

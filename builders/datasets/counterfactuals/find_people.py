@@ -180,24 +180,22 @@ def _joined(
 ) -> list[Span]:
     """Join names that stand side by side, and take in what is of a name but in no list."""
     found: list[Span] = []
-    for start, end in spans:
-        large = text[start:end].isupper()
-        if (
-            found
-            and _initials(BETWEEN.fullmatch(text[found[-1].end : start]))
-            and (" " not in (name := text[slice(*found[-1])]) or name.isupper() == large)
-        ):
-            start = found.pop().start
+    for span in spans:
+        name, start = text[slice(*span)], span.start
+        if found and _initials(BETWEEN.fullmatch(text[found[-1].end : start])):
+            last = text[slice(*found[-1])]
+            if " " not in last or last.isupper() == name.isupper():
+                start = found.pop().start
         elif (letters := LEADING.search(text[:start])) and _initials(letters):
             start = letters.start()
         elif (
             (before := BEFORE.search(text[:start]))
             and _named(before[1])
             and fold(before[1]) in gazetteer.words
-            and fold(text[start:end]) in gazetteer.surnames
+            and fold(name) in gazetteer.surnames
         ):
             start = before.start(1)
-        found.append(Span(start, end))
+        found.append(Span(start, span.end))
     return [_longer(text, span, gazetteer, common, none) for span in found]
 
 
