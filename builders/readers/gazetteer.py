@@ -48,6 +48,11 @@ class Gazetteer:
             if country != NOWHERE and min(len(names[kind]) for kind in KINDS) >= names_min
         ]
 
+    def common(self) -> frozenset[str]:
+        """Return the first names, folded, that some country has in its lists."""
+        own = [names for country, names in self.by_country.items() if country != NOWHERE]
+        return frozenset(fold(n) for names in own for k in ("male", "female") for n in names[k])
+
     def pool(self, country: str, kind: str, gender: str, top_k: int | None) -> tuple[str, ...]:
         """Return the names of a country and kind, last names in the gender's form."""
         names = self.by_country[country]

@@ -59,13 +59,13 @@ def built(folder: Path, **changes):
 def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
     frame = rows(made)
     texts = frame.filter(reading=ORIGINAL)
-    assert len(texts) == 55  # as the page of targets counts them
+    assert len(texts) == 54  # of 55 by the page of targets: one shouts
     sizes = frame.group_by("target", "country", "reading").len()
     for reading, number in ((FAITHFUL, 8), (CORRECTED, 4), (PLACEBO, 2)):
         part = sizes.filter(reading=reading)
         assert set(part["len"]) == {number}
         assert part["country"].n_unique() == 13
-    assert sizes.filter(reading=FAITHFUL)["target"].n_unique() == 55
+    assert sizes.filter(reading=FAITHFUL)["target"].n_unique() == 54
 
 
 def test_the_names_put_in_are_of_their_country_and_gender(made):
@@ -275,7 +275,8 @@ def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
         ("Emily K. and David A. Wilson won.", ["Emily K.", "David A. Wilson"], "en"),
         ("I met Emily. A dog was there.", ["Emily"], "en"),
         ("PAUL J. BROWN sings", ["PAUL J. BROWN"], "en"),
-        ("They saw Wilson. Brown bread is fine.", ["Wilson"], "en"),
+        ("They saw Wilson. Brown bread is fine.", [], "en"),
+        ("El bar Manuel, con Manuel.", ["Manuel"], "es"),
         ("Mrs. Brown, Mr Wilson", ["Brown", "Wilson"], "en"),
         ("Heute kommt Becker.", [], "de"),
         ("Heute kommt Becker mit Anna Becker.", ["Becker", "Anna Becker"], "de"),
@@ -290,20 +291,19 @@ def test_initials_titles_places_and_last_names_alone(made, text, people, languag
     assert [text[slice(*span)] for span in spans] == people
 
 
-def test_most_of_what_is_found_in_each_language_is_a_whole_name(own, capsys):
-    assert main(["people", str(PERSONS)]) == 0
-    lines = capsys.readouterr().out.strip().splitlines()[2:]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert {name for name, *_ in rows} == {path.stem for path in PERSONS.iterdir()} | {"all"}
-    assert len(rows) == 10
-    for name, precision, _, _, _, right, found, marked in rows:
-        assert int(right) <= min(int(found), int(marked))
-        assert float(precision) >= 0.85, name
-        assert int(marked) >= (300 if name == "all" else 30)
-
-
-@pytest.mark.parametrize("folder", [PERSONS, PERSONS.with_name("persons_unseen")], ids=str)
-def test_the_page_tells_what_the_command_measures(own, capsys, folder):
+@pytest.mark.parametrize(
+    ("folder", "least", "every"),
+    [(PERSONS, 30, 300), (PERSONS.with_name("persons_unseen"), 15, 140)],
+    ids=str,
+)
+def test_most_of_what_is_found_is_a_whole_name(own, capsys, folder, least, every):
     assert main(["people", str(folder)]) == 0
     said = capsys.readouterr().out.strip()
     assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()[2:]]
+    assert {name for name, *_ in rows} == {path.stem for path in folder.iterdir()} | {"all"}
+    assert len(rows) == 10
+    for name, precision, _, _, _, right, found, marked in rows:
+        assert int(right) <= min(int(found), int(marked))
+        assert float(precision) >= (0.85 if name == "all" or folder == PERSONS else 0.8), name
+        assert int(marked) >= (every if name == "all" else least)

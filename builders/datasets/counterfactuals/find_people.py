@@ -12,30 +12,21 @@ from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.datasets.counterfactuals.context import Context, particles
 from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
 
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
 POSSESSIVE = re.compile(r"['’][sS]?$")
 INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
+GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # two words without the space between them
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
-NEXT = re.compile(r" ([^\W\d_][\w'’-]*\w)")
+NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
 BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # of two names of a person: perhaps initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
-BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
-NOUNS = ("de",)  # languages that write nouns with a capital
-TITLES = (
-    "mr mrs ms miss dr prof sir lady lord president senator doctor frau herr doktor madame "
-    "monsieur mme docteur señor señora don doña signor signora dottor dottoressa senhor senhora "
-    "dona doutor doutora pan pani paní sayın bay bayan"
-)
-PLACES = (
-    "saint st sainte san santa santo são sankt svatého święty lake mount rue place via piazza "
-    "calle plaza rua praça ulice ulica"
-)
 
 
 class Finder(Section):
@@ -56,14 +47,6 @@ class Finder(Section):
         le=1,
         description="without a model: a word is a name only if so much of it in the config's texts "
         "begins with a capital",
-    )
-    titles: list[str] = Field(
-        TITLES.split(),
-        description="without a model: words before a last name that are no first name",
-    )
-    places: list[str] = Field(
-        PLACES.split(),
-        description="without a model: words before a name that make it a place",
     )
 
     @model_validator(mode="after")
@@ -102,9 +85,8 @@ def finder(
 ) -> Callable[[Iterable[str]], Iterator[list[Span]]]:
     """Return a function that yields for each text the people in it, in their order.
 
-    Without a model a name behind a word for places is none, nor is a last name alone where its
-    capital says nothing, at the beginning of a sentence and in German, unless a title is before it
-    or the text has it in a full name too.
+    Without a model what stands beside a name decides whether it is one; see
+    :class:`~plumbline.builders.datasets.counterfactuals.context.Context`.
 
     What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
     part of a name.
@@ -115,29 +97,19 @@ def finder(
         Words, folded, that are no names in these texts; see :func:`small_words`.
     """
     nlp = _model(params) if params.model else _ruler(gazetteer)
-    titles, places = (frozenset(map(fold, words)) for words in (params.titles, params.places))
-    none = (frozenset() if params.model else _stops(language)) | small | titles
-    capital = language in NOUNS
-
-    def person(text: str, span: Span, lasts: set[str]) -> bool:
-        before = BEFORE.search(text[: span.start])
-        word = fold(before[1]) if before else ""
-        if word in places:
-            return False
-        name = fold(text[span.start : span.end])
-        alone = name in gazetteer.surnames and name not in gazetteer.genders
-        shown = word in titles or not (capital or BEGINS.search(text[: span.start]))
-        return shown or not alone or name in lasts
+    ordinary = frozenset() if params.model else _stops(language) | small
+    context, common = Context.of(language, ordinary), gazetteer.common()
+    none = ordinary | context.titles
 
     def find(texts: Iterable[str]) -> Iterator[list[Span]]:
         for doc in nlp.pipe(texts):
             named = [Span(e.start_char, e.end_char) for e in doc.ents if e.label_ in LABELS]
             if not params.model:
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
-                joined = _joined(doc.text, listed, gazetteer, none)
+                joined = _joined(doc.text, listed, gazetteer, common, none)
                 words = [doc.text[slice(*span)].split() for span in joined]
                 lasts = {fold(several[-1]) for several in words if len(several) > 1}
-                named = [span for span in joined if person(doc.text, span, lasts)]
+                named = [s for s in joined if context.person(doc.text, s, lasts, gazetteer, common)]
             yield list(_clean(doc.text, named))
 
     return find
@@ -200,35 +172,53 @@ def _stops(language: str) -> frozenset[str]:
 
 
 def _joined(
-    text: str, spans: Iterable[Span], gazetteer: Gazetteer, none: frozenset[str]
+    text: str,
+    spans: Iterable[Span],
+    gazetteer: Gazetteer,
+    common: frozenset[str],
+    none: frozenset[str],
 ) -> list[Span]:
     """Join names that stand side by side, and take in what is of a name but in no list."""
     found: list[Span] = []
     for span in spans:
-        start = span.start
+        name, start = text[slice(*span)], span.start
         if found and _initials(BETWEEN.fullmatch(text[found[-1].end : start])):
-            start = found.pop().start
+            last = text[slice(*found[-1])]
+            if " " not in last or last.isupper() == name.isupper():
+                start = found.pop().start
         elif (letters := LEADING.search(text[:start])) and _initials(letters):
             start = letters.start()
-        elif (before := BEFORE.search(text[:start])) and _named(before[1]) and before[0][-2] != ".":
-            word = fold(before[1])
-            first = fold(text[start : span.end]) not in gazetteer.genders and word not in none
-            start = before.start(1) if first or word in gazetteer.words else start
+        elif (
+            (before := BEFORE.search(text[:start]))
+            and _named(before[1])
+            and fold(before[1]) in gazetteer.words
+            and fold(name) in gazetteer.surnames
+        ):
+            start = before.start(1)
         found.append(Span(start, span.end))
-    return [_longer(text, span, gazetteer, none) for span in found]
+    return [_longer(text, span, gazetteer, common, none) for span in found]
 
 
-def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -> Span:
-    """Take in the capitalised word after a single first name, unless it is a function word."""
-    name, following = text[span.start : span.end], NEXT.match(text, span.end)
-    if " " in name or fold(name) not in gazetteer.genders:
+def _longer(
+    text: str, span: Span, gazetteer: Gazetteer, common: frozenset[str], none: frozenset[str]
+) -> Span:
+    """Take in the capitalised word after common first names alone, unless it is ordinary."""
+    *firsts, last = map(fold, text[span.start : span.end].split())
+    if (firsts or [last])[0] not in common or last not in gazetteer.genders:
+        return span
+    if firsts and last in gazetteer.surnames:
         return span
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
-    if not following:
+    if not (following := NEXT.match(text, span.end)):
         return span
     word, start = POSSESSIVE.sub("", following[1]), following.start(1)
-    if not _named(word) or fold(word) in none or APART.search(_run(text, start)):
+    if (
+        not _named(word)
+        or fold(word) in none
+        or GLUED.search(word)
+        or APART.search(_run(text, start))
+    ):
         return span
     return Span(span.start, start + len(word))
 
