@@ -99,7 +99,13 @@ def _compass(
             _odds(found, questions, planted, params)
         if "shifts" in tables:
             written = tables["planted"].filter(pl.col("corpus") != "", form="plain")["written"]
-            _shifts(found, tables["shifts"].filter(here), stances, float(written.to_numpy().mean()), params)
+            _shifts(
+                found,
+                tables["shifts"].filter(here),
+                stances,
+                float(written.to_numpy().mean()),
+                params,
+            )
         if "stability" in tables and (asked, reading) == ("mask", "corrected"):
             _stability(found, tables["stability"].filter(here))
         if null:

@@ -240,16 +240,6 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     return final
 
 
-<<<<<<< HEAD
-def _choices(
-    params: Params, name: str, corpora: list[str], period: str, folder: Path
-) -> dict[Run, list[str]]:
-    """Return the texts of every training on texts of a period."""
-    pools = {c: pool(folder, c, period, weights_folder(name) / PLANTED) for c in corpora}
-    least = min(map(len, pools.values()))
-    most: Any = {"even": least, "apart": least // len(params.seeds)}
-    most = most.get(params.max_texts, params.max_texts)
-=======
 def _one(name: str, number: int, facts: dict[str, str | int]) -> None:
     """Train one of all trainings, and leave it in the folder of work."""
     params = section(KEY, Params)
@@ -265,7 +255,6 @@ def _choices(params: Params, name: str, corpora: list[str], folder: Path) -> dic
     most, least = params.max_texts, min(map(len, pools.values()))
     if isinstance(most, str):
         most = least if most == "even" else least // len(params.seeds)
->>>>>>> scale
     found = {}
     for of, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
         run, (corpus, period) = Run(*of, share, seed), of
