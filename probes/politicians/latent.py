@@ -230,7 +230,7 @@ def _fitted(
             limits = (seen - half, seen + half)
         if axes == "sentiment gender":  # shares
             limits = tuple(limit.clip(0, 1) for limit in limits)
-        same = {"n": counts.names, "cluster": "name", "method": method} if len(limits) else {}
+        same = {"n": counts.names, "cluster": "name", "method": method} if limits else {}
         same |= {"null": "none: a description", "pos": source.pos}
         axis = {name: of[name] for name in axes.split()}
         return columns.rows_of(axis, (seen, *limits), **(same | more))
