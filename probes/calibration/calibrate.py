@@ -43,14 +43,17 @@ SETTINGS = "settings.json"
 TOP = Path(__file__).parents[1]
 
 
+Number = Annotated[int, Field(ge=2)]
+
+
 class Settings(Params):
     """How the tests of the analyses are simulated."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     seed: int = Field(1, ge=0, description="of the simulated responses")
     replicates: int = Field(1000, ge=2, description="simulated tables of each shape and truth")
-    replicates_of: dict[str, Annotated[int, Field(ge=2)]] = Field(
-        {}, description="the same for an analysis of which a table takes long"
+    replicates_of: dict[str, Number | dict[str, Number]] = Field(
+        {}, description="the same for an analysis of which a table takes long, or by its shapes"
     )
     chunk: int = Field(10, ge=1, description="replicates that are kept together")
     shapes: dict[str, Annotated[dict[str, dict[str, Any]], Field(min_length=1)]] = Field(
@@ -105,7 +108,7 @@ def calibrate(
     Parameters
     ----------
     replicates
-        Of each shape and truth; 0 for those of the params.
+        Of each shape and truth; 0 for those of the params, which may differ by shape.
     runner, workers
         Processes of this machine (0: one a core), or tasks on a Ray cluster.
     folder
@@ -124,15 +127,16 @@ def calibrate(
         )
     module = simulated(analysis)
     shapes = _shapes(module, analysis, settings)
-    number = replicates or settings.replicates_of.get(analysis, settings.replicates)
-    _keep(folder / analysis, [*shapes], number)
+    numbers = _numbers(analysis, settings, shapes, replicates)
+    _keep(folder / analysis, numbers)
     code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
     work = _kept(analysis, settings, shapes)
     chunks = [
-        Chunk(analysis, shape, truth, first, min(first + settings.chunk, number))
-        for first in range(0, number, settings.chunk)
+        Chunk(analysis, shape, truth, first, min(first + settings.chunk, numbers[shape]))
+        for first in range(0, max(numbers.values()), settings.chunk)
         for shape in shapes
         for truth in module.TRUTHS
+        if first < numbers[shape]
     ]
     todo = [chunk for chunk in chunks if not (work / chunk.file()).is_file()]
     spread = _on_ray if runner == "ray" else _here
@@ -144,7 +148,8 @@ def calibrate(
             unfinished.rename(work / chunk.file())
             bar.update()
     tallies = pl.concat(pl.read_parquet(work / chunk.file()) for chunk in chunks)
-    command = f"python -m plumbline.probes calibrate {analysis} --replicates {number}"
+    command = f"python -m plumbline.probes calibrate {analysis}"
+    command += f" --replicates {replicates}" * bool(replicates)
     origin = Origin([], command, settings.version)
     tables = {"calibration": rows(analysis, tallies)}
     return write_tables(folder / analysis, tables, {"calibration": CALIBRATION}, code, origin)
@@ -187,23 +192,38 @@ def older(analysis: str, folder: Path = FOLDER) -> list[str]:
     ]
 
 
-def _keep(folder: Path, shapes: Sequence[str], number: int) -> None:
+def _numbers(
+    analysis: str, settings: Settings, shapes: dict[str, Any], replicates: int
+) -> dict[str, int]:
+    """Return how many replicates of each shape there are to be."""
+    given = replicates or settings.replicates_of.get(analysis, settings.replicates)
+    if isinstance(given, int):
+        return dict.fromkeys(shapes, given)
+    if strange := {*given} - {*shapes}:
+        raise UserError(
+            f"calibration.replicates_of.{analysis}: no shape {min(strange)!r}; "
+            f"one of {', '.join(map(repr, shapes))}"
+        )
+    return {shape: given.get(shape, settings.replicates) for shape in shapes}
+
+
+def _keep(folder: Path, numbers: dict[str, int]) -> None:
     """Refuse to write a table in the place of one that says more."""
     path = folder / "calibration.parquet"
     if not path.is_file():
         return
     there = pl.read_parquet(path, columns=["shape", "replicates"])
-    most: Any = there["replicates"].max()
-    if others := sorted({*there["shape"]} - {*shapes}):
+    if others := sorted({*there["shape"]} - {*numbers}):
         raise UserError(
             f"{path}: has the simulated run {others[0]!r}, which this table would lack; "
             "give --out FOLDER for one of its own"
         )
-    if most > number:
-        raise UserError(
-            f"{path}: is of {most:,} replicates, more than {number:,}; give --out FOLDER, "
-            "or --replicates"
-        )
+    for shape, most in there.group_by("shape").agg(pl.col("replicates").max()).sort("shape").rows():
+        if most > numbers[shape]:
+            raise UserError(
+                f"{path}: is of {most:,} replicates, more than {numbers[shape]:,}; "
+                "give --out FOLDER, or --replicates"
+            )
 
 
 def code_of(analysis: str) -> list[Path]:

@@ -6,10 +6,10 @@ import re
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import polars as pl
 
     Told = tuple[float | None, ...]
 
@@ -19,6 +19,7 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
     "families with a false finding",
     "coverage of intervals",
 )
+FOUND_05, DEAD = "found at .05", "found under all truths together"
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
 LEAST, LEAST_ADJUSTED = "smallest effect found", "smallest found after adjustment"
 DETECTABLE = "found at the effect told as detectable"
@@ -54,6 +55,7 @@ def lines(table: pl.DataFrame) -> list[Line]:
         number = max(own["replicates"].to_list())
         line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
         line["outside"] = list(dict.fromkeys(filter(None, map(_outside, own.to_dicts()))))
+        line["outside"] += _dead(own)
         judged = [row for row in own.to_dicts() if _judged(row)]
         line["verdict"] = "; ".join(line["outside"]) or _verdict(judged)
         for row in own.iter_rows(named=True):
@@ -113,6 +115,17 @@ def _outside(row: dict[str, Any]) -> str:
     if value - (value - row["low"]) * (WIDER if measure in AT_BOUND else 1.0) > most:
         return f"{measure}{where} is {value:.3f}, above {most}"
     return f"{measure}{where} is {value:.3f}, below {least}" if row["high"] < least else ""
+
+
+def _dead(own: pl.DataFrame) -> list[str]:
+    """Say that a test found nothing whatever the truth, where as many tables say that of size."""
+    found = own.filter(pl.col("measure").is_in((SIZE, FOUND_05, WRONG)) & (pl.col("tests") > 0))
+    if found.is_empty() or "planted" not in found["kind"] or found["value"].sum() > 0:
+        return []
+    tables = int(found.group_by("truth").agg(pl.col("replicates").max())["replicates"].sum())
+    least, z = BOUNDS[SIZE][0], NormalDist().inv_cdf(0.975)
+    high = z**2 / (tables + z**2)  # Wilson's, of none
+    return [f"{DEAD} is 0.000, below {least}"] if high < least else []
 
 
 def _judged(row: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
@@ -40,6 +41,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SETTLED = 1e-2  # nats
+METHOD = "normal, root mean square distance of replicates from the value"
 SENTIMENT = Column("sentiment", "label", "value of the latent variable", labels=SENTIMENTS)
 CELL = (columns.WORD, SENTIMENT, columns.GENDER)
 FIT = (
@@ -212,13 +214,23 @@ def _fitted(
     of: dict[str, Any] = {"word": counts.words, "sentiment": range(len(SENTIMENTS))}
     of |= {"gender": counts.genders, "l1": params.l1, "posterior": params.posterior}
     of |= {"seed": params.seeds, "pos": [source.pos]}
-    method = f"{params.confidence:.0%} Bayesian bootstrap percentile over names, refitted"
-    tail = (1 - params.confidence) / 2
+    method = f"{params.confidence:.0%} Bayesian bootstrap over names, refitted: {METHOD}"
+    reach = float(ndtri((1 + params.confidence) / 2))
 
     def rows(axes: str, seen: Array, replicates: Array | None = None, **more: Any) -> pl.DataFrame:
-        """Return a row for each place in an array, with limits if there are replicates of it."""
-        limits = () if replicates is None else np.quantile(replicates, [tail, 1 - tail], axis=0)
-        same = {"n": counts.names, "cluster": "name", "method": method} if len(limits) else {}
+        """Return a row for each place in an array, with limits if there are replicates of it.
+
+        L1 leaves apart what chance moves: replicates, which chance has moved twice, are beyond the
+        value as it is beyond the truth, so that their quantiles miss it. Distances from the value
+        hold that bias, whatever its sign.
+        """
+        limits: tuple[Array, ...] = ()
+        if replicates is not None:
+            half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
+            limits = (seen - half, seen + half)
+        if axes == "sentiment gender":  # shares
+            limits = tuple(limit.clip(0, 1) for limit in limits)
+        same = {"n": counts.names, "cluster": "name", "method": method} if limits else {}
         same |= {"null": "none: a description", "pos": source.pos}
         axis = {name: of[name] for name in axes.split()}
         return columns.rows_of(axis, (seen, *limits), **(same | more))

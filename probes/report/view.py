@@ -337,6 +337,9 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
             yield made._replace(note=missed(part), missing=missing)
 
 
+UNTOLD = "These tests miss any effect, or rest on too little to tell which ones they miss."
+
+
 def missed(frame: pl.DataFrame) -> str:
     """Return what tests of these rows would miss; nothing where there are none.
 
@@ -349,7 +352,8 @@ def missed(frame: pl.DataFrame) -> str:
         return ""
     own = frame.drop_nulls("detectable")
     if own.is_empty():
-        return ""
+        tested = "p" in frame.columns and frame["p"].count()
+        return UNTOLD if tested else ""
     infinite = own["detectable_bh"].cast(pl.Float64).fill_null(float("inf"))
     one, adjusted = (float(str(of.median())) for of in (own["detectable"], infinite))
     after = f"{adjusted:.2g}" if adjusted < float("inf") else "half of them miss any effect"

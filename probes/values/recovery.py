@@ -32,6 +32,7 @@ OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a 
 BOTH = WHO.index("both")
 DIFFERENT = {i for i, verdict in enumerate(VERDICTS) if verdict.startswith("different")}
 COUNT = "count, no interval"
+ALL_HELD = "1: all"
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 
 
@@ -103,7 +104,8 @@ def _reading(
     for axis in [*axes, ALL]:
         told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
         found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
-    held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
+    held = [_holds(r, values[key]) for key, r in got.items()]
+    apart_held = [_holds(gender[a], apart[a]) for a in axes if gender[a]["low"] is not None]
     if null:  # whatever is said to differ is false, within the margin or not
         tested = [axis for axis in axes if gender[axis]["p"] is not None]
         different = [gender[axis]["verdict"] in DIFFERENT for axis in tested]
@@ -114,7 +116,13 @@ def _reading(
         what = "values on which both ends of feminine minus masculine are beyond the margin"
         told = f"{sum(margins)} of {len(axes)} planted beyond it"
     counts = [
-        ("values whose interval holds the one planted", held, "value and gender", "1: all"),
+        ("values whose interval holds the one planted", held, "value and gender", ALL_HELD),
+        (
+            "values whose interval of feminine minus masculine holds it",
+            apart_held,
+            "value",
+            ALL_HELD,
+        ),
         (what, different, "value", told),
     ]
     if not null:
@@ -127,6 +135,10 @@ def _reading(
         share = sum(each) / len(each) if each else np.nan
         own = Estimate(share, np.nan, np.nan, len(each), COUNT)
         found.add(own, measure=what, cluster=cluster, null=against)
+
+
+def _holds(row: dict[str, float], planted: float) -> bool:
+    return row["low"] <= round(planted, 6) <= row["high"]
 
 
 def _beyond(row: dict[str, float]) -> bool:

@@ -173,13 +173,36 @@ def test_chunks_are_of_the_settings_of_the_analysis_too(project):
     assert not table().equals(before)
 
 
-@pytest.mark.parametrize("key", ["replicates_of: {pmy: 10}", "replicates_of: {pmi: 0}"])
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
+def test_one_command_makes_a_table_of_shapes_with_numbers_of_their_own(project):
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8")
+    other = ", ".join(f"{k}: {v}" for k, v in (SMALL | {"words": 15}).items())
+    text = text.replace("small:", f"other: {{{other}}}\n      small:")
+    numbers = "replicates: 4\n  replicates_of: {pmi: {other: 2}}"
+    params.write_text(text.replace("chunk: 2", f"chunk: 2\n  {numbers}"), encoding="utf-8")
+    for _ in range(2):  # and is not refused by the table that it made
+        calibrate.calibrate("pmi")
+        numbers = dict(table().select("shape", "replicates").unique().rows())
+        assert numbers == {"small": 4, "other": 2}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "replicates_of: {pmy: 10}",
+        "replicates_of: {pmi: 0}",
+        "replicates_of: {pmi: {small: 1}}",
+        "replicates_of: {pmi: {smal: 9}}",
+    ],
+)
 def test_keys_and_numbers_that_cannot_be_are_named(project, key):
     params = project / "params.yaml"
     text = params.read_text(encoding="utf-8").replace("chunk: 2", f"chunk: 2\n  {key}")
     params.write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"pmy|greater than or equal to 2"):
-        calibrate.calibrate("pmi", 2)
+    with pytest.raises(UserError, match=r"pmy|greater than or equal to 2|'smal'; one of"):
+        calibrate.calibrate("pmi")
     assert not calibrate.FOLDER.exists()
 
 

@@ -253,3 +253,17 @@ def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
     assert "not been simulated" in summary.sentence([])
     found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
     assert summary.sentence(found).startswith("By simulation, 50 tables of each truth: of tests")
+
+
+@pytest.mark.parametrize(("replicates", "dead"), [(40, False), (70, True)])
+def test_a_test_that_finds_nothing_whatever_the_truth_is_seen(replicates, dead):
+    drawn = [
+        z_tests(kind, effects, seed=SEED, replicates=replicates).with_columns(
+            pl.col("p05", "p01", "adjusted05") * 0.0, truth=pl.lit(kind)
+        )
+        for kind, effects in ((NULL, [0.0]), (PLANTED, [4.0]))
+    ]
+    (line,) = summary.lines(rows("a", pl.concat(drawn)))
+    assert any(summary.DEAD in text for text in line["outside"]) == dead
+    alive = pl.concat([drawn[0], z_tests(PLANTED, [4.0], seed=SEED, replicates=replicates)])
+    assert not any(summary.DEAD in text for text in summary.lines(rows("a", alive))[0]["outside"])

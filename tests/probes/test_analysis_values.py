@@ -469,6 +469,9 @@ def world(planted, tmp_path):
     return inputs, truth, recovered
 
 
+DIFFERENCE_HELD = "values whose interval of feminine minus masculine holds it"
+
+
 @pytest.mark.parametrize("null", [0, 1])
 def test_a_world_says_how_much_of_what_was_planted_is_found(world, null):
     _, truth, recovered = world
@@ -479,6 +482,7 @@ def test_a_world_says_how_much_of_what_was_planted_is_found(world, null):
         assert rows[f"{reading}: {odds}"]["value"] == pytest.approx(1, abs=1e-6)
         hold = rows[f"{reading}: values whose interval holds the one planted"]
         assert hold["value"] == 1
+        assert rows[f"{reading}: {DIFFERENCE_HELD}"]["value"] == 1
         trade = rows[f"{reading}: feminine minus masculine, trade"]
         assert trade["null"] == f"planted: {trade['value']:.3f}"  # the responses are the truth
         beyond = "values on which both ends of feminine minus masculine are beyond the margin"
@@ -503,6 +507,8 @@ def test_a_null_world_is_not_silent_about_a_bias_within_the_margin(world, tmp_pa
             assert row["low"] < row["equivalence_margin"]  # not wholly beyond it
         told = rows[f"{reading}: values on which gender is said to make a difference"]
         assert told["value"] == (bias > 0)
+        if bias:
+            assert rows[f"{reading}: {DIFFERENCE_HELD}"]["value"] == 0
         judgement = judged("values", told)
         assert (judgement["question"], judgement["verdict"]) == (SILENT, NO if bias else YES)
 

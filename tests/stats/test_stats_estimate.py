@@ -5,6 +5,7 @@ from scipy.special import stdtrit
 from scipy.stats import false_discovery_control, nct
 
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.report.view import UNTOLD, missed
 from plumbline.probes.stats.estimate import (
     CRITICAL,
     ESTIMATE,
@@ -143,8 +144,8 @@ def test_what_a_permutation_test_needs_is_detectable_with_what_power_adds():
 
 def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
     print("seed 33")
-    rng, freedom = np.random.default_rng(33), 4
-    reach = stdtrit(freedom, 0.975)  # of a mean of five with standard error 1
+    rng, freedom = np.random.default_rng(33), 5
+    reach = stdtrit(freedom, 0.975)  # of a mean of six with standard error 1
     row = {"value": 0.0, "low": -reach, "high": reach, "p": 0.5, FREEDOM: freedom}
     table = pl.concat([pl.DataFrame([row]), pl.DataFrame([row | {FREEDOM: 0}])])
     t, z = with_detectable(adjusted(table)).select("detectable", "detectable_bh").rows()
@@ -154,9 +155,13 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
         )
     assert z[0] == pytest.approx(reach / 1.959964 * (1.959964 + 0.841621), abs=1e-4)
     # by simulation: what is told as detectable is found about four times of five
-    draws = rng.normal(0, 5**0.5, (4000, 5)) + t[0]
-    seen = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / 5**0.5)
+    draws = rng.normal(0, 6**0.5, (4000, 6)) + t[0]
+    seen = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / 6**0.5)
     assert 0.78 <= (np.abs(seen) > reach).mean() <= 0.82
+    few = with_detectable(adjusted(pl.DataFrame([row | {FREEDOM: 4.9}])))
+    assert few.select("detectable", "detectable_bh").row(0) == (None, None)
+    assert missed(few) == UNTOLD  # and "found nothing" is not left without a word
+    assert missed(few.with_columns(p=None)) == ""
 
 
 def test_the_error_of_what_is_tested_takes_the_place_of_that_of_the_interval():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
 OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
-BASE = (0.14, 0.76, 0.1)  # shares of the sentiments: there is room for what is planted
+BASE = (0.14, 0.76, 0.1)  # shares of the sentiments: there is room for three times 16 points
 CHANGED = ("ALBERT", "XLM", "large", "es")  # levels that have what is planted
 
 
@@ -51,7 +51,7 @@ SHAPES = {
 }
 TRUTHS = {
     "nothing matters": Truth(NULL, "models differ, by nothing that is known of them"),
-    "levels planted": Truth(PLANTED, "points more positive words of men", {"effects": (6, 12, 24)}),
+    "levels planted": Truth(PLANTED, "points more positive words of men", {"effects": (4, 8, 16)}),
     "unequal spread": Truth(
         DECOY, "large models differ among each other five times as much", {"spread": 5}
     ),
