@@ -98,14 +98,9 @@ def _compass(
             questions, planted = (tables[n].filter(here[2]) for n in ("questions", "planted"))
             _odds(found, questions, planted, params)
         if "shifts" in tables:
-            written = tables["planted"].filter(pl.col("corpus") != "", form="plain")["written"]
-            _shifts(
-                found,
-                tables["shifts"].filter(here),
-                stances,
-                float(written.to_numpy().mean()),
-                params,
-            )
+            of_texts = tables["planted"].filter(pl.col("corpus") != "", form="plain")
+            written = float(of_texts["written"].to_numpy().mean())
+            _shifts(found, tables["shifts"].filter(here), stances, written, params)
         if "stability" in tables and (asked, reading) == ("mask", "corrected"):
             _stability(found, tables["stability"].filter(here))
         if null:
