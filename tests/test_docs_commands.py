@@ -43,6 +43,7 @@ ELSEWHERE = {
     "python -m plumbline.probes use *": "tests/test_full.py",
     "python -m plumbline.probes pin *": "needs the Hub; tests/test_full.py has a local one",
     "python -m plumbline.builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
+    "python -m plumbline.probes annotate MODEL *": "labels of people; tests/samples.py runs it",
     "python -m plumbline.builders trace *": "tests/lib/test_trace.py",
     "python -m plumbline.builders people data/samples/facts/persons*": (
         "tests/builders/test_counterfactuals.py holds its output to the page"

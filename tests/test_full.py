@@ -235,7 +235,7 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("agreement", "czert-b") == in_czech * 3 * 2 * 2
     itself = 7 * (2 * (62 + 70 + 40) + 3)  # prompts, statements also denied, texts without content
     assert study.prompts("stances", "bert-large-uncased") == itself
-    assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 3) * itself
+    assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 5) * itself
     assert study.prompts("stances", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
     assert study.prompts("finetuned_classifiers", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
     found = list(assumed_plans(TREE, sizes_in(SIZES)))

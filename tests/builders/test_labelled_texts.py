@@ -162,7 +162,9 @@ def table_from(folder: Path, files: dict[str, bytes], **changes):
     (folder / "en/mine").mkdir(parents=True)
     for name, body in files.items():
         (folder / "en/mine" / name).write_bytes(body)
-    made = Snapshot(folder, {"request": {"corpora": {"en": [TABLE | changes]}}})
+    made = Snapshot(
+        folder, {"source": "labelled_texts", "request": {"corpora": {"en": [TABLE | changes]}}}
+    )
     params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=["en"])
     rows, rejects = building.parted(labelled_texts.build(made, params))
     return [told(row.values) for row in rows], rejects
@@ -198,7 +200,7 @@ def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
     )  # fmt: skip
     assert rows == [("testing", "Bad", "negative"), ("testing", "Good", "positive")]
     assert ("mine/testing", "no text", 1) in {(r.key, r.reason, r.number) for r in rejects}
-    with pytest.raises(UserError, match="no parquet file with columns"):
+    with pytest.raises(UserError, match="not a whole parquet file"):
         table_from(tmp_path / "b", {"testing.parquet": csv}, format="parquet")
     rows, _ = table_from(
         tmp_path / "c", {"testing.csv": csv, "tuning.csv": csv}, tuning={"texts": "y"}
