@@ -251,7 +251,8 @@ def test_the_real_tweets_have_the_published_numbers(tmp_path):
     for split, name in (("tuning", "val"), ("testing", "test")):
         for kind in ("text", "labels"):
             shutil.copy(REAL / f"{name}_{kind}.txt", folder / f"en/mine/{split}_{kind}.txt")
-    manifest = Snapshot(folder, {"request": {"corpora": {"en": [CORPUS]}}})
+    request = {"corpora": {"en": [CORPUS]}}
+    manifest = Snapshot(folder, {"source": "labelled_texts", "request": request})
     params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=["en"])
     items = list(labelled_texts.build(manifest, params))
     rows = [i.values for i in items if isinstance(i, Row)]
