@@ -103,7 +103,7 @@ def test_no_p_of_classifiers_is_forgotten(tmp_path):
     differences = tables["differences"]
     over = sum(t["p"].count() for key, t in found.items() if "p_trainings" in key)
     assert over == differences["p_trainings"].count() > 0
-    texts = sum(t["p"].count() for key, t in found.items() if key.startswith("differences, p, "))
+    texts = sum(t["p"].count() for key, t in found.items() if key == "differences, p")
     assert texts == differences["p"].count() > 0
     shape = simulated("ensemble").Shape(words=12)
     _, tables, found = replicate(tmp_path / "ensemble", "ensemble", "texts", shape)
@@ -124,12 +124,11 @@ def test_planted_shifts_have_their_sign_and_swapped_sides_do_not(tmp_path):
     module = simulated("compass")
     quick = module.Shape(trainings=6)
     drawn, tables, found = replicate(tmp_path, "compass", "corpora", quick)
-    tests = ("shifts, p: continuous", "shifts, both p: continuous")
-    for name in tests:
-        assert wrong(found[name]) == 0
+    for reading in ("corrected", "continuous"):
+        assert wrong(found[f"shifts between corpora: {reading}"]) == 0
     turned = tables["shifts"].with_columns(value=-pl.col("value"))
     again = module.outcomes(tables | {"shifts": turned}, drawn)
-    assert wrong(again[tests[0]]) == 1
+    assert wrong(again["shifts between corpora: continuous"]) == 1
 
 
 def test_coordinates_are_where_the_truth_has_them(tmp_path):
@@ -140,7 +139,7 @@ def test_coordinates_are_where_the_truth_has_them(tmp_path):
     drawn = module.draw(tmp_path, module.TRUTHS["corpora"], shape, rng)
     analysis = importlib.import_module("plumbline.probes.leaning.compass")
     params = section("analysis.compass", analysis.Params).model_dump() | module.PARAMS
-    given = analysis.Params.model_validate(params | {"n_permutations": 99})
+    given = analysis.Params.model_validate(params)
     told = analysis.outputs(drawn.inputs.outputs("stances", "m"), "mask")
     known = analysis.scales(drawn.inputs.datasets["statements"], {"q"})
     for reading in analysis.readings("mask", told, known, given):

@@ -425,7 +425,8 @@ def truth_of(known: Known, reading: str) -> Tables:
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:
-    """Return the mean stance of options at normal log-odds."""
+    """Return the mean stance of options at normal log-odds; without an SD, at fixed ones."""
+    sd = np.maximum(sd, 1e-9)
     side, strong = (ndtr((mean - e) / sd) - ndtr((-mean - e) / sd) for e in (0.0, EDGE))
     return np.asarray((side + strong) / 2)
 
