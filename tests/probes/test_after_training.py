@@ -146,7 +146,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
     monkeypatch.setattr(mlm, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         probe("after_training", "groups")
-    assert [p.name for p in (ready / "data/tuning").glob("*/*")] == [tune.CHECKPOINT]
+    assert tune.CHECKPOINT in {p.name for p in (ready / "data/tuning").glob("*/*")}
     probe("after_training", "groups")
     articles = {share: round(300 * share) for share in (0.1, 1)}
     total = 2 * sum(math.ceil(n / 8) for n in articles.values())
