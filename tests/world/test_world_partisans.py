@@ -473,7 +473,7 @@ def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
     planting(
         judge=(
             "classifier",
-            {"steps": 1000, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
+            {"steps": 1500, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
         )
     )
     judged = Entailment("judge")
