@@ -35,7 +35,8 @@ METRICS = Path("data/report/metrics.json")
 EXPECTED = TOP / "tests/expected/metrics.json"
 TOLERANCE = 1e-6  # of a control that no trained weights stand behind
 # Shares of few trainings, whose last bits grow over thousands of steps: one more or less of four.
-WIDER = {"controls.compass": 0.5, "controls.fairness": 0.5, "controls.shift": 0.5}
+WIDER = dict.fromkeys(("compass", "ensemble", "fairness", "shift"), 0.5)
+WIDER = {f"controls.{name}": wide for name, wide in WIDER.items()}
 WIDER |= {"models.leaning": 10.0}  # percent, of which written answers are sampled
 ALL = {"as_it_should": 8}  # controls, of all
 
