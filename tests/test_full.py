@@ -237,14 +237,14 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("stances", "bert-large-uncased") == itself
     assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 5) * itself
     assert study.prompts("stances", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
-    assert study.prompts("finetuned_classifiers", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
+    assert study.prompts("finetuned_classifiers", "roberta-base") == 91 * 3 * (5700 + 5700 + 1280)
     found = list(assumed_plans(TREE, sizes_in(SIZES)))
     assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
     trained = {p.model: p for p in found if p.probe == "pretrain"}
     assert set(trained) == {"gpt2", "roberta-base"}
-    # Six corpora of ten million words, three seeds, all texts and both halves, in tokens.
-    assert trained["gpt2"].tokens == 6 * 10**7 * 3 * 2 * 1.3
-    assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 468e6)
+    # Six corpora of ten million words, five seeds, all texts and both halves, in tokens.
+    assert trained["gpt2"].tokens == 6 * 10**7 * 5 * 2 * 1.3
+    assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 780e6)
     hours = sum(p.hours for p in found)
     assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
     assert "In all 0 prompts, 0 tokens" in summary([], sizes_in(SIZES))
