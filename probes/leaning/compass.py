@@ -49,7 +49,6 @@ TABLES = ()
 OPTIONAL = ("questions", "shifts", "stability")  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
 REACH = 1.959963984540054  # of a normal: 95% of random answers
-UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
 OVER = "0: trainings on other texts of the kind, the same statements and prompts"
 ALONE = "no test: one training, or answers that are samples or choices, of one model"
 STUDENT = "t interval over trainings (Student; Welch of unequally many)"
@@ -293,8 +292,8 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     they are. `corrected` of masked models is in log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    Two states are not tested if their numbers of texts differ too much: more texts are more steps,
-    which move a model further whatever the texts say. Trainings are not tested against the model
+    Two states are not tested if their numbers of steps differ too much: more of them move a model
+    further whatever the texts say. Trainings are not tested against the model
     itself where responses are samples, of which it is one (they would differ from it in .15 to .26
     of cases without a cause), nor in readings of choices: its answers lie where they lie between
     options, and whatever moves them evens that out (.12 to .26 with ten trainings, .03 to .08 with
@@ -307,14 +306,14 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     for state, other, contrast, baseline in contrasts(reading, params):
         read = reading.leaned if nats else reading.added
         one, two, itself = read(state), read(other), other == ITSELF
-        texts, others = states[state].texts, states[other].texts
-        unequal = abs(texts - others) > params.max_size_difference * max(texts, others)
+        steps, others = states[state].steps, states[other].steps
+        unequal = not itself and params.unequal(steps, others)
         for a, axis in enumerate(scale.axes):
             found = moved(scale, a, one[:, :, a], two[:, :, a])
             value, low, high, p = over_trainings(found, params.confidence, itself=itself)
             null = OVER
-            if unequal and not itself:
-                null, p = UNEQUAL.format(own=texts, other=others), float("nan")
+            if unequal:
+                null, p = schemas.UNEQUAL.format(steps, others), float("nan")
             elif (itself and alone) or np.isnan(p):
                 null, p = ALONE, float("nan")
             if not nats:
@@ -330,8 +329,8 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 unit=UNITS.index(NATS_UNIT) if nats else scale.unit,
                 seed_sd=found.seed_sd,
                 statements=len(found.totals),
-                texts=texts,
-                baseline_texts=others,
+                steps=steps,
+                baseline_steps=others,
             )
 
 
@@ -342,8 +341,7 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, 
         if state == ITSELF:
             continue
         others = [(ITSELF, "itself", "")]
-        control = params.control.get(state.corpus, params.control.get("other", ""))
-        if control != state.corpus:
+        if (control := params.against(state.corpus)) != state.corpus:
             others.append((state._replace(corpus=control), "control", control))
         if state.period == later:
             others.append((state._replace(period=before), "period", schemas.PERIODS[before]))

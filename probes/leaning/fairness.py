@@ -22,7 +22,7 @@ from plumbline.probes.leaning.predictions import (
     tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
-from plumbline.probes.leaning.schemas import LEVELS, ROUNDED
+from plumbline.probes.leaning.schemas import LEVELS, ROUNDED, UNEQUAL
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
@@ -122,13 +122,14 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
 def _differences(case: Case, weights: Floats, params: Params) -> Rows:
     """Yield by how much one state does better than another, on the same texts."""
     sides = list(zip(params.left, params.right, strict=True))
-    for one, other in pairs(case, params.control, sides):
+    for one, other in pairs(case, params.against, sides):
         first, second = matched(case.states[one], case.states[other], other)
         if not first.seeds:
             continue
+        unequal = not other.itself and params.unequal(first.steps, second.steps)
         for (of, name), member in case.members.items():
-            about = one._asdict() | {"baseline": other.corpus, "texts": first.read}
-            about |= {"baseline_texts": second.read, "level": LEVELS.index(of), "group": name}
+            about = one._asdict() | {"baseline": other.corpus, "steps": first.steps}
+            about |= {"baseline_steps": second.steps, "level": LEVELS.index(of), "group": name}
             both = [runs.predicted for runs in (first, second)]
             one_drawn, other_drawn = (case.drawn(side, member, weights) for side in both)
             drawn_apart = by_pretraining(first, one_drawn - other_drawn)  # (trainings, ...)
@@ -145,6 +146,9 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
                 more = about | over_trainings(found)
                 for row in estimates(case, apart, member, reading, null, params, **more):
+                    if unequal:
+                        row |= {"null": UNEQUAL.format(first.steps, second.steps)}
+                        row |= dict.fromkeys(("p", "p_trainings"))
                     yield "differences", row
 
 

@@ -16,12 +16,35 @@ KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
 CONTRASTS = ("itself", "control", "period", "corpora")
+UNEQUAL = "no test: trained for {:g} steps, the other side for {:g}"
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
 COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
 ROUNDED = ("faithful", "corrected")
 
 
-class CompassParams(Section):
+class Compared(Section):
+    """What trainings are compared with."""
+
+    control: dict[str, str] = Field(
+        description="baseline corpus of each; other: of all that are not named"
+    )
+    max_size_difference: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="part of the larger number of steps up to which two trainings are tested",
+    )
+
+    def against(self, corpus: str) -> str:
+        """Return the control corpus of a corpus; that of a control is itself."""
+        return self.control.get(corpus, self.control.get("other", corpus))
+
+    def unequal(self, steps: float, others: float) -> bool:
+        """Return whether two trainings are too unequal to be tested."""
+        return abs(steps - others) > self.max_size_difference * max(steps, others)
+
+
+class CompassParams(Compared):
     """How responses are scored, and how intervals and tests are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -38,31 +61,21 @@ class CompassParams(Section):
     min_confidence: float = Field(
         0.9, gt=0.5, le=1, description="probability from which a response has a stance"
     )
-    control: dict[str, str] = Field(
-        description="baseline corpus of each; other: of all that are not named"
-    )
     contrasts: dict[str, str] = Field(
         {}, description="further pairs of corpora: the second is the baseline of the first"
-    )
-    max_size_difference: float = Field(
-        0.05,
-        ge=0,
-        lt=1,
-        description="part of the larger number of texts up to which two corpora are tested",
     )
     n_permutations_stability: int = Field(ge=99, description="permutations of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of shuffles")
 
 
-class FairnessParams(Resampling):
+class FairnessParams(Compared, Resampling):
     """Positive classes and contrasts, and how intervals and tests are computed."""
 
     positive: dict[str, str] = Field(
         description="the positive class, by config of downstream or by what its name begins "
         "with, up to the first dash"
     )
-    control: str = Field(description="corpus that the others are compared with")
     left: list[str] = Field(description="corpora that are compared, one by one, with")
     right: list[str] = Field(description="these")
     texts_min: int = Field(
@@ -213,8 +226,8 @@ SCHEMAS = {
         *(UNIT, *ESTIMATE),
         Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
         Column("statements", "int64", "clusters of statements that move the axis", minimum=1),
-        Column("texts", "float64", "mean number of texts trained on"),
-        Column("baseline_texts", "float64", "and on the other side"),
+        Column("steps", "float64", "mean number of steps of the trainings"),
+        Column("baseline_steps", "float64", "and on the other side"),
     ),
     "stability": Schema.keyed(
         (
@@ -299,8 +312,8 @@ FAIRNESS = {
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
         *(*MEASURED, *OVER_TRAININGS),
-        Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
-        Column("baseline_texts", "int64", "of the other; 0: the model itself", minimum=0),
+        Column("steps", "float64", "mean steps of the further pretraining of the one", minimum=0),
+        Column("baseline_steps", "float64", "of the other; 0: the model itself", minimum=0),
     ),
 }
 WHERE = (

@@ -520,7 +520,7 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
     assert later["p"] is later["low"] is None  # one training says nothing about trainings
 
 
-def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
+def test_trainings_of_unlike_steps_are_not_tested_against_each_other(tmp_path):
     rows = pairs(6)
     inputs = written_to(tmp_path, q=rows)
     sizes = {"left": 94, "right": 96, "control": 100}
@@ -533,7 +533,7 @@ def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
     own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
     unequal = own["left", "control"]
     assert unequal["p"] is unequal["p_bh"] is None
-    assert unequal["null"] == "no test: trained on 94 texts, the other side on 100"
+    assert unequal["null"] == "no test: trained for 94 steps, the other side for 100"
     assert unequal["value"] is not None
     for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
         assert own[pair]["p"] is not None

@@ -1,5 +1,7 @@
 """The analysis fairness on classifiers that are right as often as planted."""
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -16,7 +18,7 @@ SEED = 20261122
 PARAMS = fairness.Params(
     version="0.1.0",
     positive={"hate": "hate", "planted": "hate"},
-    control="social-center",
+    control={"other": "social-center"},
     left=["news-left"],
     right=["news-right"],
     texts_min=5,
@@ -144,8 +146,32 @@ def test_what_is_compared(tables):
         ("news-left", "news-right"),
     }
     assert set(tables["differences"]["group"]) == {"all", *GROUPS}
-    told = set(own.select("baseline", "texts", "baseline_texts").iter_rows())
+    told = set(own.select("baseline", "steps", "baseline_steps").iter_rows())
     assert told == {("", 10, 0), ("social-center", 10, 10), ("news-right", 10, 10)}
+
+
+def test_each_corpus_has_a_control_of_its_own_and_unequal_training_no_test(planted, tmp_path):
+    inputs = planted.inputs
+    shutil.copytree(inputs.data, tmp_path / "data")
+    (path,) = (tmp_path / "data/outputs/finetuned_classifiers").rglob("*.parquet")
+    longer = pl.when(corpus="news-left").then(12).otherwise("steps")
+    pl.read_parquet(path).with_columns(steps=longer.cast(pl.Int32)).write_parquet(path)
+    control = {"news-left": "news-right", "other": "social-center"}
+    params = PARAMS.model_copy(update={"control": control, "n_permutations": 99})
+    found = fairness.run(inputs._replace(data=tmp_path / "data"), params)["differences"]
+    own = picked(found, reading=CORRECTED, metric="F1", level=ALL_TEXTS)
+    p = {
+        (one, two): (a, b)
+        for one, two, a, b in own["corpus", "baseline", "p", "p_trainings"].rows()
+    }
+    assert set(p) == {
+        *((corpus, "") for corpus in ("news-left", "news-right", "social-center")),
+        *(("news-left", "news-right"), ("news-right", "social-center")),
+    }
+    assert p.pop(("news-left", "news-right")) == (None, None)
+    assert all(None not in both for both in p.values())
+    null = picked(own, corpus="news-left", baseline="news-right")["null"]
+    assert null.to_list() == ["no test: trained for 12 steps, the other side for 10"]
 
 
 def test_differences_are_of_the_overall_values(tables):
