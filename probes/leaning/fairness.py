@@ -126,7 +126,10 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
         first, second = matched(case.states[one], case.states[other], other)
         if not first.seeds:
             continue
-        unequal = not other.itself and params.unequal(first.steps, second.steps)
+        untested: dict[str, Any] = {}
+        if not other.itself and params.unequal(first.steps, second.steps):
+            untested = dict.fromkeys(("p", "p_trainings"))
+            untested["null"] = UNEQUAL.format(first.steps, second.steps)
         for (of, name), member in case.members.items():
             about = one._asdict() | {"baseline": other.corpus, "steps": first.steps}
             about |= {"baseline_steps": second.steps, "level": LEVELS.index(of), "group": name}
@@ -146,10 +149,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
                 more = about | over_trainings(found)
                 for row in estimates(case, apart, member, reading, null, params, **more):
-                    if unequal:
-                        row |= {"null": UNEQUAL.format(first.steps, second.steps)}
-                        row |= dict.fromkeys(("p", "p_trainings"))
-                    yield "differences", row
+                    yield "differences", row | untested
 
 
 def _over_trainings(drawn: Floats, texts: int, confidence: float) -> crossed.Contrast:

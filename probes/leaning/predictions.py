@@ -215,7 +215,7 @@ def _states(
     for state, own in table.group_by(State._fields, maintain_order=True):
         seeds = list(own.select("pretraining_seed", SEED).iter_rows())
         probability = np.array(own["logprob_nats"].to_list())
-        states[State(*state)] = Runs(seeds, probability, float(own["steps"].mean()))
+        states[State(*state)] = Runs(seeds, probability, float(np.mean(own["steps"].to_list())))
     return states, ids, (table["label"][0] == sought).to_numpy()
 
 
@@ -252,7 +252,11 @@ def pairs(
     """Return what is compared: with the model itself, with its control, and side with side."""
     trained = [state for state in case.states if not state.itself]
     itself = [state for state in case.states if state.itself]
-    found = [(one, two) for one in trained for two in (*itself, one._replace(corpus=against(one.corpus)))]
+    found = [
+        (one, other)
+        for one in trained
+        for other in (*itself, one._replace(corpus=against(one.corpus)))
+    ]
     found += [
         (one, one._replace(corpus=right))
         for left, right in sides
