@@ -15,7 +15,7 @@ PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
-CONTRASTS = ("itself", "control", "period", "corpora")
+CONTRASTS = ("itself", "control", "period", "corpora", "polarisation")
 UNEQUAL = "no test: trained for {:g} steps, the other side for {:g}"
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
 COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
@@ -217,7 +217,8 @@ SCHEMAS = {
                 "contrast",
                 "label",
                 "minus the model itself; minus the control corpus; texts from 2017 minus those "
-                "before; minus the corpus that it is compared with",
+                "before; minus the corpus that it is compared with; how much further it is from "
+                "that with texts from 2017 than with those before",
                 labels=CONTRASTS,
             ),
             Column("baseline", "string", "corpus, or period, that is taken off; empty: the model"),

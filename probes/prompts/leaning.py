@@ -143,9 +143,9 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     """
     found = []
     others: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for path in asking.paraphrases:
-        for key, own in paraphrases(path).items():
-            others.setdefault(key, []).extend(own)
+    for file in asking.paraphrases:
+        for key, worded in paraphrases(file).items():
+            others.setdefault(key, []).extend(worded)
     for config in asking.questionnaires:
         path = folder / f"{config}.parquet"
         if not path.is_file():

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference_scorer as scorer
+from scipy import stats
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
@@ -537,6 +538,44 @@ def test_trainings_of_unlike_steps_are_not_tested_against_each_other(tmp_path):
     assert unequal["value"] is not None
     for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
         assert own[pair]["p"] is not None
+
+
+@pytest.mark.parametrize("steps", [100, 90])
+def test_polarisation_is_how_much_further_corpora_are_apart_than_before(tmp_path, steps):
+    seed, seeds = 11, (1, 2, 3, 4)
+    print("seed", seed)
+    rng, rows = np.random.default_rng(seed), pairs(6)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    mean = {("right", 1): 0.2, ("right", 2): 0.9, ("left", 1): -0.1, ("left", 2): -0.6}
+    pushed = {of: value + rng.normal(0, 0.2, len(seeds)) for of, value in mean.items()}
+    states = [
+        state(corpus, s, period=period, texts=steps if (corpus, period) == ("left", 1) else 100)
+        for corpus, period in mean
+        for s in seeds
+    ]
+    told = [prior() | s for s in (state(), *states)]
+    for name, s, _ in every(rows, [state(), *states]):
+        own = pushed.get((s["corpus"], s["period"]), np.zeros(9))[s["pretraining_seed"] - 1]
+        agreeing = 0.3 * s["pretraining_seed"]  # a habit, whatever side it is on
+        told.append({"id": name} | s | filled(own * right[name] + agreeing))
+    save(inputs, "mask", told)
+    shifts = analysis.run(inputs, PARAMS)["shifts"]
+    found = at(shifts, "corrected", contrast=CONTRASTS.index("polarisation"))
+    for row in found.values():
+        assert (row["corpus"], row["baseline"], PERIODS[row["period"]]) == ("right", "left", "from")
+        ends = {of: values.mean() for of, values in pushed.items()}
+        gaps = [ends["right", p] - ends["left", p] for p in (2, 1)]
+        assert row["value"] == pytest.approx(gaps[0] - gaps[1], abs=1e-5)
+        se = sum(values.var(ddof=1) / len(seeds) for values in pushed.values()) ** 0.5
+        t, half = stats.t(df=12), (row["high"] - row["low"]) / 2
+        assert half == pytest.approx(t.ppf(0.975) * se, rel=1e-3)
+        if steps == 100:
+            assert row["p"] == pytest.approx(2 * t.sf(row["value"] / se), rel=1e-2)
+        else:
+            assert row["p"] is None
+            assert row["null"] == "no test: trained for 100 steps, the other side for 90"
+    assert len(found) == 2
 
 
 @pytest.fixture(scope="module")
