@@ -25,6 +25,7 @@ from plumbline.probes.leaning.responses import (
     STATE,
     outputs,
     readings,
+    worded,
 )
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
@@ -46,7 +47,7 @@ EACH = False
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
 TABLES = ()
-OPTIONAL = ("questions", "shifts", "stability")  # tables that may have no row
+OPTIONAL = ("questions", "shifts", "stability", "paraphrased")  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
 SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: one - other - (third - fourth)
 REACH = 1.959963984540054  # of a normal: 95% of random answers
@@ -240,6 +241,15 @@ def runs(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 yield row | {"pretraining_seed": seed, "prompt": prompt}
 
 
+def paraphrased(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield where states are by each paraphrase of the statements, and by these as they stand."""
+    untested = {"p": None, "null": "none: coordinates are tested"}
+    for variant, number, own in worded(reading):
+        for state in own.states:
+            for row, _ in _axes(own, state, params):
+                yield row | untested | {"variant": variant, "reworded": number}
+
+
 def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the stance of every state on every statement, and how often each option was it."""
     names = [f"share_{option.replace(' ', '_')}" for option in OPTIONS]
@@ -377,6 +387,7 @@ def over_trainings(found: Axis, confidence: float, *, itself: bool) -> Contrast:
 ROWS: dict[str, Callable[[Reading, Params], Iterator[dict[str, Any]]]] = {
     "coordinates": coordinates,
     "runs": runs,
+    "paraphrased": paraphrased,
     "items": items,
     "shifts": shifts,
     "stability": stability,

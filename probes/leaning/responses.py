@@ -323,12 +323,34 @@ def _reading(
     A UserError if a state of the model lacks the response to a statement in some prompt.
     """
     own = found.filter((pl.col("form") == PLAIN) & (pl.col("variant") == ""))
-    prompts = tuple(sorted(set(own["prompt"])))
     if set(own["id"]) - set(scale.ids):
         raise UserError(
             f"outputs of stances: a response to a statement that {scale.name} does not have; run "
             "the probe again"
         )
+    return Reading(asked, name, scale, found, single, *_states(own, scale))
+
+
+def worded(reading: Reading) -> Iterator[tuple[str, int, Reading]]:
+    """Yield each paraphrase, how many statements have it, and the reading of it; plain ones first.
+
+    In the prompts of paraphrases; a statement that has no such wording is there as it stands.
+    """
+    answers, where = reading.answers, [*CHECKPOINT, "prompt", "id"]
+    others = answers.filter(pl.col("form") == PARAPHRASE).sort("variant", maintain_order=True)
+    here = pl.col("prompt").is_in(others["prompt"].unique().to_list())
+    plain = answers.filter(here & (pl.col("form") == PLAIN) & (pl.col("variant") == ""))
+    for variant in ["", *others["variant"].unique().sort()] if len(others) else []:
+        own = others.filter(pl.col("variant") == variant)
+        rest = plain.join(own, on=where, how="anti")
+        prompts, states = _states(pl.concat([own, rest]), reading.scale)
+        number = own["id"].n_unique()
+        yield variant, number, reading._replace(prompts=prompts, states=states)
+
+
+def _states(own: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
+    """Return the prompts of some responses, and them as arrays; see :func:`_reading`."""
+    prompts = tuple(sorted(set(own["prompt"])))
     at = [*CHECKPOINT, "prompt", "id"]
     mean = own.group_by(at).agg(
         pl.col("steps", "odds").first(),
@@ -352,4 +374,4 @@ def _reading(
         )
         held = missing.reshape(shape), odds.reshape(shape)
         states[State(*key)] = Trained(seeds, float(steps.mean()), told, *held)
-    return Reading(asked, name, scale, found, single, prompts, states)
+    return prompts, states

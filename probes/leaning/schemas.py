@@ -167,6 +167,16 @@ SCHEMAS = {
         *MISSING,
     ),
     "runs": Schema.keyed((*PLACE, SEED, PROMPT, AXIS), UNIT, *ESTIMATE, *MISSING),
+    "paraphrased": Schema.keyed(
+        (
+            *PLACE,
+            Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
+            AXIS,
+        ),
+        *(UNIT, *ESTIMATE),
+        Column("reworded", "int64", "statements that have this wording", minimum=0),
+        *MISSING,
+    ),
     "baselines": Schema(
         (
             QUESTIONNAIRE,

@@ -116,7 +116,7 @@ def trained(tmp_path_factory):
 
 def test_tables_have_their_columns_and_keys(trained):
     _, found = trained
-    assert set(found) == set(SCHEMAS)
+    assert set(found) == set(SCHEMAS) - {"paraphrased"}
     for name, table in found.items():
         schema = SCHEMAS[name]
         assert table.columns == [c.name for c in schema.columns]
@@ -420,6 +420,41 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
     table = analysis.run(inputs, PARAMS)["stability"]
     stable = {COMPARISONS[row["comparison"]]: row["value"] for row in of(table, "corrected")}
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
+
+
+def test_each_paraphraser_has_coordinates_of_its_own(tmp_path):
+    rows = pairs(5)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    told = [prior(frame=f) | state() for f in ("paper", "other")]
+    for name, side in right.items():
+        plain = {"id": name} | state() | filled(side * 0.5)
+        told += [plain | {"frame": frame} for frame in ("paper", "other")]
+        wordings = (
+            {"t5": side * 2.0} if name == "economic-00" else {"t5": 2.0 * side, "bart": -side}
+        )
+        told += [
+            {"id": name, "form": 2, "variant": by} | state() | filled(logit)
+            for by, logit in wordings.items()
+        ]
+    save(inputs, "mask", told)
+    found = analysis.run(inputs, PARAMS)["paraphrased"]
+    assert found.columns == [column.name for column in SCHEMAS["paraphrased"].columns]
+    mass = {logit: np.tanh(logit / 2) for logit in (0.5, 2.0, -1.0)}  # up - down
+    wanted = {
+        "": (mass[0.5], mass[0.5]),
+        "t5": (mass[2.0], mass[2.0]),
+        "bart": ((9 * mass[-1.0] + mass[0.5]) / 10, mass[-1.0]),  # one is as it stands
+    }
+    number = {"": 0, "t5": len(rows), "bart": len(rows) - 1}
+    for variant, places_of in wanted.items():
+        own = at(found, "continuous", variant=variant)
+        for axis, expected in zip(AXES, places_of, strict=True):
+            assert own[axis]["value"] == pytest.approx(50 + 50 * expected, abs=1e-5)
+            assert (own[axis]["reworded"], own[axis]["p"]) == (number[variant], None)
+    assert len(of(found, "continuous")) == 6
+    plain = at(analysis.run(inputs, PARAMS)["runs"], "continuous", prompt="paper")
+    assert plain["social"]["value"] == at(found, "continuous", variant="")["social"]["value"]
 
 
 @pytest.mark.slow
