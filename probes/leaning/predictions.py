@@ -296,7 +296,7 @@ def tables(
     for name, rows in found.items():
         if rows:
             table = pl.DataFrame(rows, infer_schema_length=None)
-            for column in ("p", *({"p_trainings"} & set(table.columns))):
+            for column in (name for name in ("p", "p_trainings") if name in table.columns):
                 table = adjusted(table, column, ("model", "task", "reading"))
             result[name] = typed(table, schemas[name])
     return result

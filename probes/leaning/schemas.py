@@ -314,6 +314,16 @@ FAIRNESS = {
         Column("contrast", "float64", "value minus that of all texts", nullable=True),
         Column("contrast_low", "float64", "lower end of its interval", nullable=True),
         Column("contrast_high", "float64", "upper end of its interval", nullable=True),
+        Column("published", "float64", "of the paper's RoBERTa (Table 12); else null", **P),
+    ),
+    "disagreements": Schema.keyed(
+        (*(MODEL, TASK, PERIOD, TEXTS_SHARE), Column("id", "string", "text, as in `downstream`")),
+        Column("positive", "bool", "whether it is of the positive class"),
+        Column("left", "float64", "share of the left's classifiers that call it so", **SHARE),
+        Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
+        Column("itself", "float64", "share of those of the model itself", **P),
+        Column("corpora", "strings", "the left's and the right's"),
+        Column("called", "floats", "share of the classifiers of each of them"),
     ),
     "differences": Schema.keyed(
         (
