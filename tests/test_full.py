@@ -272,6 +272,29 @@ def test_the_study_of_leaning_is_the_papers():
     }
 
 
+def test_what_the_paper_tells_of_groups_and_of_sides_can_be_laid_beside_it():
+    told = read(TOP / "probes/leaning/published.yaml")
+    trained, analysis = TREE["training"]["pretrain"]["corpora"], TREE["analysis"]
+    groups, asked = (
+        TREE["datasets"]["downstream"]["groups"],
+        TREE["probes"]["finetuned_classifiers"],
+    )
+    for task in ("hate-identity", "hate-demographic"):
+        assert set(told["hate"]["groups"]) <= set(groups[task].values())
+    outlets = TREE["sources"]["downstream"]["corpora"]["misinformation-outlets"]
+    assert outlets["columns"]["source"] == "outlet"
+    assert "misinformation-outlets" in asked["tasks"]
+    assert told["model"] == TREE["models"]["roberta-base"]["id"]
+    assert TREE["assignments"]["finetuned_classifiers"] == ["roberta-base"]  # the paper's
+    for task in ("hate", "misinformation"):
+        for measure in ("precision", "recall"):
+            assert set(told[task][measure]) == set(analysis["ensemble"]["partisan"])
+    both = {*analysis["fairness"]["left"], *analysis["fairness"]["right"]}
+    assert both == set(analysis["ensemble"]["partisan"]) <= set(trained["roberta-base"])
+    pairs = analysis["compass"]["contrasts"]  # whose distance before and after is compared
+    assert pairs == {"news-right": "news-left", "social-right": "social-left"}
+
+
 def test_trainings_are_as_long_on_all_corpora_and_periods_and_compared_within_their_domain():
     own, analysis = TREE["training"]["pretrain"], TREE["analysis"]
     assert own["periods"] == ["all", "before", "from"]
