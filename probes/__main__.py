@@ -330,8 +330,9 @@ def _calibrate(given: argparse.Namespace) -> None:
 
 
 def _analyse(given: argparse.Namespace) -> None:
-    from plumbline.probes.core.run_analysis import analyse
+    from plumbline.probes.core.run_analysis import analyse, same_arithmetic
 
+    same_arithmetic()
     for model in getattr(given, "model", [""]):
         print(analyse(given.command, model))
 
