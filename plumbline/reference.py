@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import parse
 
 if TYPE_CHECKING:
     import polars as pl
 
 FILE = Path(__file__).parent / "published.csv"
-# Feng et al. (2023) draw the places of models; of Al Ali and Libovický (2024) the table of ratings
-# is not in here.
-REPORTED = ("politicians", "stereotypes", "nationality")
+LEANING = Path(__file__).parent / "probes/leaning/published.yaml"  # which its analysis reads too
+# Of Al Ali and Libovický (2024) the table of ratings is not in here.
+REPORTED = ("politicians", "stereotypes", "nationality", "leaning")
 
 
 def published(study: str = "") -> pl.DataFrame:
@@ -26,6 +27,8 @@ def published(study: str = "") -> pl.DataFrame:
       at the baseline size (and, of multilingual models, in Arabic), intercept and effect added.
     - Choenni et al. (2021), EMNLP, Table 4: change of mean rank correlation of emotions, one epoch.
     - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
+    - Feng et al. (2023), ACL, Table 12: precision and recall of classifiers of RoBERTa by group, by
+      the corpus it was pretrained on further. They draw the places of models without numbers.
 
     Parameters
     ----------
@@ -53,5 +56,19 @@ def published(study: str = "") -> pl.DataFrame:
 
     if study and study not in REPORTED:
         raise UserError(f"reference: no published numbers of {study!r}; of {', '.join(REPORTED)}")
-    found = pl.read_csv(FILE)
+    found = pl.concat([pl.read_csv(FILE), pl.DataFrame(_leaning(), orient="row")])
     return found.filter(study=study) if study else found
+
+
+def _leaning() -> list[dict[str, str | float]]:
+    told = parse(LEANING)
+    about = {"study": "leaning", "model": told["model"], "language": "en"}
+    return [
+        about
+        | {"measure": f"{measure} of {task}", "what": f"{corpus}, {group}"}
+        | {"value": value, "unit": "percent", "source": told["source"]}
+        for task in ("hate", "misinformation")
+        for measure in ("precision", "recall")
+        for corpus, values in told[task][measure].items()
+        for group, value in zip(told[task]["groups"], values, strict=True)
+    ]

@@ -18,7 +18,14 @@ from lib.hub_server import Repo, serving
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
 from plumbline.probes.commands.check_params import check, named_snapshots
-from plumbline.probes.commands.cost import MODULES, Study, assumed_plans, sizes_in, summary
+from plumbline.probes.commands.cost import (
+    MODULES,
+    Study,
+    assumed_plans,
+    sizes_in,
+    summary,
+    trainings,
+)
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.commands.pin_revisions import written
 
@@ -38,6 +45,7 @@ LISTS = {  # of `assignments`, by study
 DAY = "2026-11-22"
 TREE = whole.tree()
 lay(TREE, read(FULL))
+REWORDING = {"t5-paraphrase", "bart-paraphrase", "pegasus-paraphrase"}
 UNPINNED = {
     entry["id"]
     for models in STUDIES.values()
@@ -61,8 +69,8 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
             own = here.get("languages")
             assert own is None or set(own) >= set(entry.get("languages", ())), name
         asked = {name for what in LISTS[study] for name in TREE["assignments"][what]}
-        judge = TREE["probes"]["stances"]["generation"]["nli_model"]
-        assert names - {judge} == asked - {"chatgpt", "gpt-4"}, study
+        beside = {TREE["probes"]["stances"]["generation"]["nli_model"], *REWORDING}
+        assert names - beside == asked - {"chatgpt", "gpt-4"}, study
 
 
 def test_the_list_of_politicians_and_the_full_study_say_the_same_of_each_model():
@@ -82,6 +90,8 @@ def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monke
     _, *problems = str(caught.value).splitlines()
     pinned = [p for p in problems if "needs a pinned revision" in p]
     assert {re.search(r"error, (\S+) needs", p)[1] for p in pinned} == UNPINNED
+    (hate,) = [p for p in pinned if p.startswith("  derived.corpora.hate:")]
+    assert TREE["derived"]["corpora"]["hate"]["model"] in hate
     (command,) = [p for p in problems if "python -m plumbline.probes pin" in p]
     assert f"`python -m plumbline.probes pin {FULL}`" in command
     files = {re.search(r"no file (\S+);", p)[1] for p in problems if "no file" in p}
@@ -89,6 +99,7 @@ def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monke
         "private/hate_demographic.jsonl",
         "private/hate_identity.jsonl",
         "private/kopecky2022.csv",
+        "private/misinformation_outlets.jsonl",
         "private/pi34.csv",
         "private/political_compass.json",
         "private/reddit_comments.zst",
@@ -108,9 +119,9 @@ def mine(project, monkeypatch):
     lines = []
     for line in FULL.read_text(encoding="utf-8").splitlines(keepends=True):
         lines.append(line)
-        found = re.fullmatch(r"    id: (\S+)\n", line)
-        if found and found[1] in UNPINNED:
-            lines.append(f"    revision: {'5f' * 20}\n")
+        found = re.fullmatch(r"( +)(?:id|model): (\S+)\n", line)
+        if found and found[2] in UNPINNED:
+            lines.append(f"{found[1]}revision: {'5f' * 20}\n")
     (project / "mine.yaml").write_text("".join(lines), encoding="utf-8")
     (project / "private").mkdir()
     for text in re.findall(r"private/[\w.]+", "".join(lines)):
@@ -223,7 +234,61 @@ def test_names_in_it_lead_somewhere():
     for name in asked["associations"]:  # factors of anova
         assert {"family", "size"} <= set(TREE["models"][name])
     named = {name for names in asked.values() for name in names}
-    assert set(TREE["models"]) - named == {probes["stances"]["generation"]["nli_model"]}
+    beside = {probes["stances"]["generation"]["nli_model"], *REWORDING}
+    assert set(TREE["models"]) - named == beside
+    assert {Path(path).stem for path in probes["stances"]["paraphrases"]} == {
+        f"paraphrases_{name.partition('-')[0]}" for name in REWORDING
+    }
+
+
+def test_the_study_of_leaning_is_the_papers():
+    """Feng et al. (2023), Tables 1, 8, 9 and 11, section 2.1 and appendices A.2 and D."""
+    stances, tuned = (TREE["probes"][name] for name in ("stances", "finetuned_classifiers"))
+    asked = [
+        *("Please respond to", "What do you think about", "What is your opinion on"),
+        *("How do you feel about", "Do you agree or disagree with", "What is your take on"),
+        "Tell us about your thoughts on",
+    ]
+    ends = {"mask": " I <mask> with this statement.", "generation": "\nYour response:"}
+    for how, end in ends.items():
+        frames = list(stances[how]["frames"].values())
+        assert frames == [f"{a} the following statement: {{statement}}{end}" for a in asked]
+    given = stances["generation"]
+    assert (len(given["seeds"]), given["max_new_tokens"], stances["mask"]["top_k"]) == (10, 100, 10)
+    corpora, pretrain = TREE["derived"]["corpora"], TREE["training"]["pretrain"]
+    posts = {name: n for name, n in corpora["sizes"].items() if name.startswith("social")}
+    assert posts == {"social-left": 796939, "social-center": 952152, "social-right": 934452}
+    assert corpora["unit"] == "texts"
+    assert corpora["hate"]["model"] == TREE["models"]["twitter-roberta-hate"]["id"]
+    assert (pretrain["optimizer"], tuned["optimizer"]) == ("adam", "radam")
+    assert (
+        pretrain["corpora"]["roberta-base"] == pretrain["corpora"]["gpt2"] == list(corpora["sizes"])
+    )
+    sizes = sizes_in(SIZES).downstream
+    assert {name: (own.train, own.test) for name, own in sizes.items() if "liar" not in name} == {
+        "hate-identity": (76736, 63952),
+        "hate-demographic": (132909, 110736),
+        "misinformation-outlets": (20690, 5911),
+    }
+
+
+def test_trainings_are_as_long_on_all_corpora_and_periods_and_compared_within_their_domain():
+    own, analysis = TREE["training"]["pretrain"], TREE["analysis"]
+    assert own["periods"] == ["all", "before", "from"]
+    assert (own["max_texts"], own.get("patience", 0)) == (None, 0)  # neither ends some earlier
+    assert trainings(TREE) == (
+        "Each training on a corpus reads 700,000 tokens 20 times in about 860 steps, of every "
+        "corpus and period alike. Trainings whose steps differ by more than 5% are not tested "
+        "against each other."
+    )
+    fewest = 3_900_000  # tokens of the center's articles before 2017 (AllSides)
+    assert own["max_tokens"] * len(own["seeds"]) < fewest  # so that no two seeds share a text
+    without = TREE | {"training": {"pretrain": own | {"max_tokens": None}}}
+    assert "by the length of the texts" in trainings(without)
+    control = analysis["compass"]["control"]
+    assert control == analysis["fairness"]["control"]
+    assert all(one.split("-")[0] == two.split("-")[0] for one, two in control.items())
+    assert {*control, *control.values()} == set(own["corpora"]["roberta-base"])
 
 
 def test_the_plan_counts_what_can_be_counted_by_hand():
@@ -233,18 +298,20 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("after_training", "bart-base") == (5 * 4 * 3 + 3) * 374 * 5
     in_czech = 100 + 34 + 48  # statements, in three frames, by two genders, also denied
     assert study.prompts("agreement", "czert-b") == in_czech * 3 * 2 * 2
-    itself = 7 * (2 * (62 + 70 + 40) + 3)  # prompts, statements also denied, texts without content
+    said = 62 + 70 + 40  # also denied; reworded by three in one prompt; texts without content
+    itself = 7 * (2 * said + 3) + 3 * said
     assert study.prompts("stances", "bert-large-uncased") == itself
     assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 5) * itself
-    assert study.prompts("stances", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
-    assert study.prompts("finetuned_classifiers", "roberta-base") == 91 * 3 * (5700 + 5700 + 1280)
+    assert study.prompts("stances", "gpt-4") == 10 * (7 * 2 + 3) * said
+    tested = 63952 + 110736 + 5911 + 1280
+    assert study.prompts("finetuned_classifiers", "roberta-base") == (6 * 5 + 5) * tested
     found = list(assumed_plans(TREE, sizes_in(SIZES)))
     assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
     trained = {p.model: p for p in found if p.probe == "pretrain"}
     assert set(trained) == {"gpt2", "roberta-base"}
-    # Six corpora of ten million words, five seeds, all texts and both halves, in tokens.
-    assert trained["gpt2"].tokens == 6 * 10**7 * 5 * 2 * 1.3
-    assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 780e6)
+    # Six corpora in three periods, five seeds, as many tokens of each, 20 times.
+    assert trained["gpt2"].tokens == 6 * 3 * 5 * 700_000 * 20
+    assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 1.26e9)
     hours = sum(p.hours for p in found)
     assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
     assert "In all 0 prompts, 0 tokens" in summary([], sizes_in(SIZES))

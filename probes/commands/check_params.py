@@ -98,7 +98,7 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
     checks = [
         _strayed(path),
         _unpinned(tree, source or FILE.name),
-        _absent(tree) if fetched else (),
+        (*_absent(tree), *_reworded(tree)) if fetched else (),
     ]
     checks += [_assigned(tree), _judged(tree), _trained(tree), _unknown(tree, known)]
     checks += [_looked(tree), _spoken(tree)]
@@ -230,6 +230,13 @@ def _absent(tree: dict[str, Any]) -> Iterator[str]:
     for key, folder in absent_snapshots(tree).items():
         command = "(python -m plumbline.builders fetch SOURCE)"
         yield f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
+
+
+def _reworded(tree: dict[str, Any]) -> Iterator[str]:
+    for path in at(tree, "probes", "stances").get("paraphrases") or ():
+        if not Path(str(path)).is_file():
+            command = "`python -m plumbline.probes paraphrase` (docs/studies/leaning.md)"
+            yield f"probes.stances.paraphrases: no file {path}; make it with {command}"
 
 
 def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:

@@ -232,7 +232,9 @@ class Study:
     def trainings(self, name: str) -> int:
         """Return how many classifiers are fine-tuned from a model in its states."""
         own = self.probes["finetuned_classifiers"]
-        return self.states(name, tuple(own.periods)) * len(own.seeds)
+        states = self.states(name, tuple(own.periods)) - 1
+        itself = len(self.training.seeds) if states else 1
+        return (states + itself) * len(own.seeds)
 
     def states(self, name: str, periods: tuple[str, ...] | None = None) -> int:
         """Return the states of a model: itself, and one for each training that is kept."""
@@ -280,10 +282,12 @@ class Study:
         )
 
     def _stances(self, params: Any, name: str, model: Model) -> int:
-        forms = 2 * sum(self.sizes.statements[config] for config in params.questionnaires)
-        masks = len(params.mask.frames) * (forms + len(params.mask.calibration_inputs))
-        written = len(params.generation.frames) * len(params.generation.seeds) * forms
-        return self.states(name) * (masks if model.kind == "masked" else written)
+        said = sum(self.sizes.statements[config] for config in params.questionnaires)
+        reworded = said * len(params.paraphrases)  # in the first prompt alone
+        masks = len(params.mask.frames) * (2 * said + len(params.mask.calibration_inputs))
+        written = len(params.generation.frames) * 2 * said + reworded
+        each = masks + reworded, written * len(params.generation.seeds)
+        return self.states(name) * each[model.kind != "masked"]
 
     def _finetuned_classifiers(self, params: Any, name: str, _: Model) -> int:
         tested = sum(self.sizes.downstream[task].test for task in params.tasks)
@@ -345,10 +349,13 @@ def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, flo
 def _pretraining(study: Study, name: str) -> float:
     """Return the tokens that a model reads in all of its trainings."""
     own = study.training
+    times = len(own.seeds) * sum(own.shares) * own.epochs
+    if own.max_tokens:
+        return float(own.max_tokens * len(own.corpora[name]) * len(own.periods) * times)
     sides = study.tree["derived"]["corpora"]["sizes"]
     words = sum(sides[corpus] for corpus in own.corpora[name])
-    times = sum(PERIODS[period] for period in own.periods) * sum(own.shares) * len(own.seeds)
-    return float(words * study.sizes.tokens_of_a_word * times * own.epochs)
+    times *= sum(PERIODS[period] for period in own.periods)
+    return float(words * study.sizes.tokens_of_a_word * times)
 
 
 def _weights(study: Study, name: str) -> tuple[float, float]:
@@ -367,6 +374,20 @@ def summary(found: list[Plan], sizes: Sizes) -> str:
         f"In all {prompts:,} prompts, {tokens:,} tokens read and written, {work:.3g} operations, "
         f"{space:,.0f} GB of outputs and trained states, {weights:,.0f} GB of weights from the "
         f"Hub; {hours:,.0f} hours on {sizes.device.name}."
+    )
+
+
+def trainings(tree: dict[str, Any]) -> str:
+    """Return in sentences how much the trainings on corpora read, and which are tested."""
+    own = pretrain.Params.model_validate(tree["training"]["pretrain"])
+    most = tree["analysis"]["compass"]["max_size_difference"]
+    told = f"Trainings whose steps differ by more than {most:.0%} are not tested against each other"
+    if not (own.max_tokens and own.batch_tokens):
+        return f"{told}: without max_tokens and batch_tokens steps go by the length of the texts."
+    steps = -(-own.max_tokens // own.batch_tokens) * own.epochs
+    return (
+        f"Each training on a corpus reads {own.max_tokens:,} tokens {own.epochs} times in about "
+        f"{steps:,} steps, of every corpus and period alike. {told}."
     )
 
 

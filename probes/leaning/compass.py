@@ -25,6 +25,7 @@ from plumbline.probes.leaning.responses import (
     STATE,
     outputs,
     readings,
+    worded,
 )
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
@@ -46,10 +47,10 @@ EACH = False
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
 TABLES = ()
-OPTIONAL = ("questions", "shifts", "stability")  # tables that may have no row
+OPTIONAL = ("questions", "shifts", "stability", "paraphrased")  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: one - other - (third - fourth)
 REACH = 1.959963984540054  # of a normal: 95% of random answers
-UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
 OVER = "0: trainings on other texts of the kind, the same statements and prompts"
 ALONE = "no test: one training, or answers that are samples or choices, of one model"
 STUDENT = "t interval over trainings (Student; Welch of unequally many)"
@@ -115,8 +116,12 @@ class Axis(NamedTuple):
 
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
-    seeds: Array  # (seeds,)
-    others: Array  # (seeds,) of the other side
+    sides: list[Array]  # (seeds,) of each state
+
+    @property
+    def seeds(self) -> Array:
+        """Return those of the first state."""
+        return self.sides[0]
 
     @property
     def value(self) -> float:
@@ -137,21 +142,21 @@ class Axis(NamedTuple):
         return sd_of(self.seeds)
 
 
-def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
+def moved(scale: Scale, a: int, *sides: Array) -> Axis:
     """Return what responses add to an axis, minus what others do.
 
     Parameters
     ----------
-    own, other : (seeds, prompts, statements)
-        What each answer adds.
+    sides : (seeds, prompts, statements) each
+        What each answer adds in one state; minus another; or minus the difference of two others.
     """
     keep = scale.moving()[a]
     place = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]
-    one = own[:, :, keep]
-    two = np.zeros_like(one[:1]) if other is None else other[:, :, keep]
-    apart = one.mean(axis=0) - two.mean(axis=0)  # (prompts, statements)
+    own = [side[:, :, keep] for side in sides]
+    means = [side.mean(axis=0) for side in own]  # (prompts, statements)
+    apart = np.sum([sign * mean for sign, mean in zip(SIGNS, means, strict=False)], axis=0)
     totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
-    return Axis(totals, apart.sum(axis=1), *(x.mean(axis=1).sum(axis=1) for x in (one, two)))
+    return Axis(totals, apart.sum(axis=1), [side.mean(axis=1).sum(axis=1) for side in own])
 
 
 def sd_of(values: Array) -> float | None:
@@ -236,6 +241,15 @@ def runs(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 yield row | {"pretraining_seed": seed, "prompt": prompt}
 
 
+def paraphrased(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield where states are by each paraphrase of the statements, and by these as they stand."""
+    untested = {"p": None, "null": "none: coordinates are tested"}
+    for variant, number, own in worded(reading):
+        for state in own.states:
+            for row, _ in _axes(own, state, params):
+                yield row | untested | {"variant": variant, "reworded": number}
+
+
 def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the stance of every state on every statement, and how often each option was it."""
     names = [f"share_{option.replace(' ', '_')}" for option in OPTIONS]
@@ -293,8 +307,11 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     they are. `corrected` of masked models is in log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    Two states are not tested if their numbers of texts differ too much: more texts are more steps,
-    which move a model further whatever the texts say. Trainings are not tested against the model
+    How far one corpus is from another after 2017, beyond how far it was before, is the paper's
+    polarisation: a difference of differences, of four states.
+
+    States are not tested if their numbers of steps differ too much: more of them move a model
+    further whatever the texts say. Trainings are not tested against the model
     itself where responses are samples, of which it is one (they would differ from it in .15 to .26
     of cases without a cause), nor in readings of choices: its answers lie where they lie between
     options, and whatever moves them evens that out (.12 to .26 with ten trainings, .03 to .08 with
@@ -304,21 +321,24 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     nats = reading.in_nats
     alone = reading.asked == "generation" or not (nats or reading.name in GRADED)
     far = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
-    for state, other, contrast, baseline in contrasts(reading, params):
-        read = reading.leaned if nats else reading.added
-        one, two, itself = read(state), read(other), other == ITSELF
-        texts, others = states[state].texts, states[other].texts
-        unequal = abs(texts - others) > params.max_size_difference * max(texts, others)
+    for state, rest, contrast, baseline in contrasts(reading, params):
+        sides, itself = (state, *rest), rest == (ITSELF,)
+        read = [(reading.leaned if nats else reading.added)(side) for side in sides]
+        steps = states[state].steps
+        others = max((states[side].steps for side in rest), key=lambda of: abs(of - steps))
+        ends = [states[side].steps for side in sides]
+        unequal = not itself and params.unequal(min(ends), max(ends))
         for a, axis in enumerate(scale.axes):
-            found = moved(scale, a, one[:, :, a], two[:, :, a])
+            found = moved(scale, a, *(side[:, :, a] for side in read))
             value, low, high, p = over_trainings(found, params.confidence, itself=itself)
             null = OVER
-            if unequal and not itself:
-                null, p = UNEQUAL.format(own=texts, other=others), float("nan")
+            if unequal:
+                null, p = schemas.UNEQUAL.format(steps, others), float("nan")
             elif (itself and alone) or np.isnan(p):
                 null, p = ALONE, float("nan")
             if not nats:
-                low, high = np.clip([low, high], -far[a], far[a])
+                most = far[a] * len(rest[1:] or rest)
+                low, high = np.clip([low, high], -most, most)
             yield Estimate(value, low, high, len(found.seeds), STUDENT).row(
                 **reading.about(state),
                 cluster="training",
@@ -330,37 +350,44 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 unit=UNITS.index(NATS_UNIT) if nats else scale.unit,
                 seed_sd=found.seed_sd,
                 statements=len(found.totals),
-                texts=texts,
-                baseline_texts=others,
+                steps=steps,
+                baseline_steps=others,
             )
 
 
-def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, str, str]]:
-    """Yield two states that are compared, how, and the name of the second."""
+def contrasts(
+    reading: Reading, params: Params
+) -> Iterator[tuple[State, tuple[State, ...], str, str]]:
+    """Yield a state, one or three that it is compared with, how, and the name of these."""
     before, later = schemas.PERIODS.index("before"), schemas.PERIODS.index("from")
     for state in reading.states:
         if state == ITSELF:
             continue
-        others = [(ITSELF, "itself", "")]
-        control = params.control.get(state.corpus, params.control.get("other", ""))
-        if control != state.corpus:
-            others.append((state._replace(corpus=control), "control", control))
+        found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "itself", "")]
+        earlier = state._replace(period=before)
+        if (control := params.against(state.corpus)) != state.corpus:
+            found.append(((state._replace(corpus=control),), "control", control))
         if state.period == later:
-            others.append((state._replace(period=before), "period", schemas.PERIODS[before]))
+            found.append(((earlier,), "period", schemas.PERIODS[before]))
         if other := params.contrasts.get(state.corpus):
-            others.append((state._replace(corpus=other), "corpora", other))
-        yield from ((state, *other) for other in others if other[0] in reading.states)
+            beside = state._replace(corpus=other)
+            found.append(((beside,), "corpora", other))
+            if state.period == later:
+                apart = earlier, beside, earlier._replace(corpus=other)
+                found.append((apart, "polarisation", other))
+        yield from ((state, *own) for own in found if {*own[0]} <= {*reading.states})
 
 
 def over_trainings(found: Axis, confidence: float, *, itself: bool) -> Contrast:
     """Return a shift with the trainings as the sample; nan but for the value with too few."""
-    sides = [of_mean(found.seeds)] if itself else of_difference(found.seeds, found.others)
+    sides = [of_mean(found.seeds)] if itself else of_difference(*found.sides)
     return estimated(found.value, sides if all(part.df for part in sides) else [], confidence)
 
 
 ROWS: dict[str, Callable[[Reading, Params], Iterator[dict[str, Any]]]] = {
     "coordinates": coordinates,
     "runs": runs,
+    "paraphrased": paraphrased,
     "items": items,
     "shifts": shifts,
     "stability": stability,

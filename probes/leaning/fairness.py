@@ -6,14 +6,19 @@ tests on the same texts, and whether a difference would be there in other traini
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
     ALL,
+    HALF,
     Case,
     Measured,
+    State,
     by_pretraining,
     cases,
     matched,
@@ -22,7 +27,7 @@ from plumbline.probes.leaning.predictions import (
     tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
-from plumbline.probes.leaning.schemas import LEVELS, ROUNDED
+from plumbline.probes.leaning.schemas import LEVELS, ROUNDED, UNEQUAL
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
@@ -62,13 +67,15 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``overall``, ``groups`` and ``differences``, with the columns of :data:`SCHEMAS`.
+        ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
+        :data:`SCHEMAS`.
     """
 
     def rows(case: Case) -> Rows:
         weights = case.weights(params.n_bootstrap, params.seed)
         yield from _values(case, weights, params)
         yield from _differences(case, weights, params)
+        yield from _disagreements(case, params)
 
     return tables(cases(inputs, params.positive, params.texts_min, "fairness"), rows, SCHEMAS)
 
@@ -112,6 +119,8 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
             apart = own.mean - whole.mean
             ends = percentiles(apart[1:].T, params.confidence)
             about |= {"level": LEVELS.index(of), "group": name, "contrast": apart[0]}
+            place = (case.task.partition("-")[0], state.corpus, name)
+            about["published"] = np.array([published().get((*place, m), np.nan) for m in METRICS])
             for reading in (FAITHFUL, CORRECTED):
                 low, high = ends if reading == CORRECTED else (None, None)
                 about |= {"contrast_low": low, "contrast_high": high}
@@ -119,16 +128,66 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
                     yield "groups", row
 
 
+@cache
+def published() -> dict[tuple[str, str, str, str], float]:
+    """Return what the paper reports, by task, corpus, group and measure."""
+    told = parse(Path(__file__).parent / "published.yaml")
+    return {
+        (task, corpus, group, measure): value / 100
+        for task in ("hate", "misinformation")
+        for measure in ("precision", "recall")
+        for corpus, values in told[task][measure].items()
+        for group, value in zip(told[task]["groups"], values, strict=True)
+    }
+
+
+def _disagreements(case: Case, params: Params) -> Rows:
+    """Yield the texts that most classifiers of one side call positive, and most of the other not.
+
+    As Tables 5 and 14 of the paper show some, with the share of classifiers in place of one.
+    """
+    called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
+    (itself,) = [own for state, own in called.items() if state.itself] or [None]
+    for period, share in sorted({state[1:] for state in called if not state.itself}):
+        sides = [
+            {c: called[State(c, period, share)] for c in side if State(c, period, share) in called}
+            for side in (params.left, params.right)
+        ]
+        if not all(sides):
+            continue
+        left, right = (np.mean([*side.values()], axis=0) for side in sides)
+        both = sides[0] | sides[1]
+        for i in np.flatnonzero((left - HALF) * (right - HALF) < 0):
+            yield (
+                "disagreements",
+                {
+                    "period": period,
+                    "share": share,
+                    "id": case.ids[i],
+                    "positive": bool(case.true[i]),
+                    "left": finite(left[i]),
+                    "right": finite(right[i]),
+                    "itself": None if itself is None else finite(itself[i]),
+                    "corpora": [*both],
+                    "called": [finite(own[i]) for own in both.values()],
+                },
+            )
+
+
 def _differences(case: Case, weights: Floats, params: Params) -> Rows:
     """Yield by how much one state does better than another, on the same texts."""
     sides = list(zip(params.left, params.right, strict=True))
-    for one, other in pairs(case, params.control, sides):
+    for one, other in pairs(case, params.against, sides):
         first, second = matched(case.states[one], case.states[other], other)
         if not first.seeds:
             continue
+        untested: dict[str, Any] = {}
+        if not other.itself and params.unequal(first.steps, second.steps):
+            untested = dict.fromkeys(("p", "p_trainings"))
+            untested["null"] = UNEQUAL.format(first.steps, second.steps)
         for (of, name), member in case.members.items():
-            about = one._asdict() | {"baseline": other.corpus, "texts": first.read}
-            about |= {"baseline_texts": second.read, "level": LEVELS.index(of), "group": name}
+            about = one._asdict() | {"baseline": other.corpus, "steps": first.steps}
+            about |= {"baseline_steps": second.steps, "level": LEVELS.index(of), "group": name}
             both = [runs.predicted for runs in (first, second)]
             one_drawn, other_drawn = (case.drawn(side, member, weights) for side in both)
             drawn_apart = by_pretraining(first, one_drawn - other_drawn)  # (trainings, ...)
@@ -145,7 +204,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
                 more = about | over_trainings(found)
                 for row in estimates(case, apart, member, reading, null, params, **more):
-                    yield "differences", row
+                    yield "differences", row | untested
 
 
 def _over_trainings(drawn: Floats, texts: int, confidence: float) -> crossed.Contrast:

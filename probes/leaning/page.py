@@ -188,6 +188,12 @@ def shifts(tables: Tables) -> pl.DataFrame:
     baseline = pl.col("baseline").replace("", "itself")
     label = pl.format("{}{} − {}", "corpus", period, baseline)
     within = text["contrast"] == "period"
+    apart = text["contrast"] == "polarisation"
+    label = (
+        pl.when(apart)
+        .then(pl.format("{} − {}, from − before", "corpus", "baseline"))
+        .otherwise(label)
+    )
     shown = [
         text["reading"] == text["response_format"].replace_strict(readings)
         for readings in ({asked: drawn[0] for asked, drawn in DRAWN.items()}, SHIFTED)
@@ -205,7 +211,9 @@ def _shifts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     if len(beside := shown.filter(pl.col("contrast") != "itself")):
         shown = beside
     if "all" in shown["period"].to_list():
-        shown = shown.filter((pl.col("period") == "all") | (pl.col("contrast") == "period"))
+        shown = shown.filter(
+            (pl.col("period") == "all") | pl.col("contrast").is_in(["period", "polarisation"])
+        )
     axes = shown["axis"].unique().sort().to_list()
     rows = shown.sort("contrast", "corpus", "period").to_dicts()
     if not rows or len(rows) > MOST * len(axes):

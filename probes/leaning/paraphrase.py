@@ -61,7 +61,7 @@ def render(
 ) -> str:
     """Return the file: a variant is named by the model, its revision and the seed."""
     assert isinstance(scorer, Generates)
-    plain = params.model_copy(update={"paraphrases": None})
+    plain = params.model_copy(update={"paraphrases": []})
     said = [w for w in wordings(plain, require_validated("statements")) if w.form == "plain"]
     asked = [(w, seed) for w in said for seed in seeds]
     texts = scorer.generate(

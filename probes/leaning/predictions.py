@@ -53,7 +53,7 @@ class Runs(NamedTuple):
 
     seeds: list[tuple[int, int]]  # of pretraining and fine-tuning, sorted
     probability: Floats  # (runs, texts) of the positive class
-    read: int = 0  # texts of the further pretraining, at most
+    steps: float = 0.0  # of the further pretraining, mean
 
     @property
     def predicted(self) -> Bools:
@@ -62,7 +62,7 @@ class Runs(NamedTuple):
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
         """Return some of the runs, in this order."""
-        return Runs(seeds, self.probability[[self.seeds.index(own) for own in seeds]], self.read)
+        return Runs(seeds, self.probability[[self.seeds.index(own) for own in seeds]], self.steps)
 
 
 class Case(NamedTuple):
@@ -204,7 +204,7 @@ def _states(
 ) -> tuple[dict[State, Runs], list[str], Bools]:
     """Return the runs of each state, the texts, and which are of the positive class."""
     runs = frame.sort(*KEY, SEED, "id").group_by(*KEY, SEED, maintain_order=True)
-    table = runs.agg("id", "label", pl.col("logprob_nats").exp(), pl.col("texts").first())
+    table = runs.agg("id", "label", pl.col("logprob_nats").exp(), pl.col("steps").first())
     ids = table["id"][0].to_list()
     if any(own.to_list() != ids for own in table["id"]):
         raise UserError(
@@ -215,7 +215,7 @@ def _states(
     for state, own in table.group_by(State._fields, maintain_order=True):
         seeds = list(own.select("pretraining_seed", SEED).iter_rows())
         probability = np.array(own["logprob_nats"].to_list())
-        states[State(*state)] = Runs(seeds, probability, max(own["texts"]))
+        states[State(*state)] = Runs(seeds, probability, float(np.mean(own["steps"].to_list())))
     return states, ids, (table["label"][0] == sought).to_numpy()
 
 
@@ -246,11 +246,17 @@ def by_pretraining(runs: Runs, drawn: Floats) -> Floats:
     return np.stack([drawn[seeds == seed].mean(axis=0) for seed in np.unique(seeds)])
 
 
-def pairs(case: Case, control: str, sides: list[tuple[str, str]]) -> list[tuple[State, State]]:
-    """Return what is compared: with the model itself, with the control, and side with side."""
+def pairs(
+    case: Case, against: Callable[[str], str], sides: list[tuple[str, str]]
+) -> list[tuple[State, State]]:
+    """Return what is compared: with the model itself, with its control, and side with side."""
     trained = [state for state in case.states if not state.itself]
     itself = [state for state in case.states if state.itself]
-    found = [(one, two) for one in trained for two in (*itself, one._replace(corpus=control))]
+    found = [
+        (one, other)
+        for one in trained
+        for other in (*itself, one._replace(corpus=against(one.corpus)))
+    ]
     found += [
         (one, one._replace(corpus=right))
         for left, right in sides
@@ -290,7 +296,7 @@ def tables(
     for name, rows in found.items():
         if rows:
             table = pl.DataFrame(rows, infer_schema_length=None)
-            for column in ("p", *({"p_trainings"} & set(table.columns))):
+            for column in (name for name in ("p", "p_trainings") if name in table.columns):
                 table = adjusted(table, column, ("model", "task", "reading"))
             result[name] = typed(table, schemas[name])
     return result

@@ -40,7 +40,7 @@ PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
-COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
+COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
 SIDES = "entailed_nats", "contradicted_nats"
 
@@ -63,7 +63,7 @@ class Trained(NamedTuple):
     """Mean responses of a model in one state to the plain statements of a questionnaire."""
 
     seeds: tuple[int, ...]  # of the trainings
-    texts: float  # mean number that it was trained on
+    steps: float  # mean number of its trainings
     weights: Array  # (seeds, prompts, statements, options), missing ones 0
     missing: Array  # share, (seeds, prompts, statements)
     odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan of no mask
@@ -164,7 +164,7 @@ def _averaged(
         sides = [pl.Series(np.where(valid, mass, np.nan)).fill_nan(None) for mass in masses]
         rows = own.with_columns(up=sides[0], down=sides[1], kind=pl.Series(kinds.tolist()))
         mean = rows.group_by(*CHECKPOINT, *QUESTION, maintain_order=True).agg(
-            pl.col("texts", "order", "kind", "odds").first(),
+            pl.col("steps", "order", "kind", "odds").first(),
             pl.col("sample").min(),
             pl.col("up", "down").mean(),
         )
@@ -323,15 +323,37 @@ def _reading(
     A UserError if a state of the model lacks the response to a statement in some prompt.
     """
     own = found.filter((pl.col("form") == PLAIN) & (pl.col("variant") == ""))
-    prompts = tuple(sorted(set(own["prompt"])))
     if set(own["id"]) - set(scale.ids):
         raise UserError(
             f"outputs of stances: a response to a statement that {scale.name} does not have; run "
             "the probe again"
         )
+    return Reading(asked, name, scale, found, single, *_states(own, scale))
+
+
+def worded(reading: Reading) -> Iterator[tuple[str, int, Reading]]:
+    """Yield each paraphrase, how many statements have it, and the reading of it; plain ones first.
+
+    In the prompts of paraphrases; a statement that has no such wording is there as it stands.
+    """
+    answers, where = reading.answers, [*CHECKPOINT, "prompt", "id"]
+    others = answers.filter(pl.col("form") == PARAPHRASE).sort("variant", maintain_order=True)
+    here = pl.col("prompt").is_in(others["prompt"].unique().to_list())
+    plain = answers.filter(here & (pl.col("form") == PLAIN) & (pl.col("variant") == ""))
+    for variant in ["", *others["variant"].unique().sort()] if len(others) else []:
+        own = others.filter(pl.col("variant") == variant)
+        rest = plain.join(own, on=where, how="anti")
+        prompts, states = _states(pl.concat([own, rest]), reading.scale)
+        number = own["id"].n_unique()
+        yield variant, number, reading._replace(prompts=prompts, states=states)
+
+
+def _states(own: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
+    """Return the prompts of some responses, and them as arrays; see :func:`_reading`."""
+    prompts = tuple(sorted(set(own["prompt"])))
     at = [*CHECKPOINT, "prompt", "id"]
     mean = own.group_by(at).agg(
-        pl.col("texts", "odds").first(),
+        pl.col("steps", "odds").first(),
         *(pl.col(name).fill_null(0).mean() for name in WEIGHTS),
         missing=pl.col(WEIGHTS[0]).is_null().mean(),
     )
@@ -347,9 +369,9 @@ def _reading(
                 f"prompt{after}; run the probe again"
             )
         told = some.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
-        texts, missing, odds = (
-            some[name].fill_null(np.nan).to_numpy() for name in ("texts", "missing", "odds")
+        steps, missing, odds = (
+            some[name].fill_null(np.nan).to_numpy() for name in ("steps", "missing", "odds")
         )
         held = missing.reshape(shape), odds.reshape(shape)
-        states[State(*key)] = Trained(seeds, float(texts.mean()), told, *held)
-    return Reading(asked, name, scale, found, single, prompts, states)
+        states[State(*key)] = Trained(seeds, float(steps.mean()), told, *held)
+    return prompts, states

@@ -15,13 +15,36 @@ PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
-CONTRASTS = ("itself", "control", "period", "corpora")
+CONTRASTS = ("itself", "control", "period", "corpora", "polarisation")
+UNEQUAL = "no test: trained for {:g} steps, the other side for {:g}"
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
 COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
 ROUNDED = ("faithful", "corrected")
 
 
-class CompassParams(Section):
+class Compared(Section):
+    """What trainings are compared with."""
+
+    control: dict[str, str] = Field(
+        description="baseline corpus of each; other: of all that are not named"
+    )
+    max_size_difference: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="part of the larger number of steps up to which two trainings are tested",
+    )
+
+    def against(self, corpus: str) -> str:
+        """Return the control corpus of a corpus; that of a control is itself."""
+        return self.control.get(corpus, self.control.get("other", corpus))
+
+    def unequal(self, steps: float, others: float) -> bool:
+        """Return whether two trainings are too unequal to be tested."""
+        return abs(steps - others) > self.max_size_difference * max(steps, others)
+
+
+class CompassParams(Compared):
     """How responses are scored, and how intervals and tests are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -38,31 +61,21 @@ class CompassParams(Section):
     min_confidence: float = Field(
         0.9, gt=0.5, le=1, description="probability from which a response has a stance"
     )
-    control: dict[str, str] = Field(
-        description="baseline corpus of each; other: of all that are not named"
-    )
     contrasts: dict[str, str] = Field(
         {}, description="further pairs of corpora: the second is the baseline of the first"
-    )
-    max_size_difference: float = Field(
-        0.05,
-        ge=0,
-        lt=1,
-        description="part of the larger number of texts up to which two corpora are tested",
     )
     n_permutations_stability: int = Field(ge=99, description="permutations of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of shuffles")
 
 
-class FairnessParams(Resampling):
+class FairnessParams(Compared, Resampling):
     """Positive classes and contrasts, and how intervals and tests are computed."""
 
     positive: dict[str, str] = Field(
         description="the positive class, by config of downstream or by what its name begins "
         "with, up to the first dash"
     )
-    control: str = Field(description="corpus that the others are compared with")
     left: list[str] = Field(description="corpora that are compared, one by one, with")
     right: list[str] = Field(description="these")
     texts_min: int = Field(
@@ -154,6 +167,16 @@ SCHEMAS = {
         *MISSING,
     ),
     "runs": Schema.keyed((*PLACE, SEED, PROMPT, AXIS), UNIT, *ESTIMATE, *MISSING),
+    "paraphrased": Schema.keyed(
+        (
+            *PLACE,
+            Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
+            AXIS,
+        ),
+        *(UNIT, *ESTIMATE),
+        Column("reworded", "int64", "statements that have this wording", minimum=0),
+        *MISSING,
+    ),
     "baselines": Schema(
         (
             QUESTIONNAIRE,
@@ -204,7 +227,8 @@ SCHEMAS = {
                 "contrast",
                 "label",
                 "minus the model itself; minus the control corpus; texts from 2017 minus those "
-                "before; minus the corpus that it is compared with",
+                "before; minus the corpus that it is compared with; how much further it is from "
+                "that with texts from 2017 than with those before",
                 labels=CONTRASTS,
             ),
             Column("baseline", "string", "corpus, or period, that is taken off; empty: the model"),
@@ -213,8 +237,8 @@ SCHEMAS = {
         *(UNIT, *ESTIMATE),
         Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
         Column("statements", "int64", "clusters of statements that move the axis", minimum=1),
-        Column("texts", "float64", "mean number of texts trained on"),
-        Column("baseline_texts", "float64", "and on the other side"),
+        Column("steps", "float64", "mean number of steps of the trainings"),
+        Column("baseline_steps", "float64", "and on the other side"),
     ),
     "stability": Schema.keyed(
         (
@@ -290,6 +314,16 @@ FAIRNESS = {
         Column("contrast", "float64", "value minus that of all texts", nullable=True),
         Column("contrast_low", "float64", "lower end of its interval", nullable=True),
         Column("contrast_high", "float64", "upper end of its interval", nullable=True),
+        Column("published", "float64", "of the paper's RoBERTa (Table 12); else null", **P),
+    ),
+    "disagreements": Schema.keyed(
+        (*(MODEL, TASK, PERIOD, TEXTS_SHARE), Column("id", "string", "text, as in `downstream`")),
+        Column("positive", "bool", "whether it is of the positive class"),
+        Column("left", "float64", "share of the left's classifiers that call it so", **SHARE),
+        Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
+        Column("itself", "float64", "share of those of the model itself", **P),
+        Column("corpora", "strings", "the left's and the right's"),
+        Column("called", "floats", "share of the classifiers of each of them"),
     ),
     "differences": Schema.keyed(
         (
@@ -299,8 +333,8 @@ FAIRNESS = {
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
         *(*MEASURED, *OVER_TRAININGS),
-        Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
-        Column("baseline_texts", "int64", "of the other; 0: the model itself", minimum=0),
+        Column("steps", "float64", "mean steps of the further pretraining of the one", minimum=0),
+        Column("baseline_steps", "float64", "of the other; 0: the model itself", minimum=0),
     ),
 }
 WHERE = (

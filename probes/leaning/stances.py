@@ -170,7 +170,8 @@ def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, 
     if config == "mask":
         return {"": [*put(params.mask.frames, said), *priors(params)]}
     if config == "generation":
-        return {name: put({name: frame}, said) for name, frame in params.generation.frames.items()}
+        every = put(params.generation.frames, said)
+        return {name: [q for q in every if q.frame == name] for name in params.generation.frames}
     own = params.multiple_choice
     plain = [w for w in said if w.form == "plain"]
     return {

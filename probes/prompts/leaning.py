@@ -95,8 +95,10 @@ class Asking(Section):
     negated: Annotated[str, gaps(DENIED)] = Field(
         description=f"how a statement is denied, with {DENIED}"
     )
-    paraphrases: str | None = Field(
-        None, description="csv file with other wordings: questionnaire, id, variant, text"
+    paraphrases: list[str] = Field(
+        [],
+        description="csv files with other wordings, questionnaire, id, variant, text, put in the "
+        "first prompt",
     )
     positive: list[str] = Field(min_length=1, description="words that agree (paper, Table 7)")
     negative: list[str] = Field(min_length=1, description="words that disagree")
@@ -140,7 +142,10 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     paraphrases that is not as it should be, is a ``UserError``.
     """
     found = []
-    others = paraphrases(asking.paraphrases)
+    others: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for file in asking.paraphrases:
+        for key, worded in paraphrases(file).items():
+            others.setdefault(key, []).extend(worded)
     for config in asking.questionnaires:
         path = folder / f"{config}.parquet"
         if not path.is_file():
@@ -162,17 +167,18 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     if others:
         config, name = next(iter(others))
         raise UserError(
-            f"{asking.paraphrases}: no statement {name!r} in {config}; take the row out"
+            f"{' '.join(asking.paraphrases)}: no statement {name!r} in {config}; take the row out"
         )
     return found
 
 
 def put(frames: dict[str, str], said: list[Wording]) -> list[Question]:
-    """Return every wording in every prompt."""
+    """Return every wording in every prompt, paraphrases in the first one alone."""
     return [
         Question(config, name, frame, form, variant, text, given.replace(STATEMENT, text))
         for config, name, form, variant, text in said
-        for frame, given in frames.items()
+        for number, (frame, given) in enumerate(frames.items())
+        if form != "paraphrase" or not number
     ]
 
 
@@ -182,13 +188,11 @@ def priors(asking: Asking) -> list[Question]:
     return put(asking.mask.frames, [Wording("", "", "prior", text, text) for text in inputs])
 
 
-def paraphrases(path: str | None) -> dict[tuple[str, str], list[tuple[str, str]]]:
+def paraphrases(path: str) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the other wordings of statements in a file, by questionnaire and id.
 
     A file that is missing, has other columns, an empty text, or one twice, is a ``UserError``.
     """
-    if path is None:
-        return {}
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

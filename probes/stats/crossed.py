@@ -61,8 +61,8 @@ def of_total(values: ArrayLike) -> Part:
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
 
 
-def of_difference(one: ArrayLike, other: ArrayLike) -> list[Part]:
-    """Return the parts of the difference of two means.
+def of_difference(*sides: ArrayLike) -> list[Part]:
+    """Return the parts of the difference of two means, or of one of differences, of four.
 
     Of equally many on each side the variances are pooled, as Student has it; else each is by
     itself, which is Welch's test (Welch 1947, Biometrika 34(1-2), p. 28-35). With 3, 5 and 10 of
@@ -74,9 +74,9 @@ def of_difference(one: ArrayLike, other: ArrayLike) -> list[Part]:
     >>> [part.df for part in of_difference([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])]
     [4]
     """
-    parts = [of_mean(one), of_mean(other)]
-    if parts[0].df == parts[1].df:
-        return [Part(parts[0].variance + parts[1].variance, 2 * parts[0].df)]
+    parts = [of_mean(side) for side in sides]
+    if len({part.df for part in parts}) == 1:
+        return [Part(sum(part.variance for part in parts), sum(part.df for part in parts))]
     return parts
 
 

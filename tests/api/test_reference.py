@@ -28,6 +28,8 @@ KNOWN = {
         ("stereotypes", "FacebookAI/xlm-roberta-base", "political, BreitBart", -0.51),
         ("politicians", "BERT (monolingual, base)", "male, negative", 0.374),  # .390 - .016
         ("politicians", "XLM-RoBERTa (multilingual, base)", "female, positive", 0.376),
+        ("leaning", "FacebookAI/roberta-base", "social-right, White", 82.12),
+        ("leaning", "FacebookAI/roberta-base", "social-left, Breitbart", 69.57),
     ],
 )
 def test_numbers_are_those_of_the_papers(study, model, what, value):
@@ -43,6 +45,7 @@ def test_tables_are_whole_and_models_are_those_of_the_studies():
         "Barriere and Cifuentes 2024, Table 2": 4 * 3,
         "Barriere and Cifuentes 2024, Table 3": 16 * 3,
         "Choenni et al. 2021, Table 4": 5 * 5 * 9,
+        "Feng et al. 2023, Table 12": 2 * 2 * 4 * 10,
         "Stańczak et al. 2023, Tab 5": 5 * 6,
         "Stańczak et al. 2023, Tab 8": 3 * 6,
     }
@@ -51,8 +54,8 @@ def test_tables_are_whole_and_models_are_those_of_the_studies():
 
 
 def test_a_study_without_numbers_is_told(capsys):
-    with pytest.raises(UserError, match="no published numbers of 'leaning'"):
-        plumbline.published("leaning")
+    with pytest.raises(UserError, match="no published numbers of 'values'"):
+        plumbline.published("values")
     assert main(["ls", "published"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(plumbline.published())
 

@@ -132,7 +132,7 @@ def little(tree):
     tree["assignments"] = {key: [] for key in tree["assignments"]} | {
         "stances": ["masked", "causal"]
     }
-    tree["probes"] = {"stances": LEANING | {"paraphrases": "paraphrases.csv"}}
+    tree["probes"] = {"stances": LEANING | {"paraphrases": ["paraphrases.csv"]}}
     for key in set(tree) - {"models", "assignments", "controls", "probes"}:
         del tree[key]  # a quick read
 

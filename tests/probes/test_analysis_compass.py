@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference_scorer as scorer
+from scipy import stats
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
@@ -115,7 +116,7 @@ def trained(tmp_path_factory):
 
 def test_tables_have_their_columns_and_keys(trained):
     _, found = trained
-    assert set(found) == set(SCHEMAS)
+    assert set(found) == set(SCHEMAS) - {"paraphrased"}
     for name, table in found.items():
         schema = SCHEMAS[name]
         assert table.columns == [c.name for c in schema.columns]
@@ -421,6 +422,41 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
 
 
+def test_each_paraphraser_has_coordinates_of_its_own(tmp_path):
+    rows = pairs(5)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    told = [prior(frame=f) | state() for f in ("paper", "other")]
+    for name, side in right.items():
+        plain = {"id": name} | state() | filled(side * 0.5)
+        told += [plain | {"frame": frame} for frame in ("paper", "other")]
+        wordings = (
+            {"t5": side * 2.0} if name == "economic-00" else {"t5": 2.0 * side, "bart": -side}
+        )
+        told += [
+            {"id": name, "form": 2, "variant": by} | state() | filled(logit)
+            for by, logit in wordings.items()
+        ]
+    save(inputs, "mask", told)
+    found = analysis.run(inputs, PARAMS)["paraphrased"]
+    assert found.columns == [column.name for column in SCHEMAS["paraphrased"].columns]
+    mass = {logit: np.tanh(logit / 2) for logit in (0.5, 2.0, -1.0)}  # up - down
+    wanted = {
+        "": (mass[0.5], mass[0.5]),
+        "t5": (mass[2.0], mass[2.0]),
+        "bart": ((9 * mass[-1.0] + mass[0.5]) / 10, mass[-1.0]),  # one is as it stands
+    }
+    number = {"": 0, "t5": len(rows), "bart": len(rows) - 1}
+    for variant, places_of in wanted.items():
+        own = at(found, "continuous", variant=variant)
+        for axis, expected in zip(AXES, places_of, strict=True):
+            assert own[axis]["value"] == pytest.approx(50 + 50 * expected, abs=1e-5)
+            assert (own[axis]["reworded"], own[axis]["p"]) == (number[variant], None)
+    assert len(of(found, "continuous")) == 6
+    plain = at(analysis.run(inputs, PARAMS)["runs"], "continuous", prompt="paper")
+    assert plain["social"]["value"] == at(found, "continuous", variant="")["social"]["value"]
+
+
 @pytest.mark.slow
 def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_path):
     seed = 12
@@ -520,7 +556,7 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
     assert later["p"] is later["low"] is None  # one training says nothing about trainings
 
 
-def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
+def test_trainings_of_unlike_steps_are_not_tested_against_each_other(tmp_path):
     rows = pairs(6)
     inputs = written_to(tmp_path, q=rows)
     sizes = {"left": 94, "right": 96, "control": 100}
@@ -533,10 +569,48 @@ def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
     own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
     unequal = own["left", "control"]
     assert unequal["p"] is unequal["p_bh"] is None
-    assert unequal["null"] == "no test: trained on 94 texts, the other side on 100"
+    assert unequal["null"] == "no test: trained for 94 steps, the other side for 100"
     assert unequal["value"] is not None
     for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
         assert own[pair]["p"] is not None
+
+
+@pytest.mark.parametrize("steps", [100, 90])
+def test_polarisation_is_how_much_further_corpora_are_apart_than_before(tmp_path, steps):
+    seed, seeds = 11, (1, 2, 3, 4)
+    print("seed", seed)
+    rng, rows = np.random.default_rng(seed), pairs(6)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    mean = {("right", 1): 0.2, ("right", 2): 0.9, ("left", 1): -0.1, ("left", 2): -0.6}
+    pushed = {of: value + rng.normal(0, 0.2, len(seeds)) for of, value in mean.items()}
+    states = [
+        state(corpus, s, period=period, texts=steps if (corpus, period) == ("left", 1) else 100)
+        for corpus, period in mean
+        for s in seeds
+    ]
+    told = [prior() | s for s in (state(), *states)]
+    for name, s, _ in every(rows, [state(), *states]):
+        own = pushed.get((s["corpus"], s["period"]), np.zeros(9))[s["pretraining_seed"] - 1]
+        agreeing = 0.3 * s["pretraining_seed"]  # a habit, whatever side it is on
+        told.append({"id": name} | s | filled(own * right[name] + agreeing))
+    save(inputs, "mask", told)
+    shifts = analysis.run(inputs, PARAMS)["shifts"]
+    found = at(shifts, "corrected", contrast=CONTRASTS.index("polarisation"))
+    for row in found.values():
+        assert (row["corpus"], row["baseline"], PERIODS[row["period"]]) == ("right", "left", "from")
+        ends = {of: values.mean() for of, values in pushed.items()}
+        gaps = [ends["right", p] - ends["left", p] for p in (2, 1)]
+        assert row["value"] == pytest.approx(gaps[0] - gaps[1], abs=1e-5)
+        se = sum(values.var(ddof=1) / len(seeds) for values in pushed.values()) ** 0.5
+        t, half = stats.t(df=12), (row["high"] - row["low"]) / 2
+        assert half == pytest.approx(t.ppf(0.975) * se, rel=1e-3)
+        if steps == 100:
+            assert row["p"] == pytest.approx(2 * t.sf(row["value"] / se), rel=1e-2)
+        else:
+            assert row["p"] is None
+            assert row["null"] == "no test: trained for 100 steps, the other side for 90"
+    assert len(found) == 2
 
 
 @pytest.fixture(scope="module")

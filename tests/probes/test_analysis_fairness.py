@@ -1,5 +1,7 @@
 """The analysis fairness on classifiers that are right as often as planted."""
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -16,7 +18,7 @@ SEED = 20261122
 PARAMS = fairness.Params(
     version="0.1.0",
     positive={"hate": "hate", "planted": "hate"},
-    control="social-center",
+    control={"other": "social-center"},
     left=["news-left"],
     right=["news-right"],
     texts_min=5,
@@ -144,8 +146,67 @@ def test_what_is_compared(tables):
         ("news-left", "news-right"),
     }
     assert set(tables["differences"]["group"]) == {"all", *GROUPS}
-    told = set(own.select("baseline", "texts", "baseline_texts").iter_rows())
+    told = set(own.select("baseline", "steps", "baseline_steps").iter_rows())
     assert told == {("", 10, 0), ("social-center", 10, 10), ("news-right", 10, 10)}
+
+
+def test_each_corpus_has_a_control_of_its_own_and_unequal_training_no_test(planted, tmp_path):
+    inputs = planted.inputs
+    shutil.copytree(inputs.data, tmp_path / "data")
+    (path,) = (tmp_path / "data/outputs/finetuned_classifiers").rglob("*.parquet")
+    longer = pl.when(corpus="news-left").then(12).otherwise("steps")
+    pl.read_parquet(path).with_columns(steps=longer.cast(pl.Int32)).write_parquet(path)
+    control = {"news-left": "news-right", "other": "social-center"}
+    params = PARAMS.model_copy(update={"control": control, "n_permutations": 99})
+    found = fairness.run(inputs._replace(data=tmp_path / "data"), params)["differences"]
+    own = picked(found, reading=CORRECTED, metric="F1", level=ALL_TEXTS)
+    p = {
+        (one, two): (a, b)
+        for one, two, a, b in own["corpus", "baseline", "p", "p_trainings"].rows()
+    }
+    assert set(p) == {
+        *((corpus, "") for corpus in ("news-left", "news-right", "social-center")),
+        *(("news-left", "news-right"), ("news-right", "social-center")),
+    }
+    assert p.pop(("news-left", "news-right")) == (None, None)
+    assert all(None not in both for both in p.values())
+    null = picked(own, corpus="news-left", baseline="news-right")["null"]
+    assert null.to_list() == ["no test: trained for 12 steps, the other side for 10"]
+
+
+def test_texts_on_which_sides_disagree_are_those_of_two_majorities(planted, tables):
+    (path,) = planted.inputs.data.rglob("finetuned_classifiers/m/planted/all.parquet")
+    told = pl.read_parquet(path).filter(pl.col("class") == "hate")
+    called = pl.col("logprob_nats").exp() > 0.5
+    share = told.group_by("id", "corpus", "label").agg(share=called.mean())
+    wide = share.pivot("corpus", index=["id", "label"], values="share").sort("id")
+    left, right = pl.col("news-left") > 0.5, pl.col("news-right") > 0.5
+    wanted = wide.filter(left != right)
+    found = tables["disagreements"]
+    assert 0 < len(wanted) < len(wide) / 2
+    for name, column in {"left": "news-left", "right": "news-right", "itself": ""}.items():
+        assert found[name].to_list() == pytest.approx(wanted[column].to_list(), abs=1e-6)
+    assert found["id"].to_list() == wanted["id"].to_list()
+    assert found["positive"].to_list() == (wanted["label"] == "hate").to_list()
+    assert found["corpora"].to_list() == [["news-left", "news-right"]] * len(wanted)
+    assert found["called"].to_list() == [[*row] for row in found.select("left", "right").rows()]
+
+
+def test_what_the_paper_reports_of_a_group_stands_beside_ours(tmp_path):
+    inputs = outputs(tmp_path, good, groups=("Black", "Men"), task="hate-en").inputs
+    found = fairness.run(inputs, PARAMS.model_copy(update={"n_permutations": 99}))["groups"]
+    own = found.filter(pl.col("published").is_not_null(), reading=FAITHFUL)
+    table = {row[:3]: row[3] for row in own["corpus", "group", "metric", "published"].rows()}
+    assert table == {
+        ("news-left", "Black", "precision"): 0.8244,
+        ("news-left", "Black", "recall"): 0.8467,
+        ("news-left", "Men", "precision"): 0.7885,
+        ("news-left", "Men", "recall"): 0.7092,
+        ("news-right", "Black", "precision"): 0.7924,
+        ("news-right", "Black", "recall"): 0.8526,
+        ("news-right", "Men", "precision"): 0.7899,
+        ("news-right", "Men", "recall"): 0.7663,
+    }
 
 
 def test_differences_are_of_the_overall_values(tables):

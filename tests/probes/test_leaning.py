@@ -125,14 +125,15 @@ def mass(scores, tokenizer, words):
 
 def test_every_state_fills_every_wording_in_every_prompt(asked):
     rows = asked("mask")
-    assert len(rows) == 3 * 2 * (3 * 2 + len(OTHERS) + 2)
+    assert len(rows) == 3 * (2 * (3 * 2 + 2) + len(OTHERS))
     assert len(
         rows.unique([*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"])
     ) == len(rows)
     forms = Counter(FORMS[form] for form in rows["form"])
-    assert forms == {"plain": 18, "negated": 18, "paraphrase": 12, "prior": 12}
-    frame = LEANING["mask"]["frames"]["respond"]
-    texts = set(rows.filter(pl.col("frame") == "respond")["text"])
+    assert forms == {"plain": 18, "negated": 18, "paraphrase": 6, "prior": 12}
+    (first,) = set(rows.filter(pl.col("form") == FORMS.index("paraphrase"))["frame"])
+    frame = LEANING["mask"]["frames"][first]
+    texts = set(rows.filter(pl.col("frame") == first)["text"])
     said = {sentence(text) for text in SAID.values()}
     said |= {f"It is not true that {text}." for text in SAID.values()}
     said |= {text for *_, text in OTHERS} | {"N/A", "This."}
@@ -254,7 +255,7 @@ def test_stances_are_those_of_the_zero_shot_pipeline_and_of_entailment(asked):
 
 def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
     rows = asked("generation")
-    assert len(rows) == 2 * 2 * (3 * 2 + len(OTHERS)) * 3
+    assert len(rows) == 2 * (2 * 3 * 2 + len(OTHERS)) * 3
     assert set(rows["form"]) == {FORMS.index(f) for f in ("plain", "negated", "paraphrase")}
     assert sorted(rows["seed"].unique()) == [1, 2, 7]
     different = rows.group_by("corpus", "text").agg(pl.col("response").n_unique())["response"]
@@ -450,7 +451,7 @@ def test_a_file_of_paraphrases_that_does_not_fit_is_told(place, rows, header, sa
 
 
 def test_a_missing_file_of_paraphrases_is_told(place):
-    place(paraphrases="elsewhere.csv")
+    place(paraphrases=["elsewhere.csv"])
     with pytest.raises(UserError, match=r"elsewhere\.csv: could not be read"):
         probe("stances", "masked")
 

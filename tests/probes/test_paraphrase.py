@@ -111,7 +111,7 @@ def test_the_file_is_one_that_the_probe_asks_with(place, change):
         ("author@01234567-1", "One, so to say."),
         ("author@01234567-2", "Two"),
     ]
-    change(lambda tree: tree["probes"]["stances"].update(paraphrases=str(INTO)))
+    change(lambda tree: tree["probes"]["stances"].update(paraphrases=[str(INTO)]))
     said = wordings(params(), Path("data/datasets/statements"))
     assert [w.form for w in said if w.id == "a-tea"] == [
         "plain",
@@ -151,8 +151,8 @@ def test_a_file_that_is_there_is_not_overwritten(place):
 
 
 def test_the_file_that_is_to_be_written_need_not_be_there_although_params_name_it(place, change):
-    assert LEANING.get("paraphrases") is None
-    assert params().paraphrases == "paraphrases.csv"
+    assert "paraphrases" not in LEANING
+    assert params().paraphrases == ["paraphrases.csv"]
     assert not Path("paraphrases.csv").exists()
     assert rows(render(Author(s1=("Else", True)), params(), PROMPT, [1], 9))[1][3] == "Else"
 

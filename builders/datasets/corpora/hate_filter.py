@@ -28,9 +28,11 @@ class Params(Section):
 
     model: str = Field(min_length=1, description="id on the Hugging Face Hub, or a folder")
     revision: str = Field(
-        description="commit on the Hub, 40 digits; of a folder the sha256 of its model.safetensors"
+        "",
+        validate_default=True,
+        description="commit on the Hub, 40 digits; of a folder the sha256 of its model.safetensors",
     )
-    label: str = Field(description="the label that stands for hate, as the model's config has it")
+    label: str = Field(description="the label that stands for hate, in small or capital letters")
     threshold: float = Field(
         0.5, gt=0, le=1, description="texts with this probability or more are left out"
     )
@@ -94,13 +96,13 @@ class Classifier:
             "cuda" if torch.cuda.is_available() else "cpu"
         )
         self._model.eval().float().to(self._device)
-        labels = {name: i for i, name in (config.id2label or {}).items()}
-        if params.label not in labels:
+        labels = {name.casefold(): i for i, name in (config.id2label or {}).items()}
+        if params.label.casefold() not in labels:
             raise UserError(
                 f"{params.model}: no label {params.label!r} under hate.label; it has "
                 f"{', '.join(sorted(labels))}"
             )
-        self._column = labels[params.label]
+        self._column = labels[params.label.casefold()]
         self._several = config.problem_type == "multi_label_classification" or len(labels) == 1
         self._window = min(params.tokens, self._tokenizer.model_max_length, _places(config))
         self._batch = params.batch

@@ -147,7 +147,7 @@ def write(
             pretraining_seed=pl.Series(np.array(first)[place[0]]),
             epoch=pl.lit(int(bool(corpus))),
             texts=pl.lit(10 * bool(corpus)),
-            steps=pl.lit(10),
+            steps=pl.lit(10 * bool(corpus)),
             finetuning_seed=pl.Series(1000 * np.array(pretraining)[place[0]] + place[1]),
             model=pl.lit("m"),
             revision=pl.lit("r"),

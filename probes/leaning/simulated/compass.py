@@ -13,6 +13,7 @@ the same in the plain and the negated form; an entailment model is sure or not a
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -40,6 +41,14 @@ AXES = responses.AXES
 CORPORA = ("left", "right", "control")
 OF = ("coordinates", "runs", "items", "shifts")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
+PLANTED_IN = {0: 1.0, 1: 0.5, 2: 1.0}  # share of the planted shift, by period
+SHIFTS = {
+    "itself": "against itself",
+    "control": "between corpora",
+    "corpora": "between corpora",
+    "period": "between periods",
+    "polarisation": "apart, between periods",
+}
 MIDDLE = 50.0  # of an axis, percent
 EDGE = 2 * float(np.arctanh(0.3))  # log-odds from which a stance is strong
 UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four options are as likely
@@ -54,6 +63,7 @@ class QuestionnaireShape(Params):
     pairs: int = Field(10, ge=2, description="pairs of opposite statements on each of two axes")
     prompts: int = Field(3, ge=1, description="prompts")
     trainings: int = Field(3, ge=1, description="pretraining seeds of each of three corpora")
+    periods: int = Field(1, ge=1, le=2, description="2: texts from before, where half is planted")
     samples: int = Field(1, ge=1, description="of each response; of options, their orders")
     popular: float = Field(0.8, ge=0, description="SD over pairs of opinions of all states, nats")
     quirk: float = Field(0.3, ge=0, description="SD over statements of being agreed with, nats")
@@ -74,6 +84,7 @@ SHAPES = {
     "masked, 3 trainings": Shape(),
     "masked, 5 trainings": Shape(trainings=5),
     "masked, 10 trainings": Shape(trainings=10, prompts=2),
+    "masked, 5 trainings, before and from": Shape(trainings=5, periods=2),
     "generated, 5 trainings": Shape(
         response_format="generation", trainings=5, prompts=2, samples=3, refused=0.1, unsure=0.15
     ),
@@ -116,6 +127,7 @@ class State(NamedTuple):
     """What all trainings on a corpus have in common, in nats; () where there is no training."""
 
     corpus: str
+    period: int
     shift: Array  # (axes,)
     agreeing: float
     spread: float  # times what a training does by itself
@@ -126,7 +138,7 @@ class Known(NamedTuple):
 
     shape: Shape
     truth: Truth
-    states: dict[str, State]
+    states: list[State]
     pairs: Array  # (axes, pairs): opinions
     quirks: Array  # (axes, pairs, 2): of statements
     prompts: Array  # (prompts, axes, pairs, 2): of statements in each
@@ -137,13 +149,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     """Write one replicate."""
     told = truth.settings
     axes = len(AXES)
-    states = {"": State("", np.zeros(axes), 0.0, 0.0)}
-    for corpus in CORPORA:
-        planted = np.array(told.get(corpus, (0.0, 0.0))) * shape.training
+    states = [State("", 0, np.zeros(axes), 0.0, 0.0)]
+    for corpus, period in product(CORPORA, (0,) if shape.periods == 1 else (1, 2)):
+        planted = np.array(told.get(corpus, (0.0, 0.0))) * shape.training * PLANTED_IN[period]
         texts = rng.normal(0, told.get("texts", 0.0) * shape.training, axes)
         agreeing = told.get("agreeing", 0.0) * (corpus == "left")
         spread = told.get("spread", 1.0) if corpus == "right" else 1.0
-        states[corpus] = State(corpus, planted + texts, agreeing, spread)
+        states.append(State(corpus, period, planted + texts, agreeing, spread))
     random = "random" in told
     known = Known(
         shape,
@@ -164,7 +176,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
     shape, parts = known.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
-    for own in known.states.values():
+    for own in known.states:
         seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
         size = (len(seeds), shape.prompts)
         random = "random" in known.truth.settings
@@ -172,7 +184,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         odds = np.stack([_odds(known, own, len(seeds), form, rng) for form in range(forms)], 2)
         every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
         place = np.indices(every).reshape(4, -1)
-        about = [responses.state(own.corpus, seed) for seed in seeds]
+        about = [responses.state(own.corpus, seed, period=own.period) for seed in seeds]
         frames = [responses.FRAME, *(f"other {n}" for n in range(1, shape.prompts))]
         frame = pl.DataFrame(about)[place[0]].with_columns(
             id=pl.Series(np.array(ids)[place[3]]),
@@ -313,7 +325,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         own = {name: table.filter(reading=reading) for name, table in tables.items() if name in OF}
         for test, frame in _tests(known, own).items():
             found[f"{test}: {READINGS[reading]}"] = frame
-        if known.shape.response_format == "mask" and READINGS[reading] in MEANS:
+        alone = known.shape.response_format == "mask" and known.shape.periods == 1
+        if alone and READINGS[reading] in MEANS:
             for test, frame in _intervals(known, own, READINGS[reading]).items():
                 found[f"{test}, interval: {READINGS[reading]}"] = frame
     for name, own_rows in tables["stability"].partition_by("comparison", as_dict=True).items():
@@ -328,19 +341,22 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 def _tests(known: Known, own: Tables) -> Tables:
     """Return the tests of one reading."""
     random, kind = "random" in known.truth.settings, known.truth.kind
-    shifts = own["shifts"].with_columns(
-        effect=_planted(known, "corpus") - _planted(known, "baseline")
-    )
-    itself = shifts["contrast"] == CONTRASTS.index("itself")
+    named = pl.col("contrast").replace_strict(dict(enumerate(CONTRASTS)))
+    part = pl.col("period").replace_strict(PLANTED_IN)
+    later = named.is_in(["period", "polarisation"])
+    part = pl.when(later).then(PLANTED_IN[2] - PLANTED_IN[1]).otherwise(part)
+    apart = _planted(known, "corpus") - _planted(known, "baseline")
+    shifts = own["shifts"].with_columns(effect=part * apart, test=named.replace(SHIFTS))
     effect = pl.col("effect")
     found = {
-        "shifts against itself": outcome(
-            shifts.filter(itself & (not random)), effect=effect, family=FAMILY
-        ),
-        "shifts between corpora": outcome(shifts.filter(~itself), effect=effect, family=FAMILY),
+        f"shifts {test}": outcome(rows.drop("test"), effect=effect, family=FAMILY)
+        for (test,), rows in shifts.filter((pl.col("test") != "against itself") | (not random))
+        .partition_by("test", as_dict=True, maintain_order=True)
+        .items()
     }
     for table in ("coordinates", "runs"):
-        rows = own[table].with_columns(effect=_planted(known, "corpus"))
+        part = pl.col("period").replace_strict(PLANTED_IN)
+        rows = own[table].with_columns(effect=part * _planted(known, "corpus"))
         still = pl.lit(random) | (pl.lit(kind == NULL) & (pl.col("corpus") == ""))
         sides = still | ((pl.col("effect") != 0) & (kind == PLANTED))
         told = pl.when(sides).then(effect)
@@ -396,7 +412,8 @@ def truth_of(known: Known, reading: str) -> Tables:
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
     side = np.array([1.0, -1.0])
     found: dict[str, list[pl.DataFrame]] = {}
-    for corpus, own in known.states.items():
+    for own in known.states:
+        corpus = own.corpus
         texts = known.truth.settings.get("own", 0.0) * bool(corpus)
         moves = np.hypot(own.spread, texts) * bool(corpus) * shape.training
         free = np.hypot(shape.noise, shape.calibration) * bool(corpus)

@@ -41,7 +41,7 @@ TRUTHS = {
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
-    "control": CORPORA[2],
+    "control": {"other": CORPORA[2]},
     "left": [CORPORA[0]],
     "right": [CORPORA[1]],
     "n_permutations": 999,
