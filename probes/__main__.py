@@ -361,8 +361,10 @@ def _plan(given: argparse.Namespace) -> None:
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
     sizes = cost.sizes_in(given.sizes)
-    found = list(cost.assumed_plans(params_overlay.composed(given.study, "DAY"), sizes))
-    print(cost.table(found), cost.summary(found, sizes), power.table(), sep="\n\n")
+    tree = params_overlay.composed(given.study, "DAY")
+    found = list(cost.assumed_plans(tree, sizes))
+    told = (cost.table(found), cost.summary(found, sizes), cost.choices(tree, sizes), power.table())
+    print(*filter(None, told), sep="\n\n")
 
 
 def _annotate(given: argparse.Namespace) -> None:
