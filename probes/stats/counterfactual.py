@@ -44,10 +44,9 @@ def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[in
         How many clusters and groups there are.
     """
     place = clusters * shape[1] + groups
-    sums = np.zeros((shape[0] * shape[1], values.shape[1]))
-    np.add.at(sums, place, values)
-    counts = np.bincount(place, minlength=len(sums)).astype(np.float64)
-    return Cells(sums.reshape(*shape, -1), counts.reshape(shape))
+    sums = [np.bincount(place, each, shape[0] * shape[1]) for each in values.T]
+    counts = np.bincount(place, minlength=shape[0] * shape[1]).astype(np.float64)
+    return Cells(np.stack(sums, axis=-1).reshape(*shape, -1), counts.reshape(shape))
 
 
 def delta(cells: Cells) -> Floats:
