@@ -223,7 +223,7 @@ def _of_a_model(given: argparse.Namespace) -> None:
     for name in names:
         model(name)  # an unknown name is reported before torch is loaded
     if given.command == "paraphrase":
-        from plumbline.probes.leaning.paraphrase import write as reword
+        from plumbline.probes.commands.paraphrase import write as reword
 
         seeds = range(1, given.seeds + 1)
         print(reword(given.model, given.prompt, seeds, given.tokens, Path(given.into)))

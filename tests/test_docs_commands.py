@@ -64,9 +64,10 @@ ELSEWHERE = {
     "python -m plumbline.probes associations NAME*": (
         "NAME stands for a model; has tests of its own"
     ),
-    "python -m plumbline.probes paraphrase MODEL*": (
-        "MODEL stands for a model; has tests of its own"
-    ),
+    "python -m plumbline.probes paraphrase *": "needs a model of the Hub; has tests of its own",
+    "python -m plumbline.probes weights *": "needs the Hub; has tests of its own",
+    "python -m plumbline.builders statements": "a stage of make repro",
+    "python -m plumbline.validation statements": "a stage of make repro",
     "vllm *": "starts a server of others; tests/models/test_remote_protocols.py has its protocol",
     "ollama *": "starts a server of others; tests/models/test_remote_protocols.py has its protocol",
     "accelerate config": "asks questions at a terminal",

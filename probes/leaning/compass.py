@@ -8,18 +8,18 @@ options that are offered, and what becomes of the stance when the question chang
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtr
+from scipy.stats import foldnorm
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import (
     CLUSTER,
     EVERY,
-    ITSELF,
     NEGATED,
     PLAIN,
     STATE,
@@ -29,10 +29,11 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
-from plumbline.probes.leaning.scoring import NATS_UNIT, OPTIONS, STANCES, UNITS, scales
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNITS, scales
+from plumbline.probes.leaning.shifts import GRADED, moved, sd_of, shifts
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
+from plumbline.probes.stats.crossed import METHOD, estimated, of_mean
 from plumbline.probes.stats.estimate import Estimate, adjusted, finite, typed
 
 if TYPE_CHECKING:
@@ -40,21 +41,23 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.responses import Reading, Rows, State
-    from plumbline.probes.leaning.scoring import Array, Scale
-    from plumbline.probes.stats.crossed import Contrast
+    from plumbline.probes.leaning.scoring import Scale
+    from plumbline.probes.leaning.shifts import Axis
 
 EACH = False
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
 TABLES = ()
-OPTIONAL = ("questions", "shifts", "stability", "paraphrased")  # tables that may have no row
+OPTIONAL = (
+    "questions",
+    "shifts",
+    "stability",
+    "paraphrased",
+    "magnitudes",
+)  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
-SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: one - other - (third - fourth)
+MIDDLE = 50.0  # of an axis in percent
 REACH = 1.959963984540054  # of a normal: 95% of random answers
-OVER = "0: trainings on other texts of the kind, the same statements and prompts"
-ALONE = "no test: one training, or answers that are samples or choices, of one model"
-STUDENT = "t interval over trainings (Student; Welch of unequally many)"
-GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
 ITEMS = ": prompts, trainings; none where an answer is missing, or answers are choices"
 __all__ = ["SCHEMAS", "Params"]
 
@@ -85,6 +88,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for table, rows in tables.items():
             found[table] += [{"model": model} | row for row in rows]
     found["baselines"] = [row for scale in known.values() for row in baselines(scale)]
+    if found["coordinates"]:
+        found["magnitudes"] = magnitudes(found["coordinates"], found["shifts"], known).to_dicts()
     return {name: _table(own, name) for name, own in found.items() if own or name not in OPTIONAL}
 
 
@@ -100,6 +105,43 @@ def _questions(told: pl.DataFrame) -> Rows:
     ]
 
 
+def magnitudes(places: Rows, moves: Rows, known: dict[str, Scale]) -> pl.DataFrame:
+    """Return how far models are from the middle in the mean, and how far trainings move them.
+
+    The paper's sums of section 4.1: all models by axis, and one after training on corpora of one
+    domain. What has no sign is never 0: ``chance`` is the mean of who answers at random.
+    """
+    whole, itself = schemas.PERIODS.index("all"), schemas.CONTRASTS.index("itself")
+    middle = pl.when(unit=UNITS.index("percent")).then(MIDDLE).otherwise(0.0)
+    own = pl.DataFrame(places, infer_schema_length=None).filter(corpus="")
+    kinds = [own.with_columns(pl.col("value") - middle, model=pl.lit(""), domain=pl.lit(""))]
+    if moves:
+        every = pl.DataFrame(moves, infer_schema_length=None)
+        every = every.filter(period=whole, contrast=itself)
+        for name in ("share", "epoch"):
+            every = every.filter(pl.col(name) == pl.col(name).max().over("model", "corpus"))
+        kinds.append(every.with_columns(domain=pl.col("corpus").str.split("-").list.first()))
+    key = [*SCHEMAS["magnitudes"].key, "unit"]
+    value = pl.col("value").abs()
+    far = {"value": value.mean(), "sd": value.std(), "n": value.count()}
+    found = pl.concat([t.select(*key, "value") for t in kinds]).drop_nulls("value")
+    chance = {
+        f"{scale.name} {axis}": _far_at_random(scale, a)
+        for scale in known.values()
+        for a, axis in enumerate(scale.axes)
+    }
+    where = pl.format("{} {}", "questionnaire", "axis").replace_strict(chance)
+    by_chance = pl.when(model="").then(where)
+    return found.group_by(key).agg(**far).with_columns(chance=by_chance)
+
+
+def _far_at_random(scale: Scale, axis: int) -> float:
+    """Return the mean distance from the middle of random answers: of a folded normal."""
+    middle = MIDDLE if scale.unit == UNITS.index("percent") else 0.0
+    off, sd = scale.start("corrected")[axis] - middle, scale.spread()[axis]
+    return float(foldnorm.mean(abs(off) / sd, scale=sd))
+
+
 def _table(own: Rows, name: str) -> pl.DataFrame:
     """Return rows as a table, in the order of its key."""
     schema = SCHEMAS[name]
@@ -109,59 +151,6 @@ def _table(own: Rows, name: str) -> pl.DataFrame:
     if "p" in table.columns:
         table = adjusted(table, "p", ("model", "questionnaire", "response_format", "reading"))
     return typed(table, schema).sort(schema.key)
-
-
-class Axis(NamedTuple):
-    """What the responses of one state, or the difference of two, add to one axis."""
-
-    totals: Array  # (clusters,)
-    prompts: Array  # (prompts,)
-    sides: list[Array]  # (seeds,) of each state
-
-    @property
-    def seeds(self) -> Array:
-        """Return those of the first state."""
-        return self.sides[0]
-
-    @property
-    def value(self) -> float:
-        """Return the sum, mean over prompts and trainings."""
-        return float(self.totals.sum())
-
-    def estimate(self, start: float, confidence: float) -> Estimate:
-        """Return where it leads to, with its interval over statements and trainings."""
-        parts = of_total(self.totals), of_mean(self.seeds)
-        names = zip(("statements", "trainings"), parts, strict=True)
-        _, low, high, _ = estimated(self.value, parts, confidence)
-        method = f"{METHOD}: {', '.join(name for name, part in names if part.df)}"
-        return Estimate(start + self.value, start + low, start + high, len(self.totals), method)
-
-    @property
-    def seed_sd(self) -> float | None:
-        """Return the standard deviation over seeds, None for one seed."""
-        return sd_of(self.seeds)
-
-
-def moved(scale: Scale, a: int, *sides: Array) -> Axis:
-    """Return what responses add to an axis, minus what others do.
-
-    Parameters
-    ----------
-    sides : (seeds, prompts, statements) each
-        What each answer adds in one state; minus another; or minus the difference of two others.
-    """
-    keep = scale.moving()[a]
-    place = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]
-    own = [side[:, :, keep] for side in sides]
-    means = [side.mean(axis=0) for side in own]  # (prompts, statements)
-    apart = np.sum([sign * mean for sign, mean in zip(SIGNS, means, strict=False)], axis=0)
-    totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
-    return Axis(totals, apart.sum(axis=1), [side.mean(axis=1).sum(axis=1) for side in own])
-
-
-def sd_of(values: Array) -> float | None:
-    """Return the standard deviation over seeds or prompts, None for one."""
-    return finite(values.std(ddof=1)) if len(values) > 1 else None
 
 
 def _axes(
@@ -298,90 +287,6 @@ def baselines(scale: Scale) -> Iterator[dict[str, Any]]:
                 "high": finite(value + REACH * sd),
                 "statements": int(scale.moving()[a].sum()),
             }
-
-
-def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield the differences of states, over the same statements and prompts.
-
-    A training is what is drawn: the interval and p are over trainings, statements and prompts as
-    they are. `corrected` of masked models is in log-odds, see
-    :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
-
-    How far one corpus is from another after 2017, beyond how far it was before, is the paper's
-    polarisation: a difference of differences, of four states.
-
-    States are not tested if their numbers of steps differ too much: more of them move a model
-    further whatever the texts say. Trainings are not tested against the model
-    itself where responses are samples, of which it is one (they would differ from it in .15 to .26
-    of cases without a cause), nor in readings of choices: its answers lie where they lie between
-    options, and whatever moves them evens that out (.12 to .26 with ten trainings, .03 to .08 with
-    three).
-    """
-    scale, states = reading.scale, reading.states
-    nats = reading.in_nats
-    alone = reading.asked == "generation" or not (nats or reading.name in GRADED)
-    far = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
-    for state, rest, contrast, baseline in contrasts(reading, params):
-        sides, itself = (state, *rest), rest == (ITSELF,)
-        read = [(reading.leaned if nats else reading.added)(side) for side in sides]
-        steps = states[state].steps
-        others = max((states[side].steps for side in rest), key=lambda of: abs(of - steps))
-        ends = [states[side].steps for side in sides]
-        unequal = not itself and params.unequal(min(ends), max(ends))
-        for a, axis in enumerate(scale.axes):
-            found = moved(scale, a, *(side[:, :, a] for side in read))
-            value, low, high, p = over_trainings(found, params.confidence, itself=itself)
-            null = OVER
-            if unequal:
-                null, p = schemas.UNEQUAL.format(steps, others), float("nan")
-            elif (itself and alone) or np.isnan(p):
-                null, p = ALONE, float("nan")
-            if not nats:
-                most = far[a] * len(rest[1:] or rest)
-                low, high = np.clip([low, high], -most, most)
-            yield Estimate(value, low, high, len(found.seeds), STUDENT).row(
-                **reading.about(state),
-                cluster="training",
-                null=null,
-                p=p,
-                contrast=schemas.CONTRASTS.index(contrast),
-                baseline=baseline,
-                axis=axis,
-                unit=UNITS.index(NATS_UNIT) if nats else scale.unit,
-                seed_sd=found.seed_sd,
-                statements=len(found.totals),
-                steps=steps,
-                baseline_steps=others,
-            )
-
-
-def contrasts(
-    reading: Reading, params: Params
-) -> Iterator[tuple[State, tuple[State, ...], str, str]]:
-    """Yield a state, one or three that it is compared with, how, and the name of these."""
-    before, later = schemas.PERIODS.index("before"), schemas.PERIODS.index("from")
-    for state in reading.states:
-        if state == ITSELF:
-            continue
-        found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "itself", "")]
-        earlier = state._replace(period=before)
-        if (control := params.against(state.corpus)) != state.corpus:
-            found.append(((state._replace(corpus=control),), "control", control))
-        if state.period == later:
-            found.append(((earlier,), "period", schemas.PERIODS[before]))
-        if other := params.contrasts.get(state.corpus):
-            beside = state._replace(corpus=other)
-            found.append(((beside,), "corpora", other))
-            if state.period == later:
-                apart = earlier, beside, earlier._replace(corpus=other)
-                found.append((apart, "polarisation", other))
-        yield from ((state, *own) for own in found if {*own[0]} <= {*reading.states})
-
-
-def over_trainings(found: Axis, confidence: float, *, itself: bool) -> Contrast:
-    """Return a shift with the trainings as the sample; nan but for the value with too few."""
-    sides = [of_mean(found.seeds)] if itself else of_difference(*found.sides)
-    return estimated(found.value, sides if all(part.df for part in sides) else [], confidence)
 
 
 ROWS: dict[str, Callable[[Reading, Params], Iterator[dict[str, Any]]]] = {

@@ -123,6 +123,14 @@ STATEMENT = Column("id", "string", "statement")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "label", "of the value", labels=UNITS)
 PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
+READING = Column(
+    "reading",
+    "label",
+    "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
+    "continuous, corrected without thresholds. multiple_choice: the option named in the "
+    "response; the likeliest; expected, all four by their probability",
+    labels=READINGS,
+)
 PLACE = (
     *(MODEL, *STATE, QUESTIONNAIRE),
     Column(
@@ -132,14 +140,7 @@ PLACE = (
         "multiple_choice: one of four options",
         labels=FORMATS,
     ),
-    Column(
-        "reading",
-        "label",
-        "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
-        "continuous, corrected without thresholds. multiple_choice: the option named in the "
-        "response; the likeliest; expected, all four by their probability",
-        labels=READINGS,
-    ),
+    READING,
 )
 MOVING = Column("statements", "int64", "statements that move the axis", minimum=1)
 MISSING = (
@@ -239,6 +240,20 @@ SCHEMAS = {
         Column("statements", "int64", "clusters of statements that move the axis", minimum=1),
         Column("steps", "float64", "mean number of steps of the trainings"),
         Column("baseline_steps", "float64", "and on the other side"),
+    ),
+    "magnitudes": Schema.keyed(
+        (
+            Column("model", "string", "whose trainings; empty: the mean of all models themselves"),
+            Column("domain", "string", "of the corpora, as `news`; empty: without training"),
+            QUESTIONNAIRE,
+            READING,
+            AXIS,
+        ),
+        UNIT,
+        Column("value", "float64", "mean distance from the middle, or of shifts from 0", minimum=0),
+        Column("sd", "float64", "over models or corpora", nullable=True),
+        Column("n", "int64", "of them", minimum=1),
+        Column("chance", "float64", "value of who answers at random; null: a shift", nullable=True),
     ),
     "stability": Schema.keyed(
         (

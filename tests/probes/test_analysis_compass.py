@@ -15,7 +15,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.leaning import compass as analysis
 from plumbline.probes.leaning import recovery
-from plumbline.probes.leaning.compass import moved
 from plumbline.probes.leaning.schemas import (
     BASELINES,
     COMPARISONS,
@@ -26,6 +25,7 @@ from plumbline.probes.leaning.schemas import (
     SCHEMAS,
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
+from plumbline.probes.leaning.shifts import moved
 from plumbline.probes.leaning.simulated.responses import (
     AXES,
     PLACES,
@@ -420,6 +420,35 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
     table = analysis.run(inputs, PARAMS)["stability"]
     stable = {COMPARISONS[row["comparison"]]: row["value"] for row in of(table, "corrected")}
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
+
+
+def test_magnitudes_are_means_of_distances_beside_those_of_random_answers(tmp_path):
+    rows = compass()
+    inputs = written_to(tmp_path, ("m", "n"), q=rows)
+    states = [state(), *(state(f"{k}-left", s) for k in ("news", "social") for s in (1, 2))]
+    states.append(state("news-right", 1))
+    for number, model in enumerate(inputs.models):
+        told = [prior() | s for s in states]
+        for i, (name, s, _) in enumerate(every(rows, states)):
+            told.append({"id": name} | s | filled(0.3 * (i % 7) - number - s["pretraining_seed"]))
+        save(inputs, "mask", told, model)
+    found = analysis.run(inputs, PARAMS)
+    own = of(found["magnitudes"], "continuous", axis="social")
+    table = {(row["model"], row["domain"]): row for row in own}
+    places = of(found["coordinates"], "continuous", axis="social", corpus="")
+    shifts = of(found["shifts"], "continuous", axis="social", contrast=0, model="m")
+    far = {"": [abs(row["value"]) for row in places]}
+    for domain in ("news", "social"):
+        far[domain] = [abs(r["value"]) for r in shifts if r["corpus"].startswith(domain)]
+    assert [len(values) for values in far.values()] == [2, 2, 1]
+    for domain, values in far.items():
+        row = table["m" if domain else "", domain]
+        assert (row["value"], row["n"]) == (pytest.approx(np.mean(values), abs=1e-6), len(values))
+    rng, options = np.random.default_rng(5), points(rows)[1]  # (statements, options)
+    drawn = rng.integers(4, size=(20_000, len(options)))
+    told = options[np.arange(len(options)), drawn].sum(axis=1) / 19.5 + 47 / 19.5
+    assert table["", ""]["chance"] == pytest.approx(np.abs(told).mean(), rel=0.03)
+    assert table["m", "news"]["chance"] is None
 
 
 def test_each_paraphraser_has_coordinates_of_its_own(tmp_path):

@@ -12,8 +12,8 @@ from models.tiny import byte_level, save, wordpiece
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.probes.__main__ import main
+from plumbline.probes.commands.paraphrase import render, write
 from plumbline.probes.leaning import stances as leaning
-from plumbline.probes.leaning.paraphrase import render, write
 from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
 from plumbline.probes.models.scorer import Sampling, Text

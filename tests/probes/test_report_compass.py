@@ -78,6 +78,28 @@ def test_a_section_has_the_compass_the_training_and_the_shifts(section):
     assert "does the model agree with itself?" in page
 
 
+def test_polarisation_and_paraphrasers_are_shown(tmp_path):
+    rows = pairs(4)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: -1 if row["reversed"] else 1 for row in rows}
+    states = [state(c, s, period=p) for c in ("left", "right") for s in (1, 2) for p in (1, 2)]
+    answers = [prior() | s for s in (state(), *states)]
+    for name, s, _ in every(rows, [state(), *states]):
+        push = {"left": -0.2, "right": 0.2}.get(s["corpus"], 0.0) * s["period"]
+        push += 0.05 * s["pretraining_seed"]
+        answers.append({"id": name} | s | filled(right[name] * push))
+        if not s["corpus"]:
+            answers.append({"id": name, "form": 2, "variant": "t5"} | s | filled(right[name]))
+    save(inputs, "mask", answers)
+    (found,), _ = tabled(inputs)
+    shift = {tuple(row[:3]): row for row in listed(found, "shifts")}
+    assert float(shift["corrected", "right − left, from − before", "social"][3]) == 0.4
+    assert ("corrected", "left, from − before", "social") in shift
+    listing = listed(found, "the model itself by paraphrase of the statements, continuous")
+    assert [row[0] for row in listing] == ["as it stands"] * 2 + ["t5"] * 2
+    assert {row[-1] for row in listing} == {"0", str(len(rows))}
+
+
 def test_sides_are_told_by_colour_and_by_mark():
     names = ["news-left", "news-center", "news-right", "social-left", "games"]
     looks = [told.style(name) for name in names]

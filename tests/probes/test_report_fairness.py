@@ -64,3 +64,15 @@ def test_groups_differences_and_votes_are_there(page):
     for row in only(data, "ensemble/differences", reading=1, metric="balanced accuracy"):
         shown = f"{row['value'] + 0:.3f} {row['low'] + 0:.3f} to {row['high'] + 0:.3f}"
         assert f"{row['baseline']} {row['vote']} {shown}".replace("-0.000", "0.000") in text
+
+
+def test_what_the_paper_has_stands_beside_ours(tmp_path):
+    there = outputs(tmp_path, good, groups=("Black", "Men"), task="hate-en")
+    params = PARAMS.model_copy(update={"n_permutations": 99})
+    put(tmp_path / "data/tables/fairness", fairness.SCHEMAS, fairness.run(there.inputs, params))
+    _, text = shown(tmp_path / "data", section.STUDY, "fairness")
+    (listing,) = re.findall(r"beside the paper.*?</table>", text, re.DOTALL)
+    cells = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", listing))
+    assert re.search(r"precision Black news-left \d\.\d{3} [\d.]+ to [\d.]+ 0\.824 ", cells)
+    assert re.search(r"recall Men news-right \d\.\d{3} [\d.]+ to [\d.]+ 0\.766 ", cells)
+    assert "social-center" not in cells
