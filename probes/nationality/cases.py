@@ -30,7 +30,7 @@ class Said(NamedTuple):
     """What a model said of texts."""
 
     keys: NDArray[np.uint64]  # (texts,) their hashes, rising
-    tokens: NDArray[np.int64]  # (texts,)
+    tokens: NDArray[np.int32]  # (texts,)
     values: NDArray[np.float64]  # (texts, measures)
 
     @classmethod
@@ -40,14 +40,13 @@ class Said(NamedTuple):
         keys = frame["key"].to_numpy()
         if (keys[1:] == keys[:-1]).any():
             raise UserError(f"{where}: has a text twice; take the folder away and run the probe")
-        return cls(
-            keys, frame["tokens"].to_numpy(), frame.drop("key", "tokens").to_numpy().astype(float)
-        )
+        tokens = frame["tokens"].cast(pl.Int32).to_numpy()
+        return cls(keys, tokens, frame.drop("key", "tokens").to_numpy())
 
-    def places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def places(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Return where texts are, -1 of those that are not."""
         at = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, at, -1)
+        return np.where(self.keys[at] == keys, at, -1).astype(np.int32)
 
 
 class Case(NamedTuple):
@@ -58,14 +57,14 @@ class Case(NamedTuple):
     said: Said  # of all texts, the measures
     countries: list[str]
     sentences: int  # source texts
-    sentence: NDArray[np.int64]  # (n,) numbers of source texts
-    country: NDArray[np.int64]  # (n,) places in countries
-    gender: NDArray[np.int64]  # (n,) of the name put in, places in GENDERS
+    sentence: NDArray[np.int32]  # (n,) numbers of source texts
+    country: NDArray[np.int32]  # (n,) places in countries
+    gender: NDArray[np.int32]  # (n,) of the name put in, places in GENDERS
     names: pl.Series  # of all rows, once each
-    name: NDArray[np.int64]  # (n,) places in names: what is put in
-    other: NDArray[np.int64]  # (n,) the name in the text that it is compared with, empty if none
-    row: NDArray[np.int64]  # (n,) places in said
-    compared: NDArray[np.int64]  # (n,) of what it is compared with
+    name: NDArray[np.int32]  # (n,) places in names: what is put in
+    other: NDArray[np.int32]  # (n,) the name in the text that it is compared with, empty if none
+    row: NDArray[np.int32]  # (n,) places in said
+    compared: NDArray[np.int32]  # (n,) of what it is compared with
 
     @property
     def after(self) -> NDArray[np.float64]:
@@ -81,7 +80,8 @@ class Case(NamedTuple):
     def change(self) -> NDArray[np.float64]:
         """Return counterfactual minus what it is compared with, (n, measures)."""
         found = self.after
-        found -= self.before
+        for measure, before in enumerate(self.said.values.T):  # bounds memory
+            found[:, measure] -= before[self.compared]
         return found
 
     @property
@@ -117,10 +117,11 @@ class Case(NamedTuple):
         return found
 
     def looked_up(
-        self, of: NDArray[np.int64], known: Callable[[str, str, str], float]
+        self, of: NDArray[np.int32], known: Callable[[str, str, str], float]
     ) -> NDArray[np.float64]:
         """Return what is known of names by country, gender and the name in small letters, (n,)."""
-        place = (self.country * len(GENDERS) + self.gender) * len(self.names) + of
+        group = self.country * len(GENDERS) + self.gender
+        place = group.astype(np.int64) * len(self.names) + of
         each, inverse = np.unique(place, return_inverse=True)
         group, name = np.divmod(each, len(self.names))
         country, gender = np.divmod(group, len(GENDERS))
@@ -139,7 +140,8 @@ class Case(NamedTuple):
         """Return the rows of some countries alone, (countries,), numbered anew."""
         case = self.chosen(np.flatnonzero(kept[self.country]))
         places = [c for c, k in zip(self.countries, kept, strict=True) if k]
-        return case._replace(countries=places, country=(np.cumsum(kept) - 1)[case.country])
+        number = (np.cumsum(kept) - 1).astype(np.int32)
+        return case._replace(countries=places, country=number[case.country])
 
 
 def table(
@@ -198,8 +200,7 @@ def classified(
         signs += sign * there
     said = Said.of(pl.concat(parts), outputs)
     shares = np.exp(said.values)
-    values = np.column_stack([shares @ signs, shares])
-    return said._replace(values=values), (CONTRAST, *classes)
+    return said._replace(values=np.column_stack([shares @ signs, shares])), (CONTRAST, *classes)
 
 
 def keys(path: Path) -> NDArray[np.uint64]:
@@ -237,23 +238,23 @@ def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
             raise UserError(
                 f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
-        sentences, sentence = np.unique(frame["target"].to_numpy(), return_inverse=True)
-        countries, country = np.unique(frame["country"].to_numpy(), return_inverse=True)
-        gender, name, other = frame.select(
-            pl.col("gender", "name", "other").cast(pl.Int64)
-        ).get_columns()
+        coded_rows = frame.select(pl.col(*columns, "gender", "other").cast(pl.Int32)).to_dict()
+        del frame
+        number = {name: own.to_numpy() for name, own in coded_rows.items()}
+        sentences, sentence = np.unique(number["target"], return_inverse=True)
+        countries, country = np.unique(number["country"], return_inverse=True)
         yield Case(
             reading=reading,
             measures=measures,
             said=said,
             countries=words["country"].gather(countries).to_list(),
             sentences=len(sentences),
-            sentence=sentence,
-            country=country,
-            gender=gender.to_numpy(),
+            sentence=sentence.astype(np.int32),
+            country=country.astype(np.int32),
+            gender=number["gender"],
             names=words["name"],
-            name=name.to_numpy(),
-            other=other.to_numpy(),
+            name=number["name"],
+            other=number["other"],
             row=row,
             compared=compared,
         )

@@ -7,6 +7,7 @@ texts and names, swaps within a country, and a mixed model with what is confound
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from plumbline.probes.nationality.perplexity_correlation import (
 from plumbline.probes.nationality.ranks import frequency, halved
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
-from plumbline.probes.stats.counterfactual import delta, gather, percentages
+from plumbline.probes.stats.counterfactual import Cells, delta, gather, percentages
 from plumbline.probes.stats.estimate import adjusted, rounded, typed
 from plumbline.probes.stats.two_way import METHOD, estimable, two_way
 
@@ -134,11 +135,11 @@ def _by_gender(
     """
     tables = []
     for number, gender in enumerate(SEXES):
-        own = np.arange(len(case.gender))
+        own = case
         if gender != EVERY:
-            own = np.flatnonzero(case.gender == GENDERS.index(gender))
-        if len(own):
-            found = cases.table(case.countries, of, names, estimated(case.chosen(own)))
+            own = case.chosen(np.flatnonzero(case.gender == GENDERS.index(gender)))
+        if len(own.gender):
+            found = cases.table(case.countries, of, names, estimated(own))
             tables.append(found.filter(pl.col("n") > 0).with_columns(gender=pl.lit(number)))
     table = adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
     null = HALVES if case.reading == "placebo" else UNCHANGED
@@ -190,30 +191,41 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
     classes = case.measures[1:]
-    predicted = np.eye(len(classes))[case.said.values[:, 1:].argmax(axis=1)]
+    predicted = case.said.values[:, 1:].argmax(axis=1).astype(np.int8)
 
     def estimated(own: Case) -> dict[str, Array]:
-        after, before = predicted[own.row], predicted[own.compared]
-        at = own.sentence, own.country, case.shape
-        old, new = gather(before, *at), gather(after, *at)
-        rows = old.counts.sum(axis=0)[:, None]
-        one, other = (cells.sums.sum(axis=0) for cells in (old, new))
-        where = at[1], at[0], own.units(), np.eye(case.shape[1])
-        apart = two_way(after - before, *where)
-        # what each row adds to log(after / before)
-        shares = (np.where(n > 0, n / np.maximum(rows, 1), np.nan)[at[1]] for n in (one, other))
-        lower, upper = shares
+        shape = *case.shape, len(classes)
+        place = (own.sentence * shape[1] + own.country).astype(np.int64)
+        sides = predicted[own.row], predicted[own.compared]
+        counted = (np.bincount(place * shape[2] + x, minlength=math.prod(shape)) for x in sides)
+        new, old = (each.reshape(shape).astype(np.float64) for each in counted)
+        counts = old.sum(axis=2)
+        rows = counts.sum(axis=0)[:, None]
+        one, other = old.sum(axis=0), new.sum(axis=0)
+        where = own.country, own.sentence, own.units(), np.eye(case.shape[1])
+
+        def moved(after: Array, before: Array) -> Array:
+            """Return what each row adds, (rows, classes), of (countries, classes) a prediction."""
+            found = np.zeros((len(place), len(classes)))
+            each = np.arange(len(place))
+            found[each, sides[0]] += after[own.country, sides[0]]
+            found[each, sides[1]] -= before[own.country, sides[1]]
+            return found
+
+        apart = two_way(moved(np.ones_like(one), np.ones_like(one)), *where)
         known = (one > 0) & (other > 0)
-        ratio = two_way(np.nan_to_num(after / upper - before / lower), *where)
+        # of log(after / before)
+        shares = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
+        ratio = two_way(moved(*shares), *where)
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.where(known, np.log(other / one), np.nan)
             difference = np.where(rows > 0, (other - one) / rows, np.nan)
         half = ratio.half(params.confidence)
         return {
-            "value": percentages(old, new),
+            "value": percentages(Cells(old, counts), Cells(new, counts)),
             "low": 100 * np.expm1(log - half),
             "high": 100 * np.expm1(log + half),
-            "n": (old.counts > 0).sum(axis=0)[:, None],
+            "n": (counts > 0).sum(axis=0)[:, None],
             "p": apart.p(difference),
             "before": one,
             "after": other,

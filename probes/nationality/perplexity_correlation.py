@@ -18,7 +18,7 @@ from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import METHOD, two_way
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -39,14 +39,18 @@ METHODS = {
 
 
 def scored(folder: Path) -> Said:
-    """Return outputs of the probe ``perplexity``: the variants of each text, in nats."""
+    """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats."""
     sums = ("sum_original_nats", "sum_l2r_nats")
-    frame = pl.scan_parquet(folder / "*.parquet").select(
-        pl.col("text").hash().alias("key"), "tokens", *sums
-    )
-    said = Said.of(frame.collect(engine="streaming"), folder)
-    each = [-said.values, -said.values / said.tokens[:, None]]  # sums and means over tokens
-    return said._replace(values=np.stack(each, axis=-1).reshape(len(said.keys), len(PERPLEXITIES)))
+    key = pl.col("text").hash().alias("key")
+    frame = pl.scan_parquet(folder / "*.parquet").select(key, "tokens", *sums)
+    return Said.of(frame.collect(engine="streaming"), folder)
+
+
+def _perplexity(scores: Said, rows: NDArray[np.int32], variant: int) -> Array:
+    """Return the perplexity of texts in a variant of :data:`PERPLEXITIES`, (rows,)."""
+    method, mean = divmod(variant, 2)
+    found: Array = -scores.values[rows, method]
+    return found / scores.tokens[rows] if mean else found
 
 
 def of_targets(
@@ -62,10 +66,10 @@ def of_targets(
     row, place = said.places(texts), scores.places(texts)
     if min(row.min(), place.min()) < 0:
         return pl.DataFrame()
-    y, alone = said.values[row], np.arange(len(texts))
+    y, alone = list(said.values[row].T), np.arange(len(texts), dtype=np.int32)
     tables = []
     for variant in range(len(PERPLEXITIES)):
-        x = scores.values[place, variant]
+        x = _perplexity(scores, place, variant)
         found = _correlated(x, y, 0 * alone, 1, alone, [], params.confidence)
         tables.append(_told([EVERY], measures, found, SCOPES.index("originals"), variant))
     return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None)
@@ -93,35 +97,39 @@ def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.
     if after.min() < 0:
         return {}
     return {
-        "correlations": _correlations(case, scores.values, after, before, params),
-        "perplexities": _changes(case, scores.values[after] - scores.values[before], params),
+        "correlations": _correlations(case, scores, after, before, params),
+        "perplexities": _changes(case, scores, after, before, params),
     }
 
 
 def _correlations(
     case: Case,
-    values: Array,
-    after: NDArray[np.int64],
-    before: NDArray[np.int64],
+    scores: Said,
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
     params: Params,
 ) -> pl.DataFrame:
     tables = []
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    units, every = case.units(), np.zeros(len(after), dtype=np.int64)
+    units, every = case.units(), np.zeros_like(case.country)
     groups = ((every, [EVERY]), (case.country, case.countries))
-    for n, scope in enumerate(SCOPES):  # one after the other: bounds memory
-        rows = once if scope == "originals" else np.arange(len(after))
-        y = case.change if scope == "subtracted" else case.after
+    for variant, n in np.ndindex(len(PERPLEXITIES), len(SCOPES)):
+        scope, rows, shared = SCOPES[n], np.arange(len(after)), units
+        place, text = (before, case.compared) if scope == "originals" else (after, case.row)
         if scope == "originals":
-            y = case.said.values[case.compared[once]]
-        for variant in range(len(PERPLEXITIES)):
-            one, other = values[after, variant], values[before, variant]
-            x = {"originals": other[once], "subtracted": one - other}.get(scope, one)
-            for group, names in groups[: 1 if scope == "originals" else 2]:
-                shared = [] if scope == "originals" else units
-                at = group[rows], len(names), case.sentence[rows], shared
-                found = _correlated(x, y, *at, params.confidence, within=scope == "within")
-                tables.append(_told(names, case.measures, found, n, variant))
+            rows, shared = once, []
+        x = _perplexity(scores, place[rows], variant)
+        if scope == "subtracted":
+            x -= _perplexity(scores, before, variant)
+
+        def columns(text: NDArray[np.int32] = text[rows], scope: str = scope) -> Iterator[Array]:
+            for own in case.said.values.T:  # one after the other: bounds memory
+                yield own[text] - own[case.compared] if scope == "subtracted" else own[text]
+
+        for group, names in groups[: 1 if scope == "originals" else 2]:
+            at = group[rows], len(names), case.sentence[rows], shared
+            found = _correlated(x, columns(), *at, params.confidence, within=scope == "within")
+            tables.append(_told(names, case.measures, found, n, variant))
     # the family: countries by measures, within each variant of perplexity
     table = rounded(pl.concat(tables), LIMITS)
     table = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
@@ -149,25 +157,30 @@ def _told(
 
 def _correlated(
     x: Array,
-    y: Array,
-    groups: NDArray[np.int64],
+    y: Iterable[Array],
+    groups: NDArray[np.int32],
     number: int,
-    texts: NDArray[np.int64],
+    texts: NDArray[np.int32],
     names: list[NDArray[np.int64]],
     confidence: float,
     within: bool = False,
 ) -> dict[str, Array]:
-    """Correlate x, (rows,), with each of y, (rows, pairs), in each group.
+    """Correlate x, (rows,), with each of y, (rows,), in each group.
 
     Returns columns of (groups, pairs).
     """
     shape = int(texts.max()) + 1, number
     cell = texts * number + groups
-    if within:
-        x, y = centred(x, cell), centred(y, cell)
-    each = [moments(x, b, texts, groups, shape) for b in y.T]
-    r = np.stack([counterfactual.pooled(own) for own in each], axis=1)
-    tested = two_way(_influence(x, y, r, groups), groups, texts, names, np.eye(number))
+    x = centred(x, cell) if within else x
+    each, correlations, added = [], [], []
+    for column in y:
+        own = centred(column, cell) if within else column
+        each.append(moments(x, own, texts, groups, shape))
+        correlations.append(counterfactual.pooled(each[-1]))
+        added.append(_influence(x, own, correlations[-1], groups))
+    r = np.stack(correlations, axis=1)
+    tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
+    del added
     slope = np.maximum(1 - r**2, CLOSEST)  # of r, by Fisher's z
     count = np.stack([(own.sums[..., 0] > 0).sum(axis=0) for own in each], axis=1)
     if not within:
@@ -194,26 +207,34 @@ def _correlated(
     }
 
 
-def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int64]) -> Array:
-    """Return what each row adds to the correlation of its group, times rows, (rows, pairs)."""
+def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int32]) -> Array:
+    """Return what each row adds to the correlation of its group, times rows, (rows,)."""
     rows = np.bincount(groups, minlength=len(r))
-    u, found = _standard(x, groups, rows), np.empty_like(y)
-    for pair, each in enumerate(y.T):
-        w = _standard(each, groups, rows)
-        found[:, pair] = u * w - r[groups, pair] / 2 * (u**2 + w**2)
+    u, w = (_standard(side, groups, rows) for side in (x, y))
+    found: Array = u * w - r[groups] / 2 * (u**2 + w**2)
     found[~np.isfinite(found)] = 0.0
     return found
 
 
-def _standard(values: Array, groups: NDArray[np.int64], rows: NDArray[np.int64]) -> Array:
+def _standard(values: Array, groups: NDArray[np.int32], rows: NDArray[np.int64]) -> Array:
     values = centred(values, groups)
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Array = values / np.sqrt(np.bincount(groups, values**2, len(rows)) / rows)[groups]
     return found
 
 
-def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
+def _changes(
+    case: Case,
+    scores: Said,
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    params: Params,
+) -> pl.DataFrame:
     """Return counterfactual minus original, by country."""
+    each = range(len(PERPLEXITIES))
+    change = np.stack(
+        [_perplexity(scores, after, v) - _perplexity(scores, before, v) for v in each], 1
+    )
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)

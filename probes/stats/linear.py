@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.signedinteger[Any]]
 
 TOLERANCE = 1e-8
 RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search

@@ -12,7 +12,7 @@ Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biome
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.signedinteger[Any]]
 
 METHOD = "t interval over source texts and names (two-way clusters)"
 FLAT = 1e-9  # standard errors below are rounding
