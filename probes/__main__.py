@@ -330,8 +330,9 @@ def _calibrate(given: argparse.Namespace) -> None:
 
 
 def _analyse(given: argparse.Namespace) -> None:
-    from plumbline.probes.core.run_analysis import analyse
+    from plumbline.probes.core.run_analysis import analyse, same_arithmetic
 
+    same_arithmetic()
     for model in getattr(given, "model", [""]):
         print(analyse(given.command, model))
 
@@ -363,8 +364,8 @@ def _plan(given: argparse.Namespace) -> None:
     sizes = cost.sizes_in(given.sizes)
     tree = params_overlay.composed(given.study, "DAY")
     found = list(cost.assumed_plans(tree, sizes))
-    told = cost.summary(found, sizes), cost.trainings(tree)
-    print(cost.table(found), *told, power.table(), sep="\n\n")
+    told = (cost.summary(found, sizes), cost.choices(tree, sizes), cost.trainings(tree))
+    print(cost.table(found), *filter(None, told), power.table(), sep="\n\n")
 
 
 def _annotate(given: argparse.Namespace) -> None:

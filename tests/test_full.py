@@ -22,6 +22,7 @@ from plumbline.probes.commands.cost import (
     MODULES,
     Study,
     assumed_plans,
+    choices,
     sizes_in,
     summary,
     trainings,
@@ -328,7 +329,14 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("stances", "gpt-4") == 10 * (7 * 2 + 3) * said
     tested = 63952 + 110736 + 5911 + 1280
     assert study.prompts("finetuned_classifiers", "roberta-base") == (6 * 5 + 5) * tested
+    each = 17 * (2 * 50 * 0.43 + 50)  # countries; both genders where they are in a list, one's own
+    assert study.prompts("perplexity", "xlm-t") == round(1630 * (1 + each))
     found = list(assumed_plans(TREE, sizes_in(SIZES)))
+    work = {(p.probe, p.model): p.operations for p in found}
+    passes = 40 * (2 - 1 / 1.3)  # of a text: each token, and again those with more of their word
+    assert work["perplexity", "xlm-t"] == pytest.approx(1630 * (1 + each) * 40 * passes * 2 * 86e6)
+    once = in_czech * 12 * (30 * 86e6 + 24e6) * 2
+    assert work["agreement", "czert-b"] == pytest.approx(9 * once)
     assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
     trained = {p.model: p for p in found if p.probe == "pretrain"}
     assert set(trained) == {"gpt2", "roberta-base"}
@@ -337,6 +345,12 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 1.26e9)
     hours = sum(p.hours for p in found)
     assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
+    men = study.prompts("perplexity", "xlm-t") / round(1630 * (1 + 17 * (50 * 0.43 + 50)))
+    both, alone, every = map(
+        float, re.findall(r" ([\d.]+)(?= hours|[,.])", choices(TREE, sizes_in(SIZES)))
+    )
+    assert both / alone == pytest.approx(men, rel=0.05)
+    assert every / both == pytest.approx(55 / 17, rel=0.02)
     assert "In all 0 prompts, 0 tokens" in summary([], sizes_in(SIZES))
 
 

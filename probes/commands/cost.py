@@ -35,7 +35,7 @@ from plumbline.probes.stereotypes.after_training import runs
 from plumbline.probes.training import pretrain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 TRAINS = "TRAINS"  # in modules of probes that cannot be tried for a few seconds
@@ -89,7 +89,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     worker: Any = Worker(probe, name)
     tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
     for config, amount in amounts.items():
-        texts, size, share, took = _trial(worker, config, amount, seconds / len(amounts))
+        texts, size, share, took, spent_on = _trial(worker, config, amount, seconds / len(amounts))
         encoded = worker.scorer.tokens.encode(texts, config)
         space += size / share
         spent += took / share
@@ -97,17 +97,25 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
         if not lengths:  # the model has none of the words, and no prompt came back
             continue
         tokens += amount * sum(lengths) / len(lengths)
-        work += amount * operations(worker.scorer, lengths, task.module.VERB) / len(lengths)
+        if isinstance(worker.scorer, Masked):  # of a text or a word it has several passes
+            work += operations(worker.scorer, spent_on, task.module.VERB) / share
+            continue
+        once = operations(worker.scorer, Counter(lengths), task.module.VERB)
+        work += amount * once / len(lengths)
     return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
 
 
 def _trial(
-    worker: Worker, config: str, prompts: int, seconds: float
-) -> tuple[list[str], int, float, float]:
-    """Compute small shards of a config; return prompts, bytes, the share of all, seconds."""
+    worker: Any, config: str, prompts: int, seconds: float
+) -> tuple[list[str], int, float, float, Counter[int]]:
+    """Compute small shards of a config.
+
+    Returns prompts, bytes, the share of all, seconds, and what the passes were spent on.
+    """
     of = max(1, prompts // NAMES)
     tried: list[str] = []
-    size, shards, took = 0, 0, 0.0
+    size, shards, took, passes = 0, 0, 0.0, worker.scorer.batches.spent
+    passes.clear()
     for number in range(of):
         start = time.perf_counter()
         body = worker(Shard(config, "trial", number, of))
@@ -118,10 +126,11 @@ def _trial(
         size, shards = size + len(body), shards + 1
         if number == 0 and of > 1:  # the first one warms up
             took, size, shards, tried = 0.0, 0, 0, []
+            passes.clear()
             continue
         if took >= seconds:
             break
-    return tried, size, shards / of, took
+    return tried, size, shards / of, took, passes
 
 
 def table(found: list[Plan]) -> str:
@@ -141,8 +150,8 @@ def table(found: list[Plan]) -> str:
     return "\n".join(lines)
 
 
-def operations(scorer: Any, lengths: Sequence[int], verb: str) -> float:
-    """Return the operations of matrix products for texts of these lengths, in tokens.
+def operations(scorer: Any, lengths: Counter[int], verb: str) -> float:
+    """Return the operations of matrix products for texts by their lengths, in tokens.
 
     The head is counted where it is computed: to ``fill`` at one place of each text, to
     ``represent`` nowhere. A copy of the model without weights runs on torch's ``meta`` device.
@@ -151,7 +160,7 @@ def operations(scorer: Any, lengths: Sequence[int], verb: str) -> float:
     with torch.device("meta"):
         bare = type(model)(model.config).eval()
     total = 0.0
-    for length, times in Counter(lengths).items():
+    for length, times in lengths.items():
         ids = torch.zeros(1, length, dtype=torch.long, device="meta")
         body = getattr(bare, bare.base_model_prefix, bare)
         options = {"input_ids": ids}
@@ -194,12 +203,13 @@ class Sizes(Section):
     statements: dict[str, int] = Field(description="distinct statements, by config")
     originals: dict[str, int] = Field(description="texts with a person, by config of targets")
     replaced: dict[str, float] = Field(description="share of them, by reading")
-    countries: int = Field(ge=1, description="whose names are put in")
+    countries: int = Field(ge=1, description="with enough names, where the params name none")
     downstream: dict[str, Parts] = Field(description="by config")
     articles: int = Field(ge=1, description="of an outlet")
     words_of_an_article: int = Field(ge=1, description="in the mean")
     tokens_of_a_word: float = Field(gt=0, description="in the mean")
     length: dict[str, float] = Field(description="tokens of one prompt, by probe")
+    pieces: int = Field(ge=2, description="of both answers of agreement, a pass for each")
     bytes: dict[str, tuple[float, float]] = Field(description="of a row, and rows of a prompt")
     weights: dict[str, tuple[float, float]] = Field(
         description="millions in the layers and in the embeddings, by model"
@@ -263,11 +273,14 @@ class Study:
         """Return the texts and their copies with other names."""
         sizes, given = self.sizes, self.tree["derived"]["counterfactuals"]
         names = {
-            "faithful": 2.0 * given["replacements"] * sizes.replaced["faithful"],  # both genders
+            "faithful": len(given.get("genders", ["male", "female"]))
+            * given["replacements"]
+            * sizes.replaced["faithful"],
             "corrected": given["replacements"] * sizes.replaced["corrected"],
             "placebo": given["placebos"] * sizes.replaced["corrected"],
         }
-        each: float = 1 + sizes.countries * sum(names[reading] for reading in params.readings)
+        countries = len(given.get("countries", [])) or sizes.countries
+        each: float = 1 + countries * sum(names[reading] for reading in params.readings)
         return round(each * sum(sizes.originals[config] for config in params.targets))
 
     _perplexity = _classification
@@ -324,9 +337,13 @@ def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, flo
     if study.models[name].kind == "remote":
         return tokens + prompts * written.max_new_tokens, 0.0
     inner, outer = _weights(study, name)
-    if probe == "perplexity":  # each token masked alone, and those of a word from left to right
-        return tokens, 2e6 * tokens * 2 * sizes.length[probe] * inner
+    if probe == "perplexity":
+        # each token masked alone, and again with those of its word behind it, where there are any
+        passes = sizes.length[probe] * (2 - 1 / sizes.tokens_of_a_word)
+        return tokens, 2e6 * tokens * passes * inner
     work = 2e6 * tokens * inner
+    if probe == "agreement":
+        return tokens, sizes.pieces * (work + 2e6 * prompts * outer)
     if probe == "stances" and study.models[name].kind != "masked":
         tokens += prompts * written.max_new_tokens
         judged = HYPOTHESES * prompts * (sizes.length[probe] + written.max_new_tokens)
@@ -388,6 +405,32 @@ def trainings(tree: dict[str, Any]) -> str:
     return (
         f"Each training on a corpus reads {own.max_tokens:,} tokens {own.epochs} times in about "
         f"{steps:,} steps, of every corpus and period alike. {told}."
+    )
+
+
+def choices(tree: dict[str, Any], sizes: Sizes) -> str:
+    """Return what other choices of names would take, in a sentence; empty if all are as here."""
+    given = tree["derived"]["counterfactuals"]
+    of = "derived.counterfactuals"
+    other: dict[str, dict[str, Any]] = {
+        f"men alone (`{of}.genders: [male]`)": {"genders": ["male"]},
+        f"all {sizes.countries} countries (`{of}.countries: []`)": {"countries": []},
+    }
+
+    def hours(change: dict[str, Any]) -> float:
+        derived = tree["derived"] | {"counterfactuals": given | change}
+        every = assumed_plans(tree | {"derived": derived}, sizes)
+        return sum(p.hours or 0 for p in every if p.probe in ("classification", "perplexity"))
+
+    own = hours({})
+    told = [
+        f"with names of {what} {cost:.1f}"
+        for what, change in other.items()
+        if (cost := hours(change)) != own
+    ]
+    return (
+        f"Classification and perplexity of names take {own:.1f} hours; {', '.join(told)}."
+        * bool(told)
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from plumbline.builders.core.params import section
 from plumbline.probes.comparison.difference import of_t
 from plumbline.probes.nationality import schemas
-from plumbline.probes.nationality.cases import cases
+from plumbline.probes.nationality.cases import cases, classified
 from plumbline.probes.stats.counterfactual import delta, gather
 from plumbline.probes.stats.two_way import two_way
 
@@ -40,9 +40,8 @@ def read(inputs: Inputs, model: str, _: Params) -> dict[str, Case]:
         folder.name: case
         for folder in inputs.outputs(PROBE, model).iterdir()
         if folder.is_dir() and folder.name != PIECES
-        for case in cases(
-            inputs.datasets["counterfactuals"] / f"{folder.name}.parquet", folder, model, known
-        )
+        if (path := inputs.datasets["counterfactuals"] / f"{folder.name}.parquet").is_file()
+        for case in cases(path, *classified(folder, model, known))
         if case.reading == READING
     }
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,7 +55,6 @@ def analyse(name: str, model: str = "") -> Path:
 
     A UserError if what it reads is not there, or the params are wrong.
     """
-    same_arithmetic()
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
     models = (model,) if model else _all(module)
@@ -80,13 +80,15 @@ def analyse(name: str, model: str = "") -> Path:
 
 
 def same_arithmetic() -> None:
-    """Let torch, not yet imported, take the same steps on every kind of processor.
+    """Let a process that has not imported torch take the same steps on every kind of processor.
 
     MKL's exp and log differ in last bits between Intel's processors and AMD's, and so do torch's
-    own kernels without AVX2, if its variable asks for these.
+    own kernels without AVX2, if its variable asks for these. Once torch is there it is too late:
+    only the process's children would compute with other steps than itself.
     """
-    os.environ["MKL_CBWR"] = "COMPATIBLE"
-    os.environ.pop("ATEN_CPU_CAPABILITY", None)
+    if "torch" not in sys.modules:
+        os.environ["MKL_CBWR"] = "COMPATIBLE"
+        os.environ.pop("ATEN_CPU_CAPABILITY", None)
 
 
 def write_tables(

@@ -8,7 +8,7 @@ results do not depend on the number of cores either.
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,6 +61,7 @@ class Batches:
         self.name, self.where = name, where
         self.tokens = TOKENS if where.type == "cpu" else TOKENS_GPU
         self.most = ROWS[1] if where.type == "cpu" else 1 << 20
+        self.spent: Counter[int] = Counter()  # rows so far, by their cost
         if where.type == "cpu":
             torch.set_num_threads(1)
 
@@ -87,6 +88,7 @@ class Batches:
             Takes the results, in the calling thread, in any order of batches.
         """
         launch = torch.inference_mode()(launch)
+        self.spent.update(costs)
         batches = self.cut(shapes, costs)
         if self.where.type == "cpu":
             with ThreadPoolExecutor(cores()) as pool:

@@ -277,14 +277,24 @@ class Reader(Filler):
     body: Any  # that part
     options: Callable[[torch.Tensor, str], dict[str, Any]]  # of a forward pass, besides tokens
 
-    def look(self, ids: torch.Tensor, places: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the logits (texts, vocabulary) of texts (texts, length) at one place of each."""
-        rows = self.enough(torch.arange(len(ids), device=ids.device))
+    def look(
+        self,
+        ids: torch.Tensor,
+        places: torch.Tensor,
+        language: str = "",
+        rows: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Return the logits (places, vocabulary) of texts (texts, length) at some places.
+
+        One of each text, or of the texts that ``rows`` numbers, (places,).
+        """
+        rows = torch.arange(len(ids), device=ids.device) if rows is None else rows
+        wanted = self.enough(torch.arange(len(rows), device=ids.device))
         again = self.enough(ids, ids.shape[1])
-        with self.gate.at(rows, places[rows]):
+        with self.gate.at(rows[wanted], places[wanted]):
             out = self.model(input_ids=again, **self.options(again, language))
-        logits: torch.Tensor = out.logits[: len(ids)]
-        return logits.reshape(len(ids), -1)
+        logits: torch.Tensor = out.logits[: len(rows)]
+        return logits.reshape(len(rows), -1)
 
     def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
         """Return the last hidden states (texts, length, width), those that a head would read.

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 # one mask, read by the decoder at its place: of its own text it sees only what stands before
 DECODERS = ("bart", "mbart", "mvp")
-Step = tuple[int, tuple[int, ...], int]  # pieces of a word, those already in place, the one scored
+Pass = tuple[int, tuple[int, ...]]  # pieces of a word, those already in place
+Piece = tuple[int, int]  # which of the word it is, and its number
+Block = list[tuple[tuple[int, ...], int]]  # texts, and where the word is in each
 Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # a text, the scored place and others masked
 
 
@@ -54,6 +56,8 @@ class Masked(Reader):
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
         self.scored: dict[Copy, complex] = {}  # masked copies of the last sentences
+        # log-probabilities of pieces of words in the last prompts, a number for each prompt
+        self.begun: tuple[Block, str, dict[Pass, dict[Piece, NDArray[np.float64]]]] = [], "", {}
         path = self.model.base_model_prefix
         self.body: Any = self.model.get_submodule(path)
         if self.kind != "xlnet":
@@ -75,17 +79,25 @@ class Masked(Reader):
         return model
 
     def at(
-        self, ids: Any, places: Any, language: str = "", hidden: Sequence[Sequence[int]] = ()
+        self,
+        ids: Any,
+        places: Any,
+        language: str = "",
+        hidden: Sequence[Sequence[int]] = (),
+        of: list[int] | None = None,
     ) -> torch.Tensor:
-        """Return the logits (texts, vocabulary) of texts (texts, length) at one place of each.
+        """Return the logits (places, vocabulary) of texts (texts, length) at some places.
 
-        Only XLNet needs the ``hidden`` places of each text: its permutation mask hides a token from
-        all others, and the target mapping asks for one place's prediction from the query stream
-        (Yang et al. 2019, section 2.3).
+        One of each text, or of the texts that ``of`` numbers, (places,): a pass for each text, of
+        XLNet one for each place. Only XLNet needs the ``hidden`` places of each text: its
+        permutation mask hides a token from all others, and the target mapping asks for one place's
+        prediction from the query stream (Yang et al. 2019, section 2.3).
         """
         ids, places = self.batches.move(ids), self.batches.move(places)
+        own = torch.arange(len(ids)) if of is None else torch.tensor(of)
         if self.kind != "xlnet":
-            return self.look(ids, places, language)
+            return self.look(ids, places, language, self.batches.move(own))
+        ids, hidden = ids[own.to(ids.device)], [hidden[row] for row in own.tolist()]
         rows = self.enough(torch.arange(len(ids), device=ids.device))
         texts, length = len(rows), ids.shape[1]
         new = partial(torch.zeros, device=ids.device, dtype=self.model.dtype)
@@ -177,38 +189,47 @@ class Masked(Reader):
         text = self.tokens.tokenizer.decode(worst)
         self.tokens.fits(text, range(len(worst) + max(map(len, tails)) - 1), self.longest)
 
-        def step(tail: tuple[int, ...], n: int) -> Step:
-            return len(tail), () if together else tail[:n], n
-
-        # words that begin alike share their first passes
-        wanted: dict[Step, set[int]] = {}
+        # words that begin alike share their passes, and so do both ways of masking
+        wanted: dict[Pass, set[Piece]] = {}
         for tail in tails:
-            for n, piece in enumerate(tail):
-                wanted.setdefault(step(tail, n), set()).add(piece)
-        pieces = {key: sorted(wanted[key]) for key in sorted(wanted)}
-        jobs = list(product(range(len(encoded)), pieces))
+            for at, piece in enumerate(tail):
+                key = len(tail), () if together else tail[:at]
+                wanted.setdefault(key, set()).add((at, piece))
+        block = [(tuple(ids), place) for ids, (place,) in zip(encoded, masks, strict=True)]
+        if self.begun[:2] != (block, language):
+            self.begun = block, language, {}
+        known = self.begun[2]  # no more than a block's
+        new = {k: sorted(p) for k, p in sorted(wanted.items()) if not p <= known.get(k, {}).keys()}
+        jobs = list(product(range(len(block)), new))
 
-        def launch(rows: list[int]) -> list[torch.Tensor]:
-            texts, at, hidden = [], [], []
-            for prompt, (length, begun, n) in (jobs[r] for r in rows):
-                ids, (place,) = encoded[prompt], masks[prompt]
+        def launch(some: list[int]) -> list[torch.Tensor]:
+            texts, hidden, line = [], [], {}
+            seen: list[tuple[int, int]] = []
+            for row, (prompt, (length, begun)) in enumerate(jobs[r] for r in some):
+                ids, place = block[prompt]
                 blank = [self.mask_id] * (length - len(begun))
                 texts.append([*ids[:place], *begun, *blank, *ids[place + 1 :]])
-                at.append(place + n)
                 hidden.append(range(place + len(begun), place + length))
-            scores = self.nats(self.at(texts, at, language, hidden)).double()
-            return [scores[n, pieces[jobs[r][1]]] for n, r in enumerate(rows)]
+                for n in sorted({n for n, _ in new[length, begun]}):
+                    line[row, n] = len(seen)
+                    seen.append((row, place + n))
+            of, places = map(list, zip(*seen, strict=True))
+            scores = self.nats(self.at(texts, places, language, hidden, of)).double()
+            asked = [new[jobs[r][1]] for r in some]
+            return [
+                scores[[line[row, n] for n, _ in own], [piece for _, piece in own]]
+                for row, own in enumerate(asked)
+            ]
 
-        lengths = [len(encoded[i]) + length - 1 for i, (length, *_) in jobs]
+        lengths = [len(block[i][0]) + length - 1 for i, (length, _) in jobs]
         done = self.batches.each(lengths, lengths, launch)
-        found = {
-            key: torch.stack(done[s :: len(pieces)]).cpu().numpy() for s, key in enumerate(pieces)
-        }
+        for s, (key, own) in enumerate(new.items()):
+            columns = torch.stack(done[s :: len(new)], dim=1).cpu().numpy()
+            known[key] = dict(zip(own, columns, strict=True))
         whole = np.zeros((len(encoded), len(tails)))
         for column, tail in enumerate(tails):
-            for n, piece in enumerate(tail):
-                key = step(tail, n)
-                whole[:, column] += found[key][:, pieces[key].index(piece)]
+            for at, piece in enumerate(tail):
+                whole[:, column] += known[len(tail), () if together else tail[:at]][at, piece]
         return whole
 
     def pseudo_logprobs(

@@ -1,20 +1,20 @@
-"""The rows of ``counterfactuals`` with the predictions of a classifier, as arrays."""
+"""The rows of ``counterfactuals`` with the predictions of a classifier, as arrays.
+
+Of millions of rows: texts are known by their hashes, and what stands in many rows by its number.
+"""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
-from plumbline.builders.readers.name_lists import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -26,33 +26,74 @@ SEXES = (EVERY, "male", "female")
 OTHER = "other"
 
 
+class Said(NamedTuple):
+    """What a model said of texts."""
+
+    keys: NDArray[np.uint64]  # (texts,) their hashes, rising
+    tokens: NDArray[np.int32]  # (texts,)
+    values: NDArray[np.float64]  # (texts, measures)
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, where: Path) -> Said:
+        """Return the columns ``key``, ``tokens`` and the rest as arrays."""
+        frame = frame.sort("key")
+        keys = frame["key"].to_numpy()
+        if (keys[1:] == keys[:-1]).any():
+            raise UserError(f"{where}: has a text twice; take the folder away and run the probe")
+        tokens = frame["tokens"].cast(pl.Int32).to_numpy()
+        return cls(keys, tokens, frame.drop("key", "tokens").to_numpy())
+
+    def places(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return where texts are, -1 of those that are not."""
+        at = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, at, -1).astype(np.int32)
+
+
 class Case(NamedTuple):
     """Counterfactuals of one config and reading, n rows, and one classifier's predictions."""
 
     reading: str
     measures: tuple[str, ...]  # P+ - P-, then the classes
+    said: Said  # of all texts, the measures
     countries: list[str]
-    sentences: list[str]  # source texts
-    sentence: NDArray[np.int64]  # (n,) places in sentences
-    country: NDArray[np.int64]  # (n,) places in countries
-    gender: NDArray[np.str_]  # (n,) of the name put in
-    names: list[str]  # (n,) put in
-    text: list[str]  # (n,)
-    compared: list[str]  # (n,) the text that it is compared with
-    others: list[str]  # (n,) names put into that, empty for originals
-    after: NDArray[np.float64]  # (n, measures) probabilities
-    before: NDArray[np.float64]  # (n, measures) of what it is compared with
-    tokens: NDArray[np.float64]  # (n,) tokens more than that has
+    sentences: int  # source texts
+    sentence: NDArray[np.int32]  # (n,) numbers of source texts
+    country: NDArray[np.int32]  # (n,) places in countries
+    gender: NDArray[np.int32]  # (n,) of the name put in, places in GENDERS
+    names: pl.Series  # of all rows, once each
+    name: NDArray[np.int32]  # (n,) places in names: what is put in
+    other: NDArray[np.int32]  # (n,) the name in the text that it is compared with, empty if none
+    row: NDArray[np.int32]  # (n,) places in said
+    compared: NDArray[np.int32]  # (n,) of what it is compared with
+
+    @property
+    def after(self) -> NDArray[np.float64]:
+        """Return the measures of the counterfactuals, (n, measures)."""
+        return self.said.values[self.row]
+
+    @property
+    def before(self) -> NDArray[np.float64]:
+        """Return the measures of what they are compared with, (n, measures)."""
+        return self.said.values[self.compared]
 
     @property
     def change(self) -> NDArray[np.float64]:
         """Return counterfactual minus what it is compared with, (n, measures)."""
-        return self.after - self.before
+        found = self.after
+        for measure, before in enumerate(self.said.values.T):  # bounds memory
+            found[:, measure] -= before[self.compared]
+        return found
+
+    @property
+    def tokens(self) -> NDArray[np.float64]:
+        """Return how many tokens more than that a counterfactual has, (n,)."""
+        found = self.said.tokens[self.row] - self.said.tokens[self.compared]
+        return found.astype(np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Return how many source texts and countries there are."""
-        return len(self.sentences), len(self.countries)
+        return self.sentences, len(self.countries)
 
     def units(self) -> list[NDArray[np.int64]]:
         """Return numbers of what rows share beside their texts, (n,) each.
@@ -60,12 +101,47 @@ class Case(NamedTuple):
         First words of names and what follows; of placebo swaps first words on both sides. A row
         that has none shares it with no other.
         """
-        parts = [name.split(" ", 1) for name in self.names]
-        kinds = [[part[0] for part in parts], [" ".join(part[1:]) for part in parts]]
-        if self.reading == "placebo":
-            kinds[1] = [name.split(" ", 1)[0] for name in self.others]
-        shared = [[word or f"\t{i}" for i, word in enumerate(words)] for words in kinds]
-        return [np.unique(words, return_inverse=True)[1] for words in shared]
+        parts = self.names.str.splitn(" ", 2).struct
+        first, rest = parts.field("field_0"), parts.field("field_1")
+        swapped = self.reading == "placebo"
+        found = []
+        for words, of in (
+            (first, self.name),
+            (first, self.other) if swapped else (rest, self.name),
+        ):
+            filled = words.fill_null("")
+            number = filled.rank("dense").cast(pl.Int64).to_numpy()[of]
+            none = (filled == "").to_numpy()[of]
+            number[none] = len(words) + 1 + np.flatnonzero(none)
+            found.append(number)
+        return found
+
+    def looked_up(
+        self, of: NDArray[np.int32], known: Callable[[str, str, str], float]
+    ) -> NDArray[np.float64]:
+        """Return what is known of names by country, gender and the name in small letters, (n,)."""
+        group = self.country * len(GENDERS) + self.gender
+        place = group.astype(np.int64) * len(self.names) + of
+        each, inverse = np.unique(place, return_inverse=True)
+        group, name = np.divmod(each, len(self.names))
+        country, gender = np.divmod(group, len(GENDERS))
+        names = self.names.gather(name).to_list()
+        rows = zip(country.tolist(), gender.tolist(), names, strict=True)
+        found = [known(self.countries[c], GENDERS[g], text.casefold()) for c, g, text in rows]
+        return np.array(found, dtype=np.float64)[inverse]
+
+    def chosen(self, rows: NDArray[np.int64]) -> Case:
+        """Return some rows alone."""
+        columns = ("sentence", "country", "gender", "name", "other", "row", "compared")
+        changed: dict[str, Any] = {name: getattr(self, name)[rows] for name in columns}
+        return self._replace(**changed)
+
+    def of_countries(self, kept: NDArray[np.bool_]) -> Case:
+        """Return the rows of some countries alone, (countries,), numbered anew."""
+        case = self.chosen(np.flatnonzero(kept[self.country]))
+        places = [c for c, k in zip(self.countries, kept, strict=True) if k]
+        number = (np.cumsum(kept) - 1).astype(np.int32)
+        return case._replace(countries=places, country=number[case.country])
 
 
 def table(
@@ -86,15 +162,13 @@ def table(
     return pl.DataFrame(keys | values).fill_nan(None)
 
 
-def cases(
-    path: Path, outputs: Path, model: str, known: Mapping[str, Mapping[str, Sequence[str]]]
-) -> Iterator[Case]:
-    """Yield the readings of a config that have rows.
+def classified(
+    outputs: Path, model: str, known: Mapping[str, Mapping[str, Sequence[str]]]
+) -> tuple[Said, tuple[str, ...]]:
+    """Return the predictions of a classifier for a config, and what its measures are.
 
     Parameters
     ----------
-    path
-        The config of the dataset.
     outputs
         What the probe ``classification`` has of it.
     known
@@ -104,11 +178,16 @@ def cases(
     Raises
     ------
     UserError
-        If a side has none of the model's classes, or a text was not classified.
+        If a side has none of the model's classes.
     """
-    frame = pl.read_parquet(outputs / "*.parquet")
-    classes = tuple(frame["class"].unique(maintain_order=True).to_list())
-    wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
+    parts: list[pl.DataFrame] = []
+    classes: tuple[str, ...] = ()
+    for path in sorted(outputs.glob("*.parquet")):  # shards: bounds memory
+        frame = pl.read_parquet(path, columns=["text", "class", "logprob_nats", "tokens"])
+        classes = classes or tuple(frame["class"].unique(maintain_order=True).to_list())
+        frame = frame.with_columns(pl.col("text").hash().alias("key"))
+        wide = frame.pivot(on="class", index=["key", "tokens"], values="logprob_nats")
+        parts.append(wide.select("key", "tokens", *classes))
     signs = np.zeros(len(classes))
     for side, sign in (("positive", 1), ("negative", -1)):
         of = {name.casefold() for name in known[side].get(model, known[side].get(OTHER, ()))}
@@ -119,154 +198,63 @@ def cases(
                 f"({', '.join(classes)}); say which, under {model} or {OTHER}"
             )
         signs += sign * there
-    shares = np.exp(wide.select(classes).to_numpy().astype(np.float64))
-    measured = np.column_stack([shares @ signs, shares])
-    places = wide.select("text", "tokens").with_row_index("row")
-    frame = pl.read_parquet(path).sort("id")
-    frame = frame.join(places, on="text", how="left", maintain_order="left")
-    original = frame.select("row", "tokens", "name", reference_id="id", compared="text")
-    for reading in COMPARED:
-        own = frame.filter(pl.col("reading") == READINGS.index(reading))
-        own = own.join(
-            original, on="reference_id", how="left", maintain_order="left", suffix="_before"
+    said = Said.of(pl.concat(parts), outputs)
+    shares = np.exp(said.values)
+    return said._replace(values=np.column_stack([shares @ signs, shares])), (CONTRAST, *classes)
+
+
+def keys(path: Path) -> NDArray[np.uint64]:
+    """Return the hashes of the texts of a config, each once."""
+    found = pl.scan_parquet(path).select(pl.col("text").hash()).unique()
+    return found.collect(engine="streaming")["text"].to_numpy()
+
+
+def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
+    """Yield the readings of a config of the dataset that have rows.
+
+    A UserError if a text was not classified.
+    """
+    rows, columns = pl.scan_parquet(path), ("target", "country", "name")
+    each = [pl.col(name).unique().sort().implode() for name in columns]
+    words = {
+        name: own[0]
+        for name, own in rows.select(each).collect(engine="streaming").to_dict().items()
+    }
+    coded = [pl.col(name).cast(pl.Enum(words[name])).to_physical() for name in columns]
+    for code, reading in enumerate(COMPARED, start=1):
+        of = READINGS.index("corrected" if reading == "placebo" else "original")
+        others = rows.filter(pl.col("reading") == of).select(
+            reference=pl.col("id").hash(), compared=pl.col("text").hash(), other=coded[-1]
         )
-        if own.is_empty():
+        own = rows.filter(pl.col("reading") == code)
+        own = own.select(
+            *coded, "gender", key=pl.col("text").hash(), reference=pl.col("reference_id").hash()
+        )
+        frame = own.join(others, on="reference", how="left").collect(engine="streaming")
+        if frame.is_empty():
             continue
-        if own["row"].null_count() or own["row_before"].null_count():
+        row, compared = (said.places(frame[name].to_numpy()) for name in ("key", "compared"))
+        if frame["compared"].null_count() or min(row.min(), compared.min()) < 0:
             raise UserError(
                 f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
-        sentences, sentence = np.unique(own["target"].to_list(), return_inverse=True)
-        countries, country = np.unique(own["country"].to_list(), return_inverse=True)
+        coded_rows = frame.select(pl.col(*columns, "gender", "other").cast(pl.Int32)).to_dict()
+        del frame
+        number = {name: own.to_numpy() for name, own in coded_rows.items()}
+        sentences, sentence = np.unique(number["target"], return_inverse=True)
+        countries, country = np.unique(number["country"], return_inverse=True)
         yield Case(
-            reading,
-            (CONTRAST, *classes),
-            countries.tolist(),
-            sentences.tolist(),
-            sentence,
-            country,
-            np.array([GENDERS[g] for g in own["gender"]]),
-            own["name"].to_list(),
-            own["text"].to_list(),
-            own["compared"].to_list(),
-            own["name_before"].to_list(),
-            measured[own["row"].to_numpy()],
-            measured[own["row_before"].to_numpy()],
-            (own["tokens"] - own["tokens_before"]).cast(pl.Float64).to_numpy(),
+            reading=reading,
+            measures=measures,
+            said=said,
+            countries=words["country"].gather(countries).to_list(),
+            sentences=len(sentences),
+            sentence=sentence.astype(np.int32),
+            country=country.astype(np.int32),
+            gender=number["gender"],
+            names=words["name"],
+            name=number["name"],
+            other=number["other"],
+            row=row,
+            compared=compared,
         )
-
-
-def halved(folder: Path, case: Case) -> Case:
-    """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
-
-    The halves of a country's names are the same in all texts, so that other halves might differ,
-    as names do. Swaps within a half are left out.
-
-    Parameters
-    ----------
-    folder
-        The dataset ``names``.
-    """
-    ranks = _ranks(folder, case)
-    places = [case.countries[c] for c in case.country]
-
-    def odd(names: Sequence[str]) -> NDArray[np.int64]:
-        firsts = (name.split(" ", 1)[0].casefold() for name in names)
-        each = list(zip(places, map(str, case.gender), firsts, strict=True))
-        known = {key: rank_of(ranks, *key) for key in set(each)}
-        return np.array([-1 if (rank := known[key]) is None else rank % 2 for key in each])
-
-    after, before = odd(case.names), odd(case.others)
-    kept = np.flatnonzero((after >= 0) & (before >= 0) & (after != before))
-    swapped = (after == 0)[kept]
-
-    def sides(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[str]]:
-        pairs = [(one[i], other[i]) for i in kept.tolist()]
-        pairs = [pair[::-1] if back else pair for pair, back in zip(pairs, swapped, strict=True)]
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-    names, others = sides(case.names, case.others)
-    text, compared = sides(case.text, case.compared)
-    back = swapped[:, None]
-    return case._replace(
-        sentence=case.sentence[kept],
-        country=case.country[kept],
-        gender=case.gender[kept],
-        names=names,
-        text=text,
-        compared=compared,
-        others=others,
-        after=np.where(back, case.before[kept], case.after[kept]),
-        before=np.where(back, case.after[kept], case.before[kept]),
-        tokens=np.where(swapped, -1, 1) * case.tokens[kept],
-    )
-
-
-def of_countries(case: Case, kept: NDArray[np.bool_]) -> Case:
-    """Return the rows of some countries alone, (countries,), numbered anew."""
-    rows = np.flatnonzero(kept[case.country])
-    changed: dict[str, Any] = {
-        "countries": [c for c, k in zip(case.countries, kept, strict=True) if k]
-    }
-    for name in ("sentence", "gender", "after", "before", "tokens"):
-        changed[name] = getattr(case, name)[rows]
-    for name in ("names", "text", "compared", "others"):
-        own = getattr(case, name)
-        changed[name] = [own[row] for row in rows.tolist()]
-    return case._replace(country=(np.cumsum(kept) - 1)[case.country[rows]], **changed)
-
-
-def frequency(folder: Path, case: Case) -> NDArray[np.float64]:
-    """Return the mean logarithm of the rank of the words of each name, (n,); nan where none is.
-
-    A whole name is looked up before its words; gendered first names before last names.
-    """
-    ranks = _ranks(folder, case)
-    places, names = (case.countries[c] for c in case.country), map(str.casefold, case.names)
-    each = list(zip(places, map(str, case.gender), names, strict=True))
-    known = {key: log_rank(ranks, *key) for key in set(each)}
-    return np.array([known[key] for key in each])
-
-
-def _ranks(folder: Path, case: Case) -> dict[tuple[str, str], dict[str, int]]:
-    """Return ranks by country and kind, and by name in small letters."""
-    ranks: dict[tuple[str, str], dict[str, int]] = {}
-    for country in set(case.countries) & set(parquet.configs(folder)):
-        table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
-        for kind, name, rank in table.sort("kind", "name").iter_rows():
-            ranks.setdefault((country, KINDS[kind]), {})[name.casefold()] = rank
-    return ranks
-
-
-def rank_of(
-    ranks: Mapping[tuple[str, str], Mapping[str, int]],
-    country: str,
-    gender: str,
-    part: str,
-    last: bool = False,
-) -> int | None:
-    """Return the rank of a part of a name: of a first name of the gender, or a last one, first."""
-    kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
-    order = kinds[::-1] if last else kinds
-    return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
-
-
-def log_rank(
-    ranks: Mapping[tuple[str, str], Mapping[str, int]], country: str, gender: str, name: str
-) -> float:
-    """Return the logarithm of the rank of a name, or the mean of those of its two parts.
-
-    Parameters
-    ----------
-    ranks
-        By country and kind, and by name in lower case.
-    """
-    if whole := rank_of(ranks, country, gender, name):
-        return float(np.log(whole))
-    words = [word for word in re.split(r"\s+", name) if word]
-    for cut in range(1, len(words)):
-        first = rank_of(ranks, country, gender, " ".join(words[:cut]))
-        last = rank_of(ranks, country, gender, " ".join(words[cut:]), last=True)
-        if first and last:
-            return float(np.log(first) + np.log(last)) / 2
-    return float("nan")

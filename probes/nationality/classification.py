@@ -1,8 +1,8 @@
 """Probe ``classification``: what a classifier says of texts, and of them with other names.
 
-Every text of the dataset ``counterfactuals`` is classified once, however many rows it stands in;
-and the tokens of all names are counted, which goes with how rare they are. Barriere and Cifuentes
-(2024).
+Every text of ``counterfactuals`` and ``targets`` is classified once, however many rows it stands
+in; and the tokens of all names are counted, which goes with how rare they are. Barriere and
+Cifuentes (2024).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from plumbline.probes.models.params import Model
 
 __all__ = ["amount"]
-INPUTS = ("counterfactuals", "names")
+INPUTS = (*texts.INPUTS, "names")
 VERB = "classify"
 PROMPT = "text"  # the column with the prompts
 BLOCK = 2_000  # texts in a table
@@ -92,7 +92,7 @@ def answer(
         have["tokens"] = scorer.lengths(have["name"])
         yield rows(HAVE, scorer, len(names), have)
         return
-    found = scorer.classify(shard.among(params.prompts(folders["counterfactuals"], shard.config)))
+    found = scorer.classify(shard.among(params.prompts(folders, shard.config)))
     while block := list(islice(found, BLOCK)):
         classes = len(block[0].labels)
         columns = {

@@ -8,22 +8,27 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.nationality.cases import of_countries
 from plumbline.probes.stats.estimate import adjusted, finite, rounded
-from plumbline.probes.stats.linear import centred, dummies, mixed
+from plumbline.probes.stats.linear import centred, mixed_of
 from plumbline.probes.stats.two_way import METHOD as TWO_WAY
-from plumbline.probes.stats.two_way import estimable, two_way
+from plumbline.probes.stats.two_way import Tested, estimable, two_way
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.nationality.cases import Case
 
+    Floats = NDArray[np.float64]
+
 TERMS = ("tokens", "log rank")
 MOST = 0.9  # leverage of one name
 ALONE = "none: names of one first or last word, or in one text; not in the model"
+BLOCK = 100_000  # rows of the design held at once
+AT_ONCE = 8  # coefficients whose parts of all rows are
+RANK = 1e-12  # eigenvalues below, of columns of length 1, are none
 VARIES = 1e-9  # standard deviations below are rounding
 METHOD = f"mixed model (REML), source texts swept out, names random; {TWO_WAY}"
 
@@ -39,54 +44,47 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     left_out = [c for c, kept in zip(case.countries, usable, strict=True) if not kept]
     if left_out:
         ranks = ranks[usable[case.country]]
-        case = of_countries(case, usable)
+        case = case.of_countries(usable)
     if not case.countries:
         return pl.DataFrame()
     known = ~np.isnan(ranks)
     rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
-    labels = [case.countries[c] for c in case.country]
-    coded = dummies(labels, [case.countries[-1], *case.countries[:-1]])
-    if len(case.countries) > 1:
-        coded = coded - (case.country == len(case.countries) - 1)[:, None]
     extra = centred(np.column_stack([case.tokens, rank]), case.sentence)
     varies = extra.std(axis=0) > VARIES
-    coded = centred(coded.reshape(len(labels), -1), case.sentence)
-    design = np.column_stack([coded, extra[:, varies]])
     outcome = centred(100 * case.change[:, 0], case.sentence)
-    # none: one country alone, a covariate that says what countries say, a classifier without effect
-    if (
-        not design.shape[1]
-        or np.linalg.matrix_rank(design) < design.shape[1]
-        or outcome.std() < VARIES
-    ):
-        return pl.DataFrame()
     # a name of two countries is one of each: else they would be compared by what they share
-    words = [name.split(" ", 1)[0] for name in case.names]
-    pairs = [f"{label} {word}" for label, word in zip(labels, words, strict=True)]
-    first, group = np.unique(pairs, return_inverse=True)
-    sentences = len(np.unique(case.sentence))
-    fitted = mixed(outcome, design, group, confidence, absorbed=sentences)
+    first = case.units()[0] * len(case.countries) + case.country
+    names, group = np.unique(first, return_inverse=True)
+    model = _Model(case, extra[:, varies], outcome, group)
+    # none: one country alone, a covariate that says what countries say, a classifier without effect
+    if not model.full_rank() or outcome.std() < VARIES:
+        return pl.DataFrame()
+    fitted = mixed_of(model.sums, model.squares, model.sizes, confidence, case.sentences)
     # what each row adds to a coefficient: rows with one name weigh less than others together
     ratio = fitted.between / fitted.residual if fitted.residual else 0.0
-    part = 1 - 1 / (1 + ratio * np.bincount(group))[group, None]
-    weighted = design - part * (design - centred(design, group))
-    value = fitted.coefficients.value
-    inside = weighted @ np.linalg.inv(design.T @ weighted)
-    added = inside * (outcome - design @ value)[:, None]
-    free = len(case.countries) - 1
-    for column in range(free, len(value)):  # names far from the others pull the line to themselves
-        weight = np.bincount(group, inside[:, column] ** 2)
-        added[:, column] /= np.sqrt(1 - (weight / weight.sum()).clip(max=MOST))[group]
+    value, free = fitted.coefficients.value, len(case.countries) - 1
+    inverse, mean = model.weighted(ratio)
     # the last country's is what the others lack to 0
-    value, added = (
-        np.insert(a, free, -a[..., :free].sum(axis=-1), axis=-1) for a in (value, added)
-    )
+    inverse = np.insert(inverse, free, -inverse[:, :free].sum(axis=1), axis=1)
     number = np.bincount(case.country)
-    tested = two_way(
-        *(added * number[case.country, None], case.country, case.sentence, case.units()),
-        np.ones((1, len(number))),
-        texts_alike=False,
-    )
+    units, each = case.units(), []
+    left = np.concatenate([outcome[rows] - x @ value for rows, x in model.blocks()])
+    left *= number[case.country]
+    for start in range(0, inverse.shape[1], AT_ONCE):
+        some = range(inverse.shape[1])[start : start + AT_ONCE]
+        added = np.empty((len(outcome), len(some)))
+        for rows, x in model.blocks():
+            added[rows] = (x - mean[group[rows]]) @ inverse[:, some]
+        for place, column in enumerate(some):
+            scale = left
+            if column > free:  # names far from the others pull the line to themselves
+                weight = np.bincount(group, added[:, place] ** 2)
+                scale = left / np.sqrt(1 - (weight / weight.sum()).clip(max=MOST))[group]
+            added[:, place] *= scale
+        at = case.country, case.sentence, units
+        each.append(two_way(added, *at, np.ones((1, len(number))), texts_alike=False))
+    tested = Tested(*(np.concatenate(part, axis=1) for part in zip(*each, strict=True)))
+    value = np.insert(value, free, -value[:free].sum())
     half = tested.half(confidence)[0]
     null = "0: the mean of the countries"
     terms = {f"country {c}": null for c in case.countries}
@@ -97,14 +95,60 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     alone = pl.DataFrame({"term": [f"country {c}" for c in left_out]}, {"term": pl.String})
     table = pl.concat([table, alone.with_columns(null=pl.lit(ALONE))], how="diagonal")
     table = table.fill_nan(None).with_columns(
-        rows=pl.lit(len(labels)),
+        rows=pl.lit(len(outcome)),
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),
         sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
-        n=pl.lit(len(first)),
+        n=pl.lit(len(names)),
         cluster=pl.lit("first word of a name, of a country"),
         method=pl.lit(METHOD),
     )
     return rounded(adjusted(table), ("value", "low", "high"))
+
+
+class _Model:
+    """Countries, texts swept out, and what else there is; in blocks of rows, which may be many."""
+
+    def __init__(
+        self, case: Case, extra: Floats, outcome: Floats, group: NDArray[np.int64]
+    ) -> None:
+        texts, countries = case.shape
+        cell = case.sentence * countries + case.country
+        share = np.bincount(cell, minlength=texts * countries).reshape(texts, countries)
+        self.share: Floats = share / np.maximum(share.sum(axis=1, keepdims=True), 1)
+        self.coding = np.vstack([np.eye(countries - 1), -np.ones(countries - 1)])
+        self.case, self.extra = case, extra
+        self.sizes = np.bincount(group).astype(np.float64)
+        width = countries - 1 + extra.shape[1] + 1
+        self.squares, self.sums = np.zeros((width, width)), np.zeros((len(self.sizes), width))
+        for rows, x in self.blocks():
+            both = np.column_stack([x, outcome[rows]])
+            self.squares += both.T @ both
+            np.add.at(self.sums, group[rows], both)
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield the design of some rows after the other, (rows, columns)."""
+        for start in range(0, len(self.extra), BLOCK):
+            rows = slice(start, start + BLOCK)
+            coded: Floats = -self.share[self.case.sentence[rows]]
+            coded[np.arange(len(coded)), self.case.country[rows]] += 1
+            yield rows, np.column_stack([coded @ self.coding, self.extra[rows]])
+
+    def full_rank(self) -> bool:
+        """Return whether the columns do not determine each other."""
+        inner = self.squares[:-1, :-1]
+        size = np.sqrt(np.diag(inner))
+        if not len(size) or not size.all():
+            return False
+        return int(np.linalg.matrix_rank(inner / np.outer(size, size), RANK, True)) == len(size)
+
+    def weighted(self, ratio: float) -> tuple[Floats, Floats]:
+        """Return the inverse of the design's weighted squares, and what is taken off by name."""
+        sums = self.sums[:, :-1]
+        part = 1 - 1 / (1 + ratio * self.sizes)
+        mean: Floats = (part / self.sizes)[:, None] * sums
+        inner = self.squares[:-1, :-1] - mean.T @ sums
+        inverse: Floats = np.linalg.inv(inner).astype(np.float64)
+        return inverse, mean
 
 
 def confounders(folder: Path) -> pl.DataFrame:

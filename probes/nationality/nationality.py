@@ -7,19 +7,26 @@ texts and names, swaps within a country, and a mixed model with what is confound
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
 from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES
 from plumbline.probes.nationality.confounders import confounders, effects
-from plumbline.probes.nationality.perplexity_correlation import beside_perplexity
+from plumbline.probes.nationality.perplexity_correlation import (
+    beside_perplexity,
+    of_targets,
+    scored,
+)
+from plumbline.probes.nationality.ranks import frequency, halved
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
-from plumbline.probes.stats.counterfactual import delta, gather, percentages
+from plumbline.probes.stats.counterfactual import Cells, delta, gather, percentages
 from plumbline.probes.stats.estimate import adjusted, rounded, typed
 from plumbline.probes.stats.two_way import METHOD, estimable, two_way
 
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EACH = False
-DATASETS = ("counterfactuals", "names")
+DATASETS = ("counterfactuals", "names", "targets")
 OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes that other models are put to
 TABLES = ()
@@ -82,11 +89,17 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
                     "under probes.perplexity.targets, or take it out of "
                     "analysis.nationality.underlying"
                 )
-            perplexity = pl.read_parquet(folder / "*.parquet")
+            perplexity = scored(folder)
         known = {"positive": params.positive, "negative": params.negative}
-        for each in cases.cases(path, outputs / config, model, known):
+        said, measures = cases.classified(outputs / config, model, known)
+        place = {"targets": config, "masked": masked, "reading": len(COMPARED)}
+        if perplexity is not None:
+            texts = cases.keys(inputs.datasets["targets"] / path.name)
+            own = of_targets(texts, said, measures, perplexity, params)
+            yield "correlations", own.with_columns(**{k: pl.lit(v) for k, v in place.items()})
+        for each in cases.cases(path, said, measures) if path.is_file() else ():
             placebo = each.reading == "placebo"
-            case = cases.halved(inputs.datasets["names"], each) if placebo else each
+            case = halved(inputs.datasets["names"], each) if placebo else each
             if not len(case.sentence):
                 continue
             tables = {
@@ -95,11 +108,11 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
                 "confusion": _confusion(case),
             }
             if not placebo:
-                ranks = cases.frequency(inputs.datasets["names"], case)
+                ranks = frequency(inputs.datasets["names"], case)
                 tables["mixed"] = effects(case, ranks, params.confidence)
                 if perplexity is not None:
                     tables |= beside_perplexity(case, perplexity, params)
-            place = {"targets": config, "masked": masked, "reading": COMPARED.index(case.reading)}
+            place["reading"] = COMPARED.index(case.reading)
             columns = [pl.lit(value).alias(name) for name, value in place.items()]
             yield from ((name, own.with_columns(columns)) for name, own in tables.items())
     yield "confounders", confounders(outputs / PIECES)
@@ -110,7 +123,7 @@ def _by_gender(
     of: str,
     names: Sequence[str],
     numbers: Sequence[str],
-    estimated: Callable[[NDArray[np.bool_]], dict[str, Array]],
+    estimated: Callable[[Case], dict[str, Array]],
     method: str,
 ) -> pl.DataFrame:
     """Return estimates for each gender of the names put in, country, and class or measure.
@@ -122,8 +135,10 @@ def _by_gender(
     """
     tables = []
     for number, gender in enumerate(SEXES):
-        own = (case.gender == gender) | (gender == EVERY)
-        if own.any():
+        own = case
+        if gender != EVERY:
+            own = case.chosen(np.flatnonzero(case.gender == GENDERS.index(gender)))
+        if len(own.gender):
             found = cases.table(case.countries, of, names, estimated(own))
             tables.append(found.filter(pl.col("n") > 0).with_columns(gender=pl.lit(number)))
     table = adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
@@ -134,19 +149,18 @@ def _by_gender(
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure."""
-    first = np.array([name.split(" ", 1)[0] for name in case.names])
-    units = case.units()
 
-    def estimated(own: NDArray[np.bool_]) -> dict[str, Array]:
-        sentence, country, change = case.sentence[own], case.country[own], case.change[own]
-        cells = gather(change, sentence, country, case.shape)
+    def estimated(own: Case) -> dict[str, Array]:
+        units, change = own.units(), own.change
+        cells = gather(change, own.sentence, own.country, case.shape)
         value, number = delta(cells), case.shape[1]
-        at = country, sentence, [unit[own] for unit in units]
+        at = own.country, own.sentence, units
+        firsts = np.unique(units[0] * number + own.country) % number
         there = estimable(*at, number)
         against = np.eye(number) - there / max(1, int(there.sum()))
         contrast = against @ np.where(there[:, None], value, 0)
         contrast[~there] = np.nan
-        tested = two_way(100 * change, *at, np.concatenate([np.eye(number), against]))
+        tested = two_way(change, *at, 100 * np.concatenate([np.eye(number), against]))
         half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
         # halves of names of one country are not compared with those of others
         compared = case.reading != "placebo" and int(there.sum()) > 1
@@ -158,11 +172,11 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "n": (cells.counts > 0).sum(axis=0)[:, None],
             "p": p[:number],
             "rows": cells.counts.sum(axis=0)[:, None],
-            "names": np.array(
-                [[len(set(first[own & (case.country == c)]))] for c in range(number)]
+            "names": np.bincount(firsts, minlength=number)[:, None],
+            "before": delta(gather(own.before, own.sentence, own.country, case.shape)),
+            "spread": delta(
+                gather(np.abs(change, out=change), own.sentence, own.country, case.shape)
             ),
-            "before": delta(gather(case.before[own], sentence, country, case.shape)),
-            "spread": delta(gather(np.abs(change), sentence, country, case.shape)),
             "contrast": contrast,
             "contrast_low": contrast - other,
             "contrast_high": contrast + other,
@@ -176,32 +190,42 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
-    classes, units = case.measures[1:], case.units()
-    after, before = (
-        np.eye(len(classes))[side[:, 1:].argmax(axis=1)] for side in (case.after, case.before)
-    )
+    classes = case.measures[1:]
+    predicted = case.said.values[:, 1:].argmax(axis=1).astype(np.int8)
 
-    def estimated(own: NDArray[np.bool_]) -> dict[str, Array]:
-        at = case.sentence[own], case.country[own], case.shape
-        old, new = gather(before[own], *at), gather(after[own], *at)
-        rows = old.counts.sum(axis=0)[:, None]
-        one, other = (cells.sums.sum(axis=0) for cells in (old, new))
-        where = (at[1], at[0], [unit[own] for unit in units], np.eye(case.shape[1]))
-        apart = two_way(after[own] - before[own], *where)
-        # what each row adds to log(after / before)
-        shares = (np.where(n > 0, n / np.maximum(rows, 1), np.nan)[at[1]] for n in (one, other))
-        lower, upper = shares
+    def estimated(own: Case) -> dict[str, Array]:
+        shape = *case.shape, len(classes)
+        place = (own.sentence * shape[1] + own.country).astype(np.int64)
+        sides = predicted[own.row], predicted[own.compared]
+        counted = (np.bincount(place * shape[2] + x, minlength=math.prod(shape)) for x in sides)
+        new, old = (each.reshape(shape).astype(np.float64) for each in counted)
+        counts = old.sum(axis=2)
+        rows = counts.sum(axis=0)[:, None]
+        one, other = old.sum(axis=0), new.sum(axis=0)
+        where = own.country, own.sentence, own.units(), np.eye(case.shape[1])
+
+        def moved(after: Array, before: Array) -> Array:
+            """Return what each row adds, (rows, classes), of (countries, classes) a prediction."""
+            found = np.zeros((len(place), len(classes)))
+            each = np.arange(len(place))
+            found[each, sides[0]] += after[own.country, sides[0]]
+            found[each, sides[1]] -= before[own.country, sides[1]]
+            return found
+
+        apart = two_way(moved(np.ones_like(one), np.ones_like(one)), *where)
         known = (one > 0) & (other > 0)
-        ratio = two_way(np.nan_to_num(after[own] / upper - before[own] / lower), *where)
+        # of log(after / before)
+        shares = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
+        ratio = two_way(moved(*shares), *where)
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.where(known, np.log(other / one), np.nan)
             difference = np.where(rows > 0, (other - one) / rows, np.nan)
         half = ratio.half(params.confidence)
         return {
-            "value": percentages(old, new),
+            "value": percentages(Cells(old, counts), Cells(new, counts)),
             "low": 100 * np.expm1(log - half),
             "high": 100 * np.expm1(log + half),
-            "n": (old.counts > 0).sum(axis=0)[:, None],
+            "n": (counts > 0).sum(axis=0)[:, None],
             "p": apart.p(difference),
             "before": one,
             "after": other,
@@ -218,7 +242,8 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
 def _confusion(case: Case) -> pl.DataFrame:
     """Return which class became which; the most probable one, the first of equal ones."""
     classes = case.measures[1:]
-    after, before = (side[:, 1:].argmax(axis=1) for side in (case.after, case.before))
+    predicted = case.said.values[:, 1:].argmax(axis=1)
+    after, before = predicted[case.row], predicted[case.compared]
     of = (case.country == c for c in range(len(case.countries)))
     counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
     columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}

@@ -1,8 +1,8 @@
 """Probe ``perplexity``: how likely a masked model finds texts, and them with other names.
 
-Pseudo-log-likelihoods of the texts of the dataset ``counterfactuals``, each once, in two variants:
-every token masked alone (Salazar et al. 2020), and with the rest of its word masked with it (Kauf
-and Ivanova 2023). The masked model is the one that a classifier was made of. Barriere and
+Pseudo-log-likelihoods of the texts of ``counterfactuals`` and ``targets``, each once, in two
+variants: every token masked alone (Salazar et al. 2020), and with the rest of its word masked with
+it (Kauf and Ivanova 2023). The masked model is the one that a classifier was made of. Barriere and
 Cifuentes (2024), EMNLP.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from plumbline.probes.models.params import Model
 
 __all__ = ["amount", "shards"]
-INPUTS = ("counterfactuals",)
+INPUTS = texts.INPUTS
 VERB = "pseudo_logprobs"
 PROMPT = "text"  # the column with the prompts
 BLOCK = 1_000  # texts in a table
@@ -75,7 +75,7 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, ScoresSentences)
-    prompts = iter(shard.among(params.prompts(folders["counterfactuals"], shard.config)))
+    prompts = iter(shard.among(params.prompts(folders, shard.config)))
     while block := list(islice(prompts, BLOCK)):
         alone, words = (
             list(scorer.pseudo_logprobs(block, method, language=language(shard.config)))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.nationality.cases import EVERY
+from plumbline.probes.nationality.cases import EVERY, Said
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
@@ -18,6 +18,9 @@ from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import METHOD, two_way
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from plumbline.probes.nationality.cases import Case
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+LIMITS = ("value", "low", "high")
 CLOSEST = 1e-6  # correlations nearer to 1 have no more spread than one that is as near
 METHODS = {
     "originals": "Pearson; t interval of Fisher's z over source texts",
@@ -34,85 +38,149 @@ METHODS = {
 }
 
 
-def beside_perplexity(case: Case, table: pl.DataFrame, params: Params) -> dict[str, pl.DataFrame]:
+def scored(folder: Path) -> Said:
+    """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats."""
+    sums = ("sum_original_nats", "sum_l2r_nats")
+    key = pl.col("text").hash().alias("key")
+    frame = pl.scan_parquet(folder / "*.parquet").select(key, "tokens", *sums)
+    return Said.of(frame.collect(engine="streaming"), folder)
+
+
+def _perplexity(scores: Said, rows: NDArray[np.int32], variant: int) -> Array:
+    """Return the perplexity of texts in a variant of :data:`PERPLEXITIES`, (rows,)."""
+    method, mean = divmod(variant, 2)
+    found: Array = -scores.values[rows, method]
+    return found / scores.tokens[rows] if mean else found
+
+
+def of_targets(
+    texts: NDArray[np.uint64], said: Said, measures: tuple[str, ...], scores: Said, params: Params
+) -> pl.DataFrame:
+    """Return rows of ``correlations`` of all texts of a config of ``targets``, as they are.
+
+    Parameters
+    ----------
+    texts
+        Their hashes. If not all of them were asked, nothing is returned.
+    """
+    row, place = said.places(texts), scores.places(texts)
+    if min(row.min(), place.min()) < 0:
+        return pl.DataFrame()
+    y, alone = list(said.values[row].T), np.arange(len(texts), dtype=np.int32)
+    tables = []
+    for variant in range(len(PERPLEXITIES)):
+        x = _perplexity(scores, place, variant)
+        found = _correlated(x, y, 0 * alone, 1, alone, [], params.confidence)
+        tables.append(_told([EVERY], measures, found, SCOPES.index("originals"), variant))
+    return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None)
+
+
+def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
     Parameters
     ----------
-    table
-        Outputs of the probe ``perplexity``: pseudo-log-likelihoods in nats. It may be of the texts
-        of some readings alone: nothing is returned for the others.
+    scores
+        What the masked model said. It may be of the texts of some readings alone: nothing is
+        returned for the others.
 
     Raises
     ------
     UserError
         If the masked model did not score the originals.
     """
-    place = {text: i for i, text in enumerate(table["text"].to_list())}
-    if case.reading != "placebo" and not place.keys() >= set(case.compared):
+    after, before = (scores.places(case.said.keys[at]) for at in (case.row, case.compared))
+    if case.reading != "placebo" and before.min() < 0:
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
         )
-    if not place.keys() >= set(case.text):
+    if after.min() < 0:
         return {}
-    sums = table.select("sum_original_nats", "sum_l2r_nats").to_numpy()
-    tokens = table["tokens"].to_numpy()[:, None]  # sums and means over tokens, of either method
-    every = -np.stack([sums, sums / tokens], axis=-1).reshape(len(table), len(PERPLEXITIES))
-    after, before = (every[[place[text] for text in texts]] for texts in (case.text, case.compared))
-    correlations = _correlations(case, after, before, params)
-    return {"correlations": correlations, "perplexities": _changes(case, after - before, params)}
+    return {
+        "correlations": _correlations(case, scores, after, before, params),
+        "perplexities": _changes(case, scores, after, before, params),
+    }
 
 
-def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
+def _correlations(
+    case: Case,
+    scores: Said,
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    params: Params,
+) -> pl.DataFrame:
     tables = []
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    units, every = case.units(), np.zeros(len(after), dtype=np.int64)
+    units, every = case.units(), np.zeros_like(case.country)
     groups = ((every, [EVERY]), (case.country, case.countries))
-    for variant, n in np.ndindex(len(PERPLEXITIES), len(SCOPES)):  # bounds memory
+    for variant, n in np.ndindex(len(PERPLEXITIES), len(SCOPES)):
         scope, rows, shared = SCOPES[n], np.arange(len(after)), units
-        x, y = after[:, [variant]], case.after
-        if scope == "subtracted":
-            x, y = x - before[:, [variant]], y - case.before
+        place, text = (before, case.compared) if scope == "originals" else (after, case.row)
         if scope == "originals":
-            x, y, rows, shared = before[once][:, [variant]], case.before[once], once, []
-        null = "0: no relation" + (", whichever texts and names" if scope == "within" else "")
+            rows, shared = once, []
+        x = _perplexity(scores, place[rows], variant)
+        if scope == "subtracted":
+            x -= _perplexity(scores, before, variant)
+
+        def columns(text: NDArray[np.int32] = text[rows], scope: str = scope) -> Iterator[Array]:
+            for own in case.said.values.T:  # one after the other: bounds memory
+                yield own[text] - own[case.compared] if scope == "subtracted" else own[text]
+
         for group, names in groups[: 1 if scope == "originals" else 2]:
-            at = group[rows], len(names), case.sentence[rows]
-            wide = np.broadcast_to(x, y.shape)
-            found = _correlated(wide, y, *at, shared, params.confidence, scope == "within")
-            tables.append(
-                cells(names, "measure", case.measures, found).with_columns(
-                    scope=pl.lit(n),
-                    perplexity=pl.lit(variant),
-                    method=pl.lit(METHODS[scope]),
-                    null=pl.lit(null),
-                    cluster=pl.lit("source text"),
-                )
-            )
+            at = group[rows], len(names), case.sentence[rows], shared
+            found = _correlated(x, columns(), *at, params.confidence, within=scope == "within")
+            tables.append(_told(names, case.measures, found, n, variant))
     # the family: countries by measures, within each variant of perplexity
-    table = rounded(pl.concat(tables), ("value", "low", "high"))
+    table = rounded(pl.concat(tables), LIMITS)
     table = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
     return adjusted(table, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
 
 
+def _told(
+    countries: Sequence[str],
+    measures: tuple[str, ...],
+    found: dict[str, Array],
+    n: int,
+    variant: int,
+) -> pl.DataFrame:
+    scope = SCOPES[n]
+    facts = {
+        "method": METHODS[scope],
+        "null": "0: no relation" + (", whichever texts and names" if scope == "within" else ""),
+        "cluster": "source text",
+        "scope": n,
+        "perplexity": variant,
+    }
+    table = cells(countries, "measure", measures, found)
+    return table.with_columns(**{name: pl.lit(value) for name, value in facts.items()})
+
+
 def _correlated(
     x: Array,
-    y: Array,
-    groups: NDArray[np.int64],
+    y: Iterable[Array],
+    groups: NDArray[np.int32],
     number: int,
-    texts: NDArray[np.int64],
+    texts: NDArray[np.int32],
     names: list[NDArray[np.int64]],
     confidence: float,
-    within: bool,
+    within: bool = False,
 ) -> dict[str, Array]:
-    """Correlate columns, (rows, pairs), in each group; return columns of (groups, pairs)."""
+    """Correlate x, (rows,), with each of y, (rows,), in each group.
+
+    Returns columns of (groups, pairs).
+    """
     shape = int(texts.max()) + 1, number
     cell = texts * number + groups
-    if within:
-        x, y = centred(x, cell), centred(y, cell)
-    each = [moments(a, b, texts, groups, shape) for a, b in zip(x.T, y.T, strict=True)]
-    r = np.stack([counterfactual.pooled(own) for own in each], axis=1)
-    tested = two_way(_influence(x, y, r, groups), groups, texts, names, np.eye(number))
+    x = centred(x, cell) if within else x
+    each, correlations, added = [], [], []
+    for column in y:
+        own = centred(column, cell) if within else column
+        each.append(moments(x, own, texts, groups, shape))
+        correlations.append(counterfactual.pooled(each[-1]))
+        added.append(_influence(x, own, correlations[-1], groups))
+    r = np.stack(correlations, axis=1)
+    tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
+    del added
     slope = np.maximum(1 - r**2, CLOSEST)  # of r, by Fisher's z
     count = np.stack([(own.sums[..., 0] > 0).sum(axis=0) for own in each], axis=1)
     if not within:
@@ -139,22 +207,34 @@ def _correlated(
     }
 
 
-def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int64]) -> Array:
-    """Return what each row adds to the correlation of its group, times rows, (rows, pairs)."""
-    x, y = centred(x, groups), centred(y, groups)
-    rows = np.bincount(groups, minlength=len(r))[:, None]
+def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int32]) -> Array:
+    """Return what each row adds to the correlation of its group, times rows, (rows,)."""
+    rows = np.bincount(groups, minlength=len(r))
+    u, w = (_standard(side, groups, rows) for side in (x, y))
+    found: Array = u * w - r[groups] / 2 * (u**2 + w**2)
+    found[~np.isfinite(found)] = 0.0
+    return found
+
+
+def _standard(values: Array, groups: NDArray[np.int32], rows: NDArray[np.int64]) -> Array:
+    values = centred(values, groups)
     with np.errstate(divide="ignore", invalid="ignore"):
-        u, w = (a / np.sqrt(_added(a**2, groups, len(r)) / rows)[groups] for a in (x, y))
-        found = u * w - r[groups] / 2 * (u**2 + w**2)
-    return np.where(np.isfinite(found), found, 0.0)
+        found: Array = values / np.sqrt(np.bincount(groups, values**2, len(rows)) / rows)[groups]
+    return found
 
 
-def _added(values: Array, groups: NDArray[np.int64], number: int) -> Array:
-    return np.stack([np.bincount(groups, each, number) for each in values.T], axis=1)
-
-
-def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
+def _changes(
+    case: Case,
+    scores: Said,
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    params: Params,
+) -> pl.DataFrame:
     """Return counterfactual minus original, by country."""
+    each = range(len(PERPLEXITIES))
+    change = np.stack(
+        [_perplexity(scores, after, v) - _perplexity(scores, before, v) for v in each], 1
+    )
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)
@@ -162,7 +242,7 @@ def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
     columns = {"value": value, "low": value - half, "high": value + half}
     columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
     found = cells(case.countries, "perplexity", range(len(PERPLEXITIES)), columns)
-    return rounded(found, ("value", "low", "high"), p=()).with_columns(
+    return rounded(found, LIMITS, p=()).with_columns(
         cluster=pl.lit("source text"),
         method=pl.lit(METHOD),
         null=pl.lit("0: as likely"),

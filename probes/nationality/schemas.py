@@ -88,7 +88,13 @@ SCHEMAS = {
     ),
     "correlations": Schema(
         columns=(
-            *WHERE,
+            *WHERE[:2],
+            Column(
+                "reading",
+                "label",
+                "which counterfactuals; targets: texts as they are, with and without people",
+                labels=(*COMPARED, "targets"),
+            ),
             MASKED,
             Column("scope", "label", "what is correlated; see Scopes", labels=SCOPES),
             *(PERPLEXITY, COUNTRY, MEASURE),

@@ -1,4 +1,4 @@
-"""The texts of the dataset ``counterfactuals``, as models get them: each once."""
+"""The texts of the datasets ``counterfactuals`` and ``targets``, as models get them: each once."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from plumbline.probes.models.params import Model
 
 
+INPUTS = ("counterfactuals", "targets")
+
+
 class Params(Section):
     """Which texts a probe is about."""
 
@@ -26,18 +29,28 @@ class Params(Section):
     SHARD: ClassVar[int]  # texts in a shard; part of the layout of the outputs
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="languages of the texts")
-    targets: list[str] = Field(min_length=1, description="configs of counterfactuals")
+    targets: list[str] = Field(min_length=1, description="configs of targets and counterfactuals")
     readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
         ["faithful", "corrected", "placebo"],
         min_length=1,
         description="counterfactuals that are among them, beside the originals",
     )
 
-    def prompts(self, folder: Path, config: str) -> list[str]:
-        """Return the distinct texts of a config of the dataset, sorted."""
-        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["text", "reading"])
-        codes = [READINGS.index(reading) for reading in ("original", *self.readings)]
-        return frame.filter(pl.col("reading").is_in(codes))["text"].unique().sort().to_list()
+    unchanged: bool = Field(
+        True, description="also all texts of targets as they are, whether there is a person or not"
+    )
+
+    def prompts(self, folders: dict[str, Path], config: str) -> list[str]:
+        """Return the distinct texts of a config of the datasets, sorted."""
+        swapped, plain = (folders[name] / f"{config}.parquet" for name in INPUTS)
+        found = []
+        if swapped.is_file():
+            codes = [READINGS.index(reading) for reading in ("original", *self.readings)]
+            rows = pl.scan_parquet(swapped).filter(pl.col("reading").is_in(codes))
+            found.append(rows.select("text"))
+        if plain.is_file() and self.unchanged:
+            found.append(pl.scan_parquet(plain).select("text"))
+        return pl.concat(found).unique().sort("text").collect()["text"].to_list()
 
 
 def language(config: str) -> str:
@@ -59,15 +72,15 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     UserError
         If a config is not in the dataset.
     """
-    folder = folders["counterfactuals"]
-    known, languages = parquet.configs(folder), model.among(params.languages)
+    names, languages = INPUTS[: 1 + params.unchanged], model.among(params.languages)
+    known = sorted({config for name in names for config in parquet.configs(folders[name])})
     if missing := sorted(set(params.targets) - set(known)):
         raise UserError(
-            f"{params.KEY}.targets: {', '.join(missing)} not in counterfactuals; there are "
+            f"{params.KEY}.targets: {', '.join(missing)} not in {' or '.join(names)}; there are "
             f"{', '.join(known)}"
         )
     configs = [config for config in params.targets if language(config) in languages]
-    return {config: len(params.prompts(folder, config)) for config in configs}
+    return {config: len(params.prompts(folders, config)) for config in configs}
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:

@@ -56,7 +56,7 @@ SCHEMAS = {
             Column("seeds", "int64", "how many", minimum=1),
         ),
         *ESTIMATE,
-        Column("asked", "bool", "whether these are the numbers of the responses that there are"),
+        Column("asked", "bool", "whether this is the design of the responses at hand"),
     ),
     "consistency": Schema.keyed(
         (

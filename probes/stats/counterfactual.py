@@ -6,13 +6,13 @@ which are no independent draws: see :mod:`plumbline.probes.stats.two_way` for in
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.signedinteger[Any]]
 
 LEAST = 4  # rows of a cluster: Fisher's z of fewer has no variance
 NEAREST = 1 - 1e-12  # correlations nearer to 1 count as this far from 0: their z is infinite
@@ -44,10 +44,10 @@ def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[in
         How many clusters and groups there are.
     """
     place = clusters * shape[1] + groups
-    sums = np.zeros((shape[0] * shape[1], values.shape[1]))
-    np.add.at(sums, place, values)
-    counts = np.bincount(place, minlength=len(sums)).astype(np.float64)
-    return Cells(sums.reshape(*shape, -1), counts.reshape(shape))
+    sums = [np.bincount(place, each, shape[0] * shape[1]) for each in values.T]
+    counts = np.bincount(place, minlength=shape[0] * shape[1]).astype(np.float64)
+    each = np.stack(sums, axis=-1).astype(np.float64)
+    return Cells(each.reshape(*shape, -1), counts.reshape(shape))
 
 
 def delta(cells: Cells) -> Floats:
@@ -91,8 +91,10 @@ def moments(
 ) -> Moments:
     """Add up what correlations of x and y, (rows,), need; the others are as in :func:`gather`."""
     x, y = x - x.mean(), y - y.mean()  # or squares of large numbers would swallow the differences
-    each = np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=-1)
-    return Moments(gather(each, clusters, groups, shape).sums)
+    place = clusters * shape[1] + groups
+    each = (None, x, y, x * x, y * y, x * y)
+    sums = [np.bincount(place, own, shape[0] * shape[1]) for own in each]
+    return Moments(np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1))
 
 
 def pooled(found: Moments) -> Floats:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.signedinteger[Any]]
 
 TOLERANCE = 1e-8
 RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
@@ -183,9 +183,8 @@ def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Co
 
 def _sums(values: Floats, groups: Integers) -> Floats:
     """Add up the rows of each group, (rows, columns) to (groups, columns)."""
-    found = np.zeros((groups.max() + 1, values.shape[1]))
-    np.add.at(found, groups, values)
-    return found
+    length = int(groups.max()) + 1
+    return np.stack([np.bincount(groups, each, length) for each in values.T], axis=1)
 
 
 def centred(values: Floats, groups: Integers) -> Floats:
@@ -198,7 +197,8 @@ def centred(values: Floats, groups: Integers) -> Floats:
     """
     flat = values.reshape(len(values), -1)
     means = _sums(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
-    return (flat - means[groups]).reshape(values.shape)
+    found = means[groups]
+    return np.subtract(flat, found, out=found).reshape(values.shape)
 
 
 def mixed(
@@ -225,14 +225,30 @@ def mixed(
         there are groups more than columns, at least one: coefficients of what varies between
         groups have no more.
     """
-    from scipy.optimize import brentq
-
     _, groups = np.unique(groups, return_inverse=True)
     sizes = np.bincount(groups).astype(np.float64)
     both = np.column_stack([design, response])
-    sums, squares = _sums(both, groups), both.T @ both
-    columns = design.shape[1]
-    freedom = len(response) - columns - absorbed
+    return mixed_of(_sums(both, groups), both.T @ both, sizes, confidence, absorbed)
+
+
+def mixed_of(
+    sums: Floats, squares: Floats, sizes: Floats, confidence: float = 0.95, absorbed: int = 0
+) -> Mixed:
+    """Fit the same to sums over rows, which may be too many to be held at once.
+
+    Parameters
+    ----------
+    sums : (groups, columns + 1) array
+        Of the design and the response behind it, of each group.
+    squares : (columns + 1, columns + 1) array
+        Of products of these.
+    sizes : (groups,) array
+        Rows of each group.
+    """
+    from scipy.optimize import brentq
+
+    columns = len(squares) - 1
+    freedom = int(sizes.sum()) - columns - absorbed
 
     def parts(ratio: float) -> tuple[Floats, Floats, float]:
         shrunk = squares - (sums * (ratio / (1 + ratio * sizes))[:, None]).T @ sums

@@ -12,7 +12,7 @@ Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biome
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.signedinteger[Any]]
 
 METHOD = "t interval over source texts and names (two-way clusters)"
 FLAT = 1e-9  # standard errors below are rounding
@@ -56,6 +56,48 @@ class _Units(NamedTuple):
     share: Floats  # (cells,): of the group's rows
     scale: Floats  # (cells,): 1 / sqrt(1 - share)
     freedom: Floats  # (groups,): effective number of units minus 1
+
+
+class _Errors(NamedTuple):
+    """Distances of rows from the mean of their group, over its rows; one measure at a time."""
+
+    values: Floats  # (rows, measures)
+    groups: Integers  # (rows,)
+    size: Floats  # (groups,): rows of each
+    texts: Integers | None = None  # (rows,): where the mean of a text's other rows is taken off
+
+    def products(self, of: _Units) -> Floats:
+        """Return sums over units of products of their sums in groups.
+
+        (measures, groups, groups).
+        """
+        number = len(self.size)
+        cells = np.bincount(of.unit)
+        several = (cells > 1)[of.unit]  # most names are of one group, and no text with one name
+        place = (np.cumsum(cells > 1) - 1)[of.unit[several]]
+        across = np.zeros((int((cells > 1).sum()), number))
+        found = np.zeros((self.values.shape[1], number, number))
+        for m in range(len(found)):
+            sums = np.bincount(of.cell, self._of(m), len(of.unit)) * of.scale
+            across[place, of.group[several]] = sums[several]
+            alone = np.where(several, 0, sums) ** 2
+            found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+        return found
+
+    def _of(self, measure: int) -> Floats:
+        values, number = self.values[:, measure], len(self.size)
+        if self.texts is not None:  # the mean of a text's rows in other groups, where there are any
+            cell = self.texts * number + self.groups
+            shape = int(self.texts.max()) + 1, number
+            there = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
+            sums = np.bincount(cell, values, shape[0] * number).reshape(shape)
+            mean = sums.sum(axis=1, keepdims=True) - sums
+            mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
+            values = values - mean.ravel()[cell]
+        means = np.bincount(self.groups, values, number) / np.maximum(self.size, 1)
+        found: Floats = values - means[self.groups]
+        found /= self.size[self.groups]
+        return found
 
 
 def two_way(
@@ -97,22 +139,20 @@ def two_way(
     """
     number = contrasts.shape[1]
     size = np.bincount(groups, minlength=number).astype(np.float64)
-    errors = _errors(values, groups, size)
     of_texts = _units(texts, groups, size)
-    total = _variance(_products(errors, of_texts, number), contrasts)
+    errors = _Errors(values, groups, size)
+    total = _variance(errors.products(of_texts), contrasts)
     per_text = _together(of_texts, contrasts)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
-    rest = errors
-    if texts_alike:
-        rest = _errors(_without_texts(values, groups, texts, number), groups, size)
+    rest = errors._replace(texts=texts if texts_alike else None)
     shared, own = np.zeros_like(total), np.zeros_like(total)
     known = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
     for many in range(1, len(names) + 1):
         for chosen in combinations(names, many):
             sign, code = (-1) ** (many + 1), _joint(chosen)
             of_names = _units(code, groups, size)
-            products = _products(rest, of_names, number)
-            within = _products(rest, _units(_joint((code, texts)), groups, size), number)
+            products = rest.products(of_names)
+            within = rest.products(_units(_joint((code, texts)), groups, size))
             shared += sign * _variance(products - within, contrasts)
             if many == 1:
                 free = of_names.freedom
@@ -137,33 +177,6 @@ def estimable(
     size = np.bincount(groups, minlength=number).astype(np.float64)
     each = [_units(code, groups, size).freedom > 0 for code in (texts, *names)]
     found: NDArray[np.bool_] = np.all(each, axis=0)
-    return found
-
-
-def _errors(values: Floats, groups: Integers, size: Floats) -> Floats:
-    """Return the distances of rows from the mean of their group, over its rows."""
-    found = values - _means(values, groups, size)[groups]
-    found /= size[groups, None]
-    return found
-
-
-def _means(values: Floats, groups: Integers, size: Floats) -> Floats:
-    """Return the means of groups, (groups, measures); 0 of none."""
-    sums = [np.bincount(groups, each, len(size)) for each in values.T]
-    return np.stack(sums, axis=1) / np.maximum(size, 1)[:, None]
-
-
-def _without_texts(values: Floats, groups: Integers, texts: Integers, number: int) -> Floats:
-    """Take off each row the mean of its text's rows in other groups, where there are any."""
-    cell = texts * number + groups
-    length = (int(texts.max()) + 1) * number
-    there = np.bincount(cell, minlength=length).reshape(-1, number)
-    others = there.sum(axis=1, keepdims=True) - there
-    found = np.empty_like(values)
-    for m, each in enumerate(values.T):
-        sums = np.bincount(cell, each, length).reshape(-1, number)
-        mean = (sums.sum(axis=1, keepdims=True) - sums) / np.maximum(others, 1)
-        found[:, m] = each - mean.ravel()[cell]
     return found
 
 
@@ -201,21 +214,6 @@ def _together(of: _Units, contrasts: Floats) -> Floats:
     fourth = (added**2).sum(axis=1)
     found: Floats = added.sum(axis=1) ** 2 / np.where(fourth > 0, fourth, np.inf) - 1
     return np.where(found > FLAT, found, 0)
-
-
-def _products(errors: Floats, of: _Units, number: int) -> Floats:
-    """Return sums over units of products of their sums in groups, (measures, groups, groups)."""
-    cells = np.bincount(of.unit)
-    several = (cells > 1)[of.unit]  # most names are of one group, and no text with one name
-    place = (np.cumsum(cells > 1) - 1)[of.unit[several]]
-    across = np.zeros((int((cells > 1).sum()), number))
-    found = np.zeros((errors.shape[1], number, number))
-    for m, each in enumerate(errors.T):
-        sums = np.bincount(of.cell, each, len(of.unit)) * of.scale
-        across[place, of.group[several]] = sums[several]
-        alone = np.where(several, 0, sums) ** 2
-        found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
-    return found
 
 
 def _variance(products: Floats, contrasts: Floats) -> Floats:

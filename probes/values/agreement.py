@@ -134,40 +134,56 @@ def answer(
         yield whole(some, scorer)
         return
     assert isinstance(scorer, FillsSpans)
-    for together in (True, False):
-        yield masked(some, scorer, shard.config, together=together)
+    yield from masked(some, scorer, shard.config)
 
 
-def masked(
-    prompts: Sequence[Question], scorer: FillsSpans, language: str, *, together: bool
-) -> pa.Table:
-    """Return output rows of some prompts, the words put at the mask.
+def masked(prompts: Sequence[Question], scorer: FillsSpans, language: str) -> list[pa.Table]:
+    """Return output rows of some prompts, the words put at the mask, a table for each method.
 
     Raises
     ------
     UserError
         If the model cannot write a word.
     """
-    found: list[Told] = []
+    found: dict[str, list[Told]] = {"together": [], "l2r": []}
     words_of = attrgetter("agree", "disagree")
     for words, some in groupby(sorted(prompts, key=words_of), key=words_of):
         own = list(some)
-        rest, method = iter(own), "together" if together else "l2r"
-        for block in scorer.fill(
-            [q.text for q in own], words, 2, multi=True, together=together, language=language
-        ):
-            if lost := [word for word in words if word not in block.candidates]:
-                raise UserError(
-                    f"models.{scorer.name}: cannot write {lost[0]!r} as one of the answers; name "
-                    "others under probes.agreement.frames, or leave the language out"
-                )
-            pieces = dict(zip(block.candidates, block.pieces.tolist(), strict=True))
-            for i, question in enumerate(islice(rest, len(block.prompts))):
-                at = [block.candidates[j] for j in block.best[i]]
-                nats = dict(zip(at, block.logprobs_nats[i].tolist(), strict=True))
-                sides = [(nats[word], pieces[word]) for word in words]
-                found.append((question, method, sides, int(block.unknown[i])))
-    return _table(found, scorer)
+        told: list[tuple[Question, list[tuple[float, int]], int]] = []
+        for method, rows_of in found.items():
+            # words of one piece have nothing to mask together
+            if not told or any(pieces > 1 for _, pieces in told[0][1]):
+                told = _filled(own, words, scorer, language, together=method == "together")
+            rows_of += [(question, method, sides, lost) for question, sides, lost in told]
+    return [_table(each, scorer) for each in found.values()]
+
+
+def _filled(
+    asked: list[Question],
+    words: tuple[str, str],
+    scorer: FillsSpans,
+    language: str,
+    *,
+    together: bool,
+) -> list[tuple[Question, list[tuple[float, int]], int]]:
+    """Return the sides of each prompt and its unknown pieces."""
+    found: list[tuple[Question, list[tuple[float, int]], int]] = []
+    rest = iter(asked)
+    for block in scorer.fill(
+        [q.text for q in asked], words, 2, multi=True, together=together, language=language
+    ):
+        if lost := [word for word in words if word not in block.candidates]:
+            raise UserError(
+                f"models.{scorer.name}: cannot write {lost[0]!r} as one of the answers; name "
+                "others under probes.agreement.frames, or leave the language out"
+            )
+        pieces = dict(zip(block.candidates, block.pieces.tolist(), strict=True))
+        for i, question in enumerate(islice(rest, len(block.prompts))):
+            at = [block.candidates[j] for j in block.best[i]]
+            nats = dict(zip(at, block.logprobs_nats[i].tolist(), strict=True))
+            sides = [(nats[word], pieces[word]) for word in words]
+            found.append((question, sides, int(block.unknown[i])))
+    return found
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:

@@ -88,6 +88,16 @@ def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(mad
     assert set(jennifer.filter(reading=CORRECTED)["gender"]) == {GENDERS.index("female")}
 
 
+def test_faithful_of_men_alone_is_that_part_of_both(own):
+    def put_in(genders):
+        found, _ = built(own, genders=genders, readings=["faithful"], countries=["cz"])
+        return {(r["target"], r["gender"], r["name"], r["text"]) for r in found if r["country"]}
+
+    both, men = put_in(["male", "female"]), put_in(["male"])
+    assert 0 < len(men) < len(both)
+    assert men == {row for row in both if row[1] == GENDERS.index("male")}
+
+
 def test_czech_women_have_womens_last_names(made):
     frame = rows(made).filter(country="cz")
     women = frame.filter(pl.col("name").str.contains(" ") & (pl.col("gender") == 1))

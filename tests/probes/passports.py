@@ -10,8 +10,10 @@ from plumbline.builders.core import parquet
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.datasets.counterfactuals.build import SCHEMA as ROWS
 from plumbline.builders.datasets.names.build import SCHEMA as NAMES
+from plumbline.builders.datasets.targets.build import SCHEMA as TARGETS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.nationality import nationality
 
 CONFIG = "sentiment-en"
 COUNTRIES = ("aa", "bb", "cc", "dd", "ee", "ff")
@@ -19,7 +21,7 @@ EACH = 8  # names of a country and kind
 SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu")
 
 
-def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=1):
+def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=1, unnamed=5):
     """Write both datasets under ``data``, validated, and return the rows of the counterfactuals."""
     rng = np.random.default_rng(seed)
     known = {}
@@ -67,7 +69,15 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
                     )
     rows = [row | {"redistributable": True} for row in rows]
     write(data / f"datasets/counterfactuals/{CONFIG}.parquet", rows, ROWS, ("id",))
-    for name in ("names", "counterfactuals"):
+    plain = {"task": "sentiment", "language": "en", "split": "test", "redistributable": True}
+    plain = [
+        {"id": r["id"], "text": r["text"], "label": r["label"]} | plain
+        for r in rows
+        if not r["reading"]
+    ]
+    nobody = [plain[0] | {"id": f"nobody/{i}", "text": f"Nothing new {i}"} for i in range(unnamed)]
+    write(data / f"datasets/targets/{CONFIG}.parquet", plain + nobody, TARGETS, ("id",))
+    for name in ("names", "counterfactuals", "targets"):
         told = {"success": True, "fingerprint": parquet.fingerprint(data / "datasets" / name)}
         (data / "validation").mkdir(exist_ok=True)
         (data / f"validation/{name}.json").write_text(json.dumps(told))
@@ -99,7 +109,7 @@ def answered(folder, most=0.2, noise=0.0, seed=1, models=("m",), ignores=False, 
     (data / "datasets").mkdir(parents=True)
     print("seed", seed)
     rows = datasets(data, seed=seed, **sizes)
-    inputs = Inputs(models, {n: data / "datasets" / n for n in ("counterfactuals", "names")}, data)
+    inputs = Inputs(models, {n: data / "datasets" / n for n in nationality.DATASETS}, data)
     countries = sorted(set(rows["country"]) - {""})
     for i, model in enumerate(models):
         rng = np.random.default_rng([seed, i])
@@ -111,6 +121,8 @@ def answered(folder, most=0.2, noise=0.0, seed=1, models=("m",), ignores=False, 
         for row in rows.to_dicts():
             shift = 0.0 if ignores else offsets[row["country"]] + own[row["name"]]
             texts.setdefault(row["text"], (tone[row["target"]], shift))
+        for text in pl.read_parquet(inputs.datasets["targets"] / f"{CONFIG}.parquet")["text"]:
+            texts.setdefault(text, (rng.uniform(-0.3, 0.3), 0.0))
         _write(inputs, model, texts, offsets)
     return Answers(inputs, rows, offsets)
 

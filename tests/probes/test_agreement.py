@@ -103,7 +103,7 @@ def sentences(asked):
     return [q.text.replace("<mask>", "") for q in asked]
 
 
-def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path):
+def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path, monkeypatch):
     asked = questions(params(), folder, "en")
     # "agree" is one piece, "disagree" three
     tokenizer = wordpiece([*sentences(asked), "agree", "dis", "a##g"])
@@ -132,9 +132,15 @@ def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path):
         return total
 
     mask = tokenizer.mask_token_id
-    found = {}
-    for together in (True, False):
-        rows = masked(asked, scorer, "en", together=together).to_pylist()
+    found, passes, look = {}, [], scorer.look
+    monkeypatch.setattr(
+        scorer, "look", lambda ids, *given: [passes.append(len(ids)), look(ids, *given)][1]
+    )
+    both = masked(asked, scorer, "en")
+    # a word of one piece in each method; all pieces of the other in one, in turn the rest of them
+    assert sum(passes) == len(asked) * (2 + len(tails["disagree"]))
+    for together, table in zip((True, False), both, strict=True):
+        rows = table.to_pylist()
         assert [tuple(r[k] for k in ("questionnaire", "id")) for r in rows] == sorted(
             (r["questionnaire"], r["id"]) for r in rows
         )
@@ -191,7 +197,7 @@ def test_a_word_that_the_model_cannot_write_is_named(folder, tmp_path):
     tokenizer = wordpiece([*sentences(asked), "agree"])
     scorer = Masked(save(tmp_path / "m", bert(tokenizer), tokenizer), "m", "r1", dtype="float64")
     with pytest.raises(UserError, match=r"models\.m: cannot write '不同意ж'"):
-        masked(asked, scorer, "en", together=True)
+        masked(asked, scorer, "en")
 
 
 def test_polarities_of_statements_are_those_of_the_dataset():

@@ -1,6 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtri
 from society import society
 
 from plumbline.builders.core.errors import UserError
@@ -106,6 +107,16 @@ def test_the_planted_emotion_of_a_group_is_found(world, found):
     assert (own["difference"] > 0).mean() > 0.9
     assert (own["p_bh"] <= 0.05).mean() > 0.5
     assert (table.filter(table["affect"] != planted)["p_bh"] <= 0.05).mean() < 0.1
+
+
+def test_what_is_detectable_is_what_permutations_need_and_errors_of_the_difference(found):
+    table = found["emotions"].filter(pl.col("p").is_not_null())
+    width = table["high_difference"] - table["low_difference"]
+    least = table["detectable"] - ndtri(0.8) / (2 * ndtri(0.975)) * width
+    apart = table["difference"].abs()
+    assert (least <= apart + 2e-6).filter(table["p"] < 0.049).all()
+    assert (least >= apart - 2e-6).filter(table["p"] > 0.051).all()
+    assert min((table["p"] < 0.049).sum(), (table["p"] > 0.051).sum()) > 100
 
 
 def test_without_an_effect_nothing_passes_and_p_is_nominal(null):

@@ -317,7 +317,7 @@ def test_texts_without_a_known_word_are_neutral():
 
 
 def test_of_a_corpus_without_neutral_texts_no_text_is_called_neutral():
-    known, others = [["good"], ["good"], ["bad"]], [["table"], ["table"], ["good"], ["bad"]]
+    known, others = [["good"], ["good"], ["bad"]], [["table"], [], ["good"], ["bad"]]
     labels = np.array([2, 2, 0])
     (found,) = evaluate((known, labels), (others, np.array([2, 2, 2, 0])), {"all": LEXICON}, SOME)
     # both texts without praise or blame get the more frequent label

@@ -18,7 +18,7 @@ PARAMS = nationality.Params(
     negative={"other": ["negative"]},
     confidence=0.95,
 )
-FAITHFUL, CORRECTED, PLACEBO = range(3)
+FAITHFUL, CORRECTED, PLACEBO, TARGETS = range(4)
 EVERY, MALE, FEMALE = range(3)
 CONTRAST = "positive minus negative"
 
@@ -225,6 +225,32 @@ def test_correlations_are_told_for_every_country_and_variant(tables):
         assert len(picked(own, scope=SCOPES.index(scope))) == per * len(PERPLEXITIES)
 
 
+def test_global_correlations_are_of_all_texts_whether_there_is_a_person_or_not(planted, tables):
+    own = picked(tables["correlations"], reading=TARGETS, measure="positive")
+    assert set(own["scope"]) == {SCOPES.index("originals")}
+    assert own["n"].to_list() == [24 + 5] * len(PERPLEXITIES)
+    known = {}
+    for probe in ("classification", "perplexity"):
+        known[probe] = pl.read_parquet(planted.inputs.outputs(probe, "m") / CONFIG / "*.parquet")
+    texts = pl.read_parquet(planted.inputs.datasets["targets"] / f"{CONFIG}.parquet").select("text")
+    both = texts.join(known["classification"].filter(pl.col("class") == "positive"), on="text")
+    both = both.join(known["perplexity"], on="text")
+    r = np.corrcoef(-both["sum_original_nats"], both["logprob_nats"].exp())[0, 1]
+    sums = picked(own, perplexity=PERPLEXITIES.index("original sum"))
+    assert sums["value"].item() == pytest.approx(r, abs=1e-6)
+
+
+def test_a_language_in_which_nobody_is_found_has_global_correlations(tmp_path):
+    there = answered(tmp_path, 0.2, seed=SEED, sentences=8)
+    (there.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet").unlink()
+    found = nationality.run(there.inputs, PARAMS)
+    assert set(found) == {"correlations", "confounders"}
+    assert set(found["correlations"]["reading"]) == {TARGETS}
+    for path in there.inputs.outputs("perplexity", "m").glob("*/*.parquet"):  # not all were asked
+        pl.read_parquet(path).head(10).write_parquet(path)
+    assert set(nationality.run(there.inputs, PARAMS)) == {"confounders"}
+
+
 def recovered(inputs, tables):
     home = inputs.tables("nationality")
     home.mkdir(parents=True, exist_ok=True)
@@ -261,7 +287,7 @@ def test_recovery_fails_where_signs_are_swapped(planted, tables):
 
 
 def test_names_are_looked_up_whole_and_by_their_words():
-    from plumbline.probes.nationality.cases import log_rank
+    from plumbline.probes.nationality.ranks import log_rank
 
     ranks = {
         ("aa", "female"): {"ann": 1, "maria elena": 8},
@@ -299,7 +325,7 @@ def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
     whole = pl.read_parquet(path)
     whole.filter(pl.col("text").is_in(wanted)).write_parquet(path)
     found = nationality.run(there.inputs, PARAMS)
-    assert set(found["correlations"]["reading"]) == {CORRECTED}
+    assert set(found["correlations"]["reading"]) == {CORRECTED}  # nor have texts of targets
     assert set(found["delta"]["reading"]) == {FAITHFUL, CORRECTED, PLACEBO}
     originals = there.rows.filter(pl.col("reading") == 0)["text"].to_list()
     whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)

@@ -1,3 +1,5 @@
+import os
+import sys
 from itertools import pairwise
 from math import comb, log
 from pathlib import Path
@@ -11,6 +13,7 @@ from recovering import plant, recovered
 from scipy.stats import binom, false_discovery_control, spearmanr
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.__main__ import main
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.simulated import lists as simulated
@@ -365,3 +368,10 @@ def test_analysing_twice_gives_the_same_bytes(copied):
     before = {p.name: p.read_bytes() for p in Path("data/tables/pmi/tiny").iterdir()}
     after = {p.name: p.read_bytes() for p in analyse("pmi", "tiny").iterdir()}
     assert before == after
+
+
+def test_a_process_with_torch_keeps_the_arithmetic_that_its_children_will_have(copied, monkeypatch):
+    monkeypatch.delenv("MKL_CBWR", raising=False)
+    assert "torch" in sys.modules
+    assert main(["pmi", "tiny"]) == 0
+    assert "MKL_CBWR" not in os.environ

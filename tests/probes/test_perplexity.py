@@ -16,9 +16,11 @@ def scored():
 
 
 def test_perplexity_is_of_originals_and_the_wanted_readings(nations):
+    plain = pl.read_parquet(f"data/datasets/targets/{CONFIG}.parquet")["text"]
     wanted = rows().filter(pl.col("reading").is_in([0, 2]))["text"].unique()
-    assert set(scored()["text"]) == set(wanted)
-    assert set(scored()["text"]) < set(rows()["text"])
+    assert set(plain) - set(rows()["text"])  # texts without a person
+    assert set(scored()["text"]) == {*wanted, *plain}
+    assert set(rows()["text"]) - set(scored()["text"])
 
 
 def test_sums_are_the_engines_log_likelihoods(nations):

@@ -34,7 +34,6 @@ def test_of_decomposed_letters_none_is_torn():
 
 
 def test_words_of_chinese_are_those_of_a_dictionary():
-    pytest.importorskip("icu4py", reason="icu4py is an extra: pip install '.[segmentation]'")
     # 好 (good) is in 好像 (seem), and is no word there
     assert words(CHINESE, "zh") == ["今天", "天气", "很好", "他", "好像", "不太", "高兴"]
     assert known_words([CHINESE], {"好", "高兴"}, "zh") == [["高兴"]]

@@ -47,7 +47,7 @@ CLIENTS = {
     "downstream": Client(samples.downstream_params, local=True),
     "emotions": Client(samples.emotions_params),
     "labelled_texts": Client(samples.labelled_texts_params),
-    "lexica": Client(samples.lexica_params, whole=False),
+    "lexica": Client(samples.lexica_params, whole=False, local=True),
     "names": Client(lambda at: samples.names_params(f"{at}/common.csv"), False, True, "lists"),
     "news": Client(samples.news_params, local=True),
     "social_groups": Client(lambda at: samples.social_groups_params(en=f"{at}/en.csv"), local=True),

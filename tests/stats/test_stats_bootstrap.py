@@ -2,7 +2,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, poisson
+from scipy.special import ndtri
+from scipy.stats import kstest, poisson, t
 
 from plumbline.probes.stats import bootstrap
 
@@ -56,3 +57,19 @@ def test_the_smallest_and_largest_number_have_finite_weights():
     ends = bootstrap.exponential(np.array([0, 2**64 - 1], dtype=np.uint64))
     assert ends[0] == pytest.approx(54 * np.log(2) * bootstrap.GRAIN, abs=1)
     assert ends[1] == 0
+
+
+def test_limits_are_the_drawn_values_just_outside_the_percentiles_and_nan_is_left_out():
+    drawn = np.array([[5.0, np.nan, 1, 3, 2, 4, np.nan], [np.nan] * 7])
+    half = bootstrap.percentiles(drawn, 0.5)  # of five values the second and the fourth
+    assert (half.low[0], half.high[0]) == (2, 4)
+    more = bootstrap.percentiles(drawn, 0.51)
+    assert (more.low[0], more.high[0]) == (1, 5)
+    assert np.isnan([half.low[1], half.high[1]]).all()
+
+
+def test_intervals_of_few_clusters_reach_as_far_as_t_does():
+    draws = ndtri((np.arange(200_000) + 0.5) / 200_000)  # standard normal, as of many replicates
+    low, high = bootstrap.interval(draws, 5, 0.95)
+    assert high == pytest.approx((5 / 4) ** 0.5 * t.ppf(0.975, 4), abs=0.005)  # 3.104
+    assert low == pytest.approx(-high, abs=1e-6)

@@ -153,6 +153,9 @@ def test_it_agrees_with_statsmodels():
     np.testing.assert_allclose(se, other.bse_fe, rtol=1e-3)
     assert found.between == pytest.approx(float(other.cov_re[0, 0]), rel=1e-2)
     assert found.residual == pytest.approx(other.scale, rel=1e-2)
+    value, freedom = found.coefficients.value, len(set(group)) - design.shape[1]
+    assert found.coefficients.freedom.tolist() == [freedom] * 3
+    np.testing.assert_allclose(found.coefficients.p, 2 * t.sf(np.abs(value / se), freedom))
 
 
 def test_without_differences_between_groups_it_is_least_squares():
@@ -161,6 +164,10 @@ def test_without_differences_between_groups_it_is_least_squares():
     found = mixed(flat, design, group)
     np.testing.assert_allclose(found.coefficients.value, OLS(flat, design).fit().params, atol=1e-3)
     assert found.between < 1e-4
+    rest = float(((flat - design @ found.coefficients.value) ** 2).sum())
+    assert found.residual == pytest.approx(rest / (len(flat) - 3), rel=1e-3)
+    spent = mixed(flat, design, group, absorbed=20)
+    assert spent.residual == pytest.approx(rest / (len(flat) - 3 - 20), rel=1e-3)
 
 
 def centred_means(values, group):

@@ -94,6 +94,19 @@ def test_names_that_several_countries_share_count_in_all_of_them():
     assert known.se[0, 0] < 0.2 * apart.se[0, 0]
 
 
+def test_a_contrast_and_its_opposite_are_one_test_whatever_their_unit():
+    rng = np.random.default_rng(SEED)
+    change, country, text, name = world(rng, 4, 40, 3, 6, 0.3, 0.3)
+    contrast = np.array([[1.0, -0.5, -0.5, 0.0]])
+    found, opposite, larger = (
+        two_way(change, country, text, [name], factor * contrast) for factor in (1, -1, 3)
+    )
+    assert found.shared[0, 0] > 0  # so that names have degrees of freedom of their own
+    assert opposite.freedom == pytest.approx(found.freedom)
+    assert larger.freedom == pytest.approx(found.freedom)
+    assert larger.se == pytest.approx(3 * found.se)
+
+
 def test_first_and_last_names_are_both_counted():
     """With both the variance is that of sums over first names plus sums over last ones."""
     print("seed", SEED)

@@ -112,7 +112,7 @@ def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
     world = planted(land / "w", steps=250)
     scorer = Masked(land / "w", "w", "r", dtype="float64")
     asked = questions(ASKING, land / "data/datasets/statements", "en")
-    rows = pl.from_arrow(masked(asked, scorer, "en", together=True))
+    rows = pl.from_arrow(masked(asked, scorer, "en")[0])
     gender = pl.col("gender").replace_strict(
         {0: "feminine", 1: "masculine"}, return_dtype=pl.String
     )

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from plumbline.builders.datasets.counterfactuals.substitute import draws, draws_again
 from plumbline.builders.readers.gazetteer import Gazetteer
 
-GENDERS = ("male", "female")  # the target's, from the loop: never the entity's
-
 
 def eligible(entities: Sequence[str], known: Gazetteer) -> list[str]:
     """Return the entities that the code replaces, repeated ones as often as they come.

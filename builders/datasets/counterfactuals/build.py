@@ -66,6 +66,11 @@ class Params(DatasetParams):
     readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
         ["faithful", "corrected", "placebo"], min_length=1, description="which are made"
     )
+    genders: list[Literal["male", "female"]] = Field(
+        ["male", "female"],
+        min_length=1,
+        description="of the names that `faithful` puts in; the released code's default is men",
+    )
     replacements: int = Field(
         50,
         ge=1,
@@ -151,7 +156,7 @@ class _Making:
     ) -> Iterator[dict[str, Any]]:
         """Yield counterfactuals as the released code makes them, of both genders."""
         params, draw = self.params, count()
-        for gender in barriere2024.GENDERS:
+        for gender in sorted(set(params.genders), key=GENDERS.index):
             firsts = self.known.pool(country, gender, gender, params.top_k)
             lasts = self.known.pool(country, "last", gender, params.top_k)
             key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"

@@ -1,8 +1,7 @@
-"""Sentiment lexica, each file from the address that its author gives."""
+"""Sentiment lexica, each file from the address that its author gives, or its place here."""
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.lexica.formats import View, read
 from plumbline.builders.datasets.lexica.published import FILE, PUBLISHED, Published
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
-from plumbline.builders.fetch.http import ADDRESS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +28,7 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _apart(self) -> Params:
-        declared_once(self.views, lambda view: view.files.values())
-        if self.published and not re.match(ADDRESS, self.published.lexicon):
-            raise ValueError(f"published: {self.published.lexicon!r} is no http address")
+        declared_once(self.views, lambda view: view.files.values(), ".")
         for language, views in self.views.items():
             for view in views:
                 if len(set(view.paths(language).values())) < len(view.paths(language)):
@@ -41,7 +37,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download every file of every view, archives as sent; one without an entry is refused."""
+    """Download or copy every file of every view as it is; one without an entry is refused."""
     fetch = Fetch("lexica", params, politeness, into)
     every = [(code, v) for code, views in sorted(params.views.items()) for v in views]
     wanted = [(v, address, path) for code, v in every for address, path in v.paths(code).items()]

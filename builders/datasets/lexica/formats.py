@@ -41,8 +41,8 @@ class View(Terms):
     name: Name = Field(description="name of the view")
     files: dict[str, str] = Field(
         min_length=1,
-        description="address of each file; of a member of an archive ADDRESS#MEMBER. The keys are "
-        "free, but for plain word lists they are the labels",
+        description="address of each file, or its place in the checkout; of a member of an archive "
+        "ADDRESS#MEMBER. The keys are free, but for plain word lists they are the labels",
     )
     format: Literal[
         "table", "list", "vader", "mpqa", "emolex", "emolex-json", "senticnet", "sentiwordnet",

@@ -33,7 +33,7 @@ Z = 1.959964
 class Published(Terms):
     """A file of words with the parameters of their Dirichlet distributions."""
 
-    lexicon: str = Field(description="address of a CSV file with a head")
+    lexicon: str = Field(description="address of a CSV file with a head, or its place here")
     word: str = Field("", description="its column of words")
     betas: dict[Literal["positive", "negative", "neutral"], str] = Field(
         description="its column of each of the three"

@@ -87,7 +87,7 @@ class _Drawn(NamedTuple):
 def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator) -> Inputs:
     """Write the datasets and the outputs of one classifier and the masked model behind it."""
     data = folder / "data"
-    sets = {name: data / "datasets" / name for name in ("counterfactuals", "names")}
+    sets = {name: data / "datasets" / name for name in ("counterfactuals", "names", "targets")}
     inputs = Inputs((MODEL,), sets, data)
     drawn = _draw(shape, of, rng)
     rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, of, drawn, rng)])
@@ -118,6 +118,8 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator
     for place in sets.values():
         place.mkdir(parents=True)
     rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet")
+    plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")
+    plain.write_parquet(sets["targets"] / f"{CONFIG}.parquet")
     for (country,), own in listed.group_by("country"):
         own.write_parquet(sets["names"] / f"{country}.parquet")
     return inputs

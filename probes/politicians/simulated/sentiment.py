@@ -43,6 +43,7 @@ SHAPES = {
     "4 men to a woman, 300 names": Shape(),
     "as many women, 200 names": Shape(men=100, women=100),
     "4 men to a woman, 400 words": Shape(men=1600, women=400, words=400, samples=0),
+    "as many women, 400 words": Shape(men=1000, women=1000, words=400, samples=0),
     "4 men to a woman, 1,000 words": Shape(men=1600, women=400, words=1000, samples=0),
     "as many women, 1,000 words": Shape(men=1000, women=1000, words=1000, samples=0),
 }
