@@ -441,6 +441,11 @@ def test_a_commit_is_a_text_to_both_readers(commit, tmp_path):
 
 
 MODELS = """\
+derived:
+  corpora:
+    hate:
+      model: example/filter
+      label: hate
 models:  # two of them lack a commit
   new:
     id: example/new  # the newest
@@ -471,17 +476,23 @@ def pin(folder, hub, file):
 def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
     file = tmp_path / "models.yaml"
     with serving() as hub:
-        for name, weights in (("new", "pytorch_model.bin"), ("old", "model.safetensors")):
+        files = {"filter": "model.safetensors", "new": "pytorch_model.bin"}
+        for name, weights in (files | {"old": "model.safetensors"}).items():
             repo = hub.repos[f"models/example/{name}"] = Repo(private=False)
             commits = [repo.commit(f"{n}", {weights: "0"}) for n in range(2)]
         file.write_text(MODELS.format(old=commits[0]), encoding="utf-8")
         done = pin(tmp_path, hub.endpoint, "models.yaml")
         assert done.returncode == 0, done.stderr
         newest = hub.repos["models/example/new"].commits[-1][0]
-        line = f"    id: example/new  # the newest\n    revision: {newest}\n"
-        expected = MODELS.format(old=commits[0]).replace(line.splitlines(keepends=True)[0], line)
+        filtering = hub.repos["models/example/filter"].commits[-1][0]
+        expected = MODELS.format(old=commits[0])
+        for line, commit in (
+            ("    id: example/new  # the newest\n", f"    revision: {newest}\n"),
+            ("      model: example/filter\n", f"      revision: {filtering}\n"),
+        ):
+            expected = expected.replace(line, line + commit)
         assert file.read_text(encoding="utf-8") == expected
-        assert "1 pinned, 1 were and are there" in done.stdout
+        assert "2 pinned, 1 were and are there" in done.stdout
         assert "new: no safetensors; add the line `pickles: true`" in done.stdout
 
         more = MODELS.format(old="f" * 40) + "  lost:\n    id: example/lost\n"
