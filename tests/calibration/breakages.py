@@ -202,6 +202,12 @@ BREAKAGES = [
     Breakage("compass", "corpora shifted", rewritten(STANCES, rotated("corpus"))),
     Breakage(
         "compass",
+        "periods swapped",
+        rewritten(STANCES, swapped("period", 1, 2)),
+        shape="masked, 5 trainings, before",
+    ),
+    Breakage(
+        "compass",
         "disagreeing for agreeing",
         rewritten(STANCES, exchanged("agree_nats", "disagree_nats")),
     ),
