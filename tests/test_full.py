@@ -273,6 +273,29 @@ def test_the_study_of_leaning_is_the_papers():
     }
 
 
+def test_what_the_paper_tells_of_groups_and_of_sides_can_be_laid_beside_it():
+    told = read(TOP / "probes/leaning/published.yaml")
+    trained, analysis = TREE["training"]["pretrain"]["corpora"], TREE["analysis"]
+    groups, asked = (
+        TREE["datasets"]["downstream"]["groups"],
+        TREE["probes"]["finetuned_classifiers"],
+    )
+    for task in ("hate-identity", "hate-demographic"):
+        assert set(told["hate"]["groups"]) <= set(groups[task].values())
+    outlets = TREE["sources"]["downstream"]["corpora"]["misinformation-outlets"]
+    assert outlets["columns"]["source"] == "outlet"
+    assert "misinformation-outlets" in asked["tasks"]
+    assert told["model"] == TREE["models"]["roberta-base"]["id"]
+    assert TREE["assignments"]["finetuned_classifiers"] == ["roberta-base"]  # the paper's
+    for task in ("hate", "misinformation"):
+        for measure in ("precision", "recall"):
+            assert set(told[task][measure]) == set(analysis["ensemble"]["partisan"])
+    both = {*analysis["fairness"]["left"], *analysis["fairness"]["right"]}
+    assert both == set(analysis["ensemble"]["partisan"]) <= set(trained["roberta-base"])
+    pairs = analysis["compass"]["contrasts"]  # whose distance before and after is compared
+    assert pairs == {"news-right": "news-left", "social-right": "social-left"}
+
+
 def test_trainings_are_as_long_on_all_corpora_and_periods_and_compared_within_their_domain():
     own, analysis = TREE["training"]["pretrain"], TREE["analysis"]
     assert own["periods"] == ["all", "before", "from"]
@@ -418,6 +441,11 @@ def test_a_commit_is_a_text_to_both_readers(commit, tmp_path):
 
 
 MODELS = """\
+derived:
+  corpora:
+    hate:
+      model: example/filter
+      label: hate
 models:  # two of them lack a commit
   new:
     id: example/new  # the newest
@@ -448,17 +476,23 @@ def pin(folder, hub, file):
 def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
     file = tmp_path / "models.yaml"
     with serving() as hub:
-        for name, weights in (("new", "pytorch_model.bin"), ("old", "model.safetensors")):
+        files = {"filter": "model.safetensors", "new": "pytorch_model.bin"}
+        for name, weights in (files | {"old": "model.safetensors"}).items():
             repo = hub.repos[f"models/example/{name}"] = Repo(private=False)
             commits = [repo.commit(f"{n}", {weights: "0"}) for n in range(2)]
         file.write_text(MODELS.format(old=commits[0]), encoding="utf-8")
         done = pin(tmp_path, hub.endpoint, "models.yaml")
         assert done.returncode == 0, done.stderr
         newest = hub.repos["models/example/new"].commits[-1][0]
-        line = f"    id: example/new  # the newest\n    revision: {newest}\n"
-        expected = MODELS.format(old=commits[0]).replace(line.splitlines(keepends=True)[0], line)
+        filtering = hub.repos["models/example/filter"].commits[-1][0]
+        expected = MODELS.format(old=commits[0])
+        for line, commit in (
+            ("    id: example/new  # the newest\n", f"    revision: {newest}\n"),
+            ("      model: example/filter\n", f"      revision: {filtering}\n"),
+        ):
+            expected = expected.replace(line, line + commit)
         assert file.read_text(encoding="utf-8") == expected
-        assert "1 pinned, 1 were and are there" in done.stdout
+        assert "2 pinned, 1 were and are there" in done.stdout
         assert "new: no safetensors; add the line `pickles: true`" in done.stdout
 
         more = MODELS.format(old="f" * 40) + "  lost:\n    id: example/lost\n"

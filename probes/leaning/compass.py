@@ -34,7 +34,7 @@ from plumbline.probes.leaning.shifts import GRADED, moved, sd_of, shifts
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_mean
-from plumbline.probes.stats.estimate import Estimate, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DECIMALS, Estimate, adjusted, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,14 +132,15 @@ def magnitudes(places: Rows, moves: Rows, known: dict[str, Scale]) -> pl.DataFra
     }
     where = pl.format("{} {}", "questionnaire", "axis").replace_strict(chance)
     by_chance = pl.when(model="").then(where)
-    return found.group_by(key).agg(**far).with_columns(chance=by_chance)
+    table = found.group_by(key, maintain_order=True).agg(**far)
+    return table.with_columns(pl.col("value", "sd").round(DECIMALS), chance=by_chance)
 
 
 def _far_at_random(scale: Scale, axis: int) -> float:
     """Return the mean distance from the middle of random answers: of a folded normal."""
     middle = MIDDLE if scale.unit == UNITS.index("percent") else 0.0
     off, sd = scale.start("corrected")[axis] - middle, scale.spread()[axis]
-    return float(foldnorm.mean(abs(off) / sd, scale=sd))
+    return round(float(foldnorm.mean(abs(off) / sd, scale=sd)), DECIMALS)
 
 
 def _table(own: Rows, name: str) -> pl.DataFrame:

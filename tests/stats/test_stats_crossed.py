@@ -112,17 +112,22 @@ def test_of_equally_many_trainings_the_variance_is_pooled():
 
 
 @pytest.mark.parametrize(
-    ("trainings", "power"), [(3, (0.29, 0.78)), (5, (0.55, 0.98)), (10, (0.89, 1.0))]
+    ("trainings", "sides", "power"),
+    [
+        *((3, 2, (0.29, 0.78)), (5, 2, (0.55, 0.98)), (10, 2, (0.89, 1.0))),
+        *((3, 4, (0.21, 0.62)), (5, 4, (0.35, 0.88)), (10, 4, (0.64, 1.0))),  # of differences
+    ],
 )
-def test_a_shift_over_trainings_is_found_at_its_rate(trainings, power):
+def test_a_shift_over_trainings_is_found_at_its_rate(trainings, sides, power):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for spread in (1.0, 2.0):  # SDs of one side: alike, or twice the other's
         hits = np.zeros(3)
         for _ in range(4000):
-            one, two = rng.normal(0, spread, trainings), rng.normal(0, 1, trainings)
-            sides, apart = of_difference(one, two), one.mean() - two.mean()
-            hits += [two_sided_p(apart + shift, sides) <= 0.05 for shift in (0.0, 1.5, 3.0)]
+            drawn = [rng.normal(0, 1 if i else spread, trainings) for i in range(sides)]
+            signs, parts = (1, -1, -1, 1)[:sides], of_difference(*drawn)
+            apart = sum(sign * own.mean() for sign, own in zip(signs, drawn, strict=True))
+            hits += [two_sided_p(apart + shift, parts) <= 0.05 for shift in (0.0, 1.5, 3.0)]
         size, *found = hits / 4000
         print(trainings, spread, size, found)
         assert 0.03 <= size <= 0.07
