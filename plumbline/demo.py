@@ -14,7 +14,7 @@ import polars as pl
 
 from plumbline import page
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.report.figures import forest
 from plumbline.probes.report.view import sure
 from plumbline.studies import STUDIES, ask, fitting

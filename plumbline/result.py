@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline import latex
 from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.snapshot import write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -194,7 +195,7 @@ class Result:
             made = {name: text.encode() for name, text in texts.items()}
             made |= {f"headline.{k}": drawing.written(self.svg(), width, k) for k in FIGURES}
             for name, body in made.items():
-                (into / name).write_bytes(body)
+                write_bytes(into / name, body)
                 found.append(into / name)
         except OSError as error:
             raise UserError(

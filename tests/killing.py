@@ -2,6 +2,8 @@
 
     python tests/killing.py [--kills 50] [--seed 1]
 
+Prints a line for each round, and what was seen at the end.
+
 Stages are built in a clone, killed (SIGKILL, with all they have started) at random times, one to
 three times in a row, then left to end; and so on, each round from the start.
 """
@@ -19,70 +21,53 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-TOP = Path(__file__).parents[1]
+from cloned import clone, ended, repro
+
 STAGES = ("build@words", "build@politicians", "validate-people")
 MADE = ("data/datasets", "data/validation")
 
 
-def repro(clone: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "dvc", "repro", *STAGES]
-    return subprocess.Popen(
-        command,
-        cwd=clone,
-        env=os.environ | {"PYTHONPATH": str(clone), "DVC_NO_ANALYTICS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def made(clone: Path) -> dict[str, str]:
+def made(top: Path) -> dict[str, str]:
     """Return the sha256 of every file that stages may have written; hidden ones too."""
-    paths = (path for top in MADE for path in (clone / top).rglob("*"))
+    paths = (path for part in MADE for path in (top / part).rglob("*"))
     return {
-        path.relative_to(clone).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in paths
         if path.is_file() and path.name != ".gitignore"
     }
 
 
-def reset(clone: Path) -> None:
+def reset(top: Path) -> None:
     for place in (*MADE, ".dvc/cache", ".dvc/tmp"):
-        shutil.rmtree(clone / place, ignore_errors=True)
-    subprocess.run(["git", "checkout", "--quiet", "."], cwd=clone, check=True)
+        shutil.rmtree(top / place, ignore_errors=True)
+    subprocess.run(["git", "checkout", "--quiet", "."], cwd=top, check=True)
 
 
-def mend(clone: Path, seen: Counter[str]) -> None:
+def mend(top: Path, seen: Counter[str]) -> None:
     """Do what ``make repro`` does before it calls DVC."""
     command = [sys.executable, "-m", "plumbline.builders.dvc.lock"]
-    environment = os.environ | {"PYTHONPATH": str(clone)}
+    environment = os.environ | {"PYTHONPATH": str(top)}
     done = subprocess.run(
-        command, cwd=clone, env=environment, capture_output=True, text=True, check=True
+        command, cwd=top, env=environment, capture_output=True, text=True, check=True
     )
-    seen["kills in the middle of a lock, which was put back"] += len(done.stdout.splitlines())
+    seen["kills in the middle of a lock of DVC's, which was mended"] += bool(done.stdout)
 
 
-def ended(running: subprocess.Popen) -> None:
-    said, _ = running.communicate()
-    assert running.returncode == 0, f"dvc repro ended with {running.returncode}: {said[-800:]}"
-
-
-def run(folder: Path, kills: int, seed: int) -> Counter[str]:
+def run(folder: Path, kills: int, seed: int, stages: Sequence[str] = STAGES) -> Counter[str]:
     """Kill so often; return what was seen, and raise what is not as it should be."""
-    clone, dice, seen = folder / "clone", random.Random(seed), Counter[str]()
-    subprocess.run(["git", "clone", "--quiet", "--local", TOP, clone], check=True)
+    top, dice, seen = clone(folder / "clone"), random.Random(seed), Counter[str]()
     begun = time.monotonic()
-    ended(repro(clone))
-    whole, wanted = time.monotonic() - begun, made(clone)
+    ended(repro(top, stages))
+    whole, wanted = time.monotonic() - begun, made(top)
     assert wanted
     assert not [name for name in wanted if "/." in name]
     while seen["kills"] < kills:
-        reset(clone)
+        reset(top)
         for _ in range(min(dice.randint(1, 3), kills - seen["kills"])):
-            with repro(clone) as running:
+            with repro(top, stages) as running:
                 try:
                     running.wait(dice.uniform(0, whole))
                 except subprocess.TimeoutExpired:
@@ -91,13 +76,14 @@ def run(folder: Path, kills: int, seed: int) -> Counter[str]:
                     seen["kills"] += 1
                 else:
                     break
-            left = set(made(clone)) - set(wanted)
+            left = set(made(top)) - set(wanted)
             seen["kills that left a temporary file until the next run"] += bool(left)
-            mend(clone, seen)
-        ended(repro(clone))
-        found = made(clone)
+            mend(top, seen)
+        ended(repro(top, stages))
+        found = made(top)
         assert found == wanted, sorted(set(found.items()) ^ set(wanted.items()))
         seen["rounds that ended with the same files alone"] += 1
+        print(dict(seen), flush=True)
     return seen
 
 

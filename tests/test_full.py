@@ -29,6 +29,7 @@ from plumbline.probes.commands.cost import (
 )
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.commands.pin_revisions import written
+from plumbline.probes.politicians.latent import L1, POSTERIOR
 
 FULL = TOP / "params" / "full.yaml"
 SIZES = TOP / "params" / "full-sizes.yaml"
@@ -82,6 +83,12 @@ def test_the_list_of_politicians_and_the_full_study_say_the_same_of_each_model()
         # the full study asks two of them in Czech too, for the study of values
         assert set(here.pop("languages")) - {"cs"} == set(entry["languages"]), name
         assert here == {key: of for key, of in entry.items() if key != "languages"}
+
+
+def test_the_latent_model_is_fitted_with_all_40_pairs_of_weights_of_the_paper():
+    whole_grid = TREE["analysis"]["latent"]
+    assert (tuple(whole_grid["l1"]), tuple(whole_grid["posterior"])) == (L1, POSTERIOR)
+    assert len(L1) * len(POSTERIOR) == 40
 
 
 def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import shutil
@@ -186,6 +187,9 @@ def partial(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.partial")
 
 
+_begun: set[Path] = set()
+
+
 def fresh(folder: Path) -> Path:
     """Return the working folder, empty.
 
@@ -201,7 +205,15 @@ def fresh(folder: Path) -> Path:
         working.mkdir(parents=True)
     except OSError as error:
         raise UserError(UNWRITTEN.format(path=working, why=error.strerror)) from error
+    _begun.add(working.absolute())
     return working
+
+
+@atexit.register
+def _abandon() -> None:
+    """Remove the working folders that a process leaves without a :func:`finish`."""
+    for working in _begun:
+        shutil.rmtree(working, ignore_errors=True)
 
 
 def finish(folder: Path) -> None:
@@ -211,6 +223,7 @@ def finish(folder: Path) -> None:
     if folder.exists():
         folder.replace(old)
     partial(folder).replace(folder)
+    _begun.discard(partial(folder).absolute())
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -51,8 +51,8 @@ def salt() -> bytes:
         if not SALT.exists():
             part = FOLDER / f".salt-{os.getpid()}"
             part.touch(mode=0o600)
-            part.write_text(secrets.token_hex(32) + "\n", "ascii")
             try:
+                part.write_text(secrets.token_hex(32) + "\n", "ascii")
                 os.link(part, SALT)  # whole or not at all; the first of two processes wins
             except FileExistsError:
                 pass

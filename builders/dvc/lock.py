@@ -5,9 +5,11 @@ DVC's own API takes many seconds for the same.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +21,7 @@ from plumbline.builders.core.yaml_text import parse
 
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
+USED = Path(".dvc/tmp/rwlock")
 MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # of git, in a conflict
 
 
@@ -120,7 +123,8 @@ def here(*, needed: bool = True) -> list[Stage]:
 def mend() -> list[Path]:
     """Put back the locks of which DVC, killed while it wrote one, has left a part; return them.
 
-    What was made since is in DVC's cache of runs: `dvc repro` finds it there.
+    What was made since is in DVC's cache of runs: `dvc repro` finds it there. Its list of what is
+    in use, which it writes in place too, is removed where it is torn.
     """
     listed = subprocess.run(  # noqa: S603
         ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"],  # noqa: S607
@@ -131,7 +135,21 @@ def mend() -> list[Path]:
     torn = [lock for name in listed.split("\0") if name and not _sound(lock := Path(name))]
     for lock in torn:
         subprocess.run(["git", "checkout", "--quiet", "--", str(lock)], check=True)  # noqa: S603, S607
-    return torn
+    return torn + _unused()
+
+
+def _unused() -> list[Path]:
+    """Remove the list of files in use, if it is torn and DVC does not write it now; return it."""
+    from dvc.lock import LockError, make_lock
+
+    if USED.is_file():
+        with suppress(LockError), make_lock(f"{USED}.lock", tmp_dir=str(USED.parent)):
+            try:
+                json.loads(USED.read_text(encoding="utf-8"))
+            except ValueError:
+                USED.unlink()
+                return [USED]
+    return []
 
 
 def _sound(lock: Path) -> bool:
@@ -150,4 +168,5 @@ def _sound(lock: Path) -> bool:
 
 if __name__ == "__main__":
     for torn in mend():
-        print(f"{torn}: DVC was stopped while it wrote it; put back as it is in git")
+        done = "removed" if torn == USED else "put back as it is in git"
+        print(f"{torn}: DVC was stopped while it wrote it; {done}")

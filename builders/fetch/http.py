@@ -216,45 +216,95 @@ def _nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-class _Session(requests.Session):
-    """One request: its sockets are shut at the deadline, whatever comes through them until then."""
+class _Deadline:
+    """The sockets over which a thread sends: shut when its time is over, whatever comes by then."""
 
-    def __init__(self, policy: Politeness) -> None:
-        super().__init__()
-        self._leads, self._sockets = LEADS | policy.redirects, list[socket.socket]()
-        adapter = HTTPAdapter(max_retries=0)
-        adapter.poolmanager.pool_classes_by_scheme = {
-            "http": self._watched(HTTPConnectionPool),
-            "https": self._watched(HTTPSConnectionPool),
-        }
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, adapter)
-        self._timer = threading.Timer(policy.timeout_s, self._shut)
-        self._timer.daemon = True
-        self._timer.start()
+    def __init__(self, limit: float) -> None:
+        self.end, self.sockets = time.monotonic() + limit, list[socket.socket]()
 
-    def _watched(self, pool: Any) -> Any:
-        """Return a class of pools whose connections show their sockets."""
+    def hold(self, connection: socket.socket) -> None:
+        twin = socket.fromfd(connection.fileno(), connection.family, connection.type)
+        self.sockets.append(twin)  # of its own, since TLS makes another of it
+        if self.passed():
+            self.shut()
 
-        def connect(connection: Any) -> socket.socket:
-            made: socket.socket = pool.ConnectionCls._new_conn(connection)  # noqa: SLF001
-            self._sockets.append(made.dup())  # of which TLS may make another
-            return made
+    def passed(self) -> bool:
+        return time.monotonic() >= self.end
 
-        own = type("Watched", (pool.ConnectionCls,), {"_new_conn": connect})
-        return type("Watched", (pool,), {"ConnectionCls": own})
-
-    def _shut(self) -> None:
-        for each in self._sockets:
+    def shut(self) -> None:
+        for each in self.sockets:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
-    def close(self) -> None:
-        """Close everything; the deadline no longer counts."""
-        self._timer.cancel()
-        super().close()
-        for each in self._sockets:
+
+_thread = threading.local()
+
+
+@contextmanager
+def deadline(limit: float) -> Iterator[_Deadline]:
+    """Give all that this thread sends by :class:`Watched`, and the answers, so many seconds."""
+    own = _thread.deadline = _Deadline(limit)
+    timer = threading.Timer(limit, own.shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield own
+    finally:
+        timer.cancel()
+        _thread.deadline = None
+        for each in own.sockets:
             each.close()
+
+
+def _watched(pool: Any) -> Any:
+    """Return a class of pools whose connections give their sockets to the deadline."""
+
+    class Connection(pool.ConnectionCls):  # type: ignore[misc]
+        def _new_conn(self) -> socket.socket:
+            made: socket.socket = super()._new_conn()
+            _hold(made)
+            return made
+
+        def request(self, *given: Any, **named: Any) -> None:
+            _hold(self.sock)  # of an earlier request
+            super().request(*given, **named)
+
+    return type("Pool", (pool,), {"ConnectionCls": Connection})
+
+
+def _hold(connection: socket.socket | None) -> None:
+    own: _Deadline | None = getattr(_thread, "deadline", None)
+    if own and connection:
+        own.hold(connection)
+
+
+class Watched(HTTPAdapter):
+    """An adapter for what has a deadline; proxies are no way around it."""
+
+    POOLS = MappingProxyType(
+        {"http": _watched(HTTPConnectionPool), "https": _watched(HTTPSConnectionPool)}
+    )
+
+    def init_poolmanager(self, *given: Any, **named: Any) -> None:
+        """Set up the pools of connections."""
+        super().init_poolmanager(*given, **named)
+        self.poolmanager.pool_classes_by_scheme = self.POOLS
+
+    def proxy_manager_for(self, *given: Any, **named: Any) -> Any:
+        """Return those to a proxy."""
+        manager = super().proxy_manager_for(*given, **named)
+        manager.pool_classes_by_scheme = self.POOLS
+        return manager
+
+
+class _Session(requests.Session):
+    """One request, which leads on only to where it may."""
+
+    def __init__(self, policy: Politeness) -> None:
+        super().__init__()
+        self._leads = LEADS | policy.redirects
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, Watched(max_retries=0))
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """Return where an answer leads on to; only to where it may."""
@@ -288,9 +338,10 @@ def opened(
     """
     headers = {"User-Agent": policy.user_agent(), **headers}
     limit, how = policy.timeout_s, "GET" if form is None else "POST"
-    end, given = time.monotonic() + limit, {"data": form, "headers": headers, "timeout": limit}
+    given = {"data": form, "headers": headers, "timeout": limit}
     try:
         with (
+            deadline(limit) as own,
             _Session(policy) as session,
             session.request(how, url, stream=True, auth=_nobody, **given) as answer,  # type: ignore[arg-type]
         ):
@@ -298,7 +349,7 @@ def opened(
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise Slow(f"no answer within {limit:g} s") from error
     except (requests.exceptions.RequestException, HTTPError, EOFError, zlib.error) as error:
-        if time.monotonic() >= end:
+        if own.passed():
             raise Slow(f"no whole answer within {limit:g} s") from error
         failed = isinstance(error, requests.exceptions.RequestException)
         what = "failed" if failed else "was cut"

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import writing
 from plumbline.probes.leaning.choices import refused
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list
     rows = _answers(model).sort("key").head(number)
     into.mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
-        with sheet.open("w", encoding="utf-8", newline="") as file:
+        with writing(sheet) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(FIELDS)
             writer.writerows((*row, "") for row in rows.select("key", "text", "response").rows())

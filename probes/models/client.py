@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from http.cookiejar import DefaultCookiePolicy
 from threading import Condition, Event, Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +20,16 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.limits import READ, parsed
 from plumbline.builders.core.masking import SHORTEST, in_the_open, keep, mask
-from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after, too_large
+from plumbline.builders.fetch.http import (
+    Busy,
+    Politeness,
+    Slow,
+    Watched,
+    deadline,
+    patiently,
+    retry_after,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,8 +106,7 @@ class Client:
         # A proxy sees what goes by http; by https only where it goes.
         self._session.trust_env = endpoint.url.startswith("https:")
         self._session.headers["User-Agent"] = "plumbline/0.1"
-        pool = requests.adapters.HTTPAdapter(pool_maxsize=endpoint.concurrency)
-        self._session.mount(endpoint.url, pool)
+        self._session.mount(endpoint.url, Watched(pool_maxsize=endpoint.concurrency))
 
     def __enter__(self) -> Self:
         return self
@@ -149,28 +156,32 @@ class Client:
         """Return status, headers and the whole body."""
         limit = self.endpoint.timeout_s
         slow = Slow(f"no whole answer within {limit:g} s")
-        start, parts, came = time.monotonic(), [], 0
+        parts, came = [], 0
         try:
-            with self._session.request(
-                "GET" if body is None else "POST",
-                self.endpoint.url.rstrip("/") + path,
-                json=body,
-                timeout=limit,
-                stream=True,
-                allow_redirects=False,  # the key is for this address
-            ) as answer:
+            with (
+                deadline(limit) as own,
+                self._session.request(
+                    "GET" if body is None else "POST",
+                    self.endpoint.url.rstrip("/") + path,
+                    json=body,
+                    timeout=limit,
+                    stream=True,
+                    allow_redirects=False,  # the key is for this address
+                ) as answer,
+            ):
                 while part := answer.raw.read1(1 << 16, decode_content=True):
                     parts.append(part)
                     came += len(part)
                     if came > READ:
                         raise too_large(self.endpoint.url, READ)
-                    if time.monotonic() - start > limit:
-                        raise slow
+                if own.passed():  # and so the answer may be cut
+                    raise slow
                 return answer.status_code, answer.headers, b"".join(parts)
         except (requests.exceptions.Timeout, ReadTimeoutError):
             failure: Busy | Slow = slow
         except (requests.exceptions.RequestException, HTTPError) as error:
-            failure = Busy(f"the connection failed ({type(error).__name__})")
+            failed = Busy(f"the connection failed ({type(error).__name__})")
+            failure = slow if own.passed() else failed
         raise failure  # out here: what requests raises holds the request, and so the key
 
     def _read(

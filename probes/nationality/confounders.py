@@ -47,15 +47,16 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         case = case.of_countries(usable)
     if not case.countries:
         return pl.DataFrame()
-    known = ~np.isnan(ranks)
-    rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
-    extra = centred(np.column_stack([case.tokens, rank]), case.sentence)
-    varies = extra.std(axis=0) > VARIES
-    outcome = centred(100 * case.change[:, 0], case.sentence)
+    extra, varies = _covariates(case, ranks)
+    after, before = (case.said.values[rows, 0] for rows in (case.row, case.compared))
+    outcome = centred(100 * (after - before), case.sentence)
+    del after, before
     # a name of two countries is one of each: else they would be compared by what they share
     first = case.units()[0] * len(case.countries) + case.country
     names, group = np.unique(first, return_inverse=True)
-    model = _Model(case, extra[:, varies], outcome, group)
+    group = group.astype(np.int32)
+    del first
+    model = _Model(case, extra, outcome, group)
     # none: one country alone, a covariate that says what countries say, a classifier without effect
     if not model.full_rank() or outcome.std() < VARIES:
         return pl.DataFrame()
@@ -105,11 +106,20 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     return rounded(adjusted(table), ("value", "low", "high"))
 
 
+def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return tokens and log ranks, texts swept out, where they vary, and which do."""
+    known = ~np.isnan(ranks)
+    rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
+    extra = centred(np.column_stack([case.tokens, rank]), case.sentence)
+    varies = extra.std(axis=0) > VARIES
+    return extra if varies.all() else extra[:, varies], varies
+
+
 class _Model:
     """Countries, texts swept out, and what else there is; in blocks of rows, which may be many."""
 
     def __init__(
-        self, case: Case, extra: Floats, outcome: Floats, group: NDArray[np.int64]
+        self, case: Case, extra: Floats, outcome: Floats, group: NDArray[np.int32]
     ) -> None:
         texts, countries = case.shape
         cell = case.sentence * countries + case.country

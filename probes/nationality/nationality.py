@@ -80,7 +80,7 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     for config in sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
         path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-        perplexity = None
+        folder = None
         if masked is not None:
             folder = inputs.outputs("perplexity", masked) / config
             if not folder.is_dir():
@@ -89,13 +89,12 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
                     "under probes.perplexity.targets, or take it out of "
                     "analysis.nationality.underlying"
                 )
-            perplexity = scored(folder)
         known = {"positive": params.positive, "negative": params.negative}
         said, measures = cases.classified(outputs / config, model, known)
         place = {"targets": config, "masked": masked, "reading": len(COMPARED)}
-        if perplexity is not None:
+        if folder is not None:
             texts = cases.keys(inputs.datasets["targets"] / path.name)
-            own = of_targets(texts, said, measures, perplexity, params)
+            own = of_targets(texts, said, measures, scored(folder), params)
             yield "correlations", own.with_columns(**{k: pl.lit(v) for k, v in place.items()})
         for each in cases.cases(path, said, measures) if path.is_file() else ():
             placebo = each.reading == "placebo"
@@ -110,8 +109,8 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
             if not placebo:
                 ranks = frequency(inputs.datasets["names"], case)
                 tables["mixed"] = effects(case, ranks, params.confidence)
-                if perplexity is not None:
-                    tables |= beside_perplexity(case, perplexity, params)
+                if folder is not None:  # read again each time: millions of texts
+                    tables |= beside_perplexity(case, scored(folder), params)
             place["reading"] = COMPARED.index(case.reading)
             columns = [pl.lit(value).alias(name) for name, value in place.items()]
             yield from ((name, own.with_columns(columns)) for name, own in tables.items())

@@ -19,7 +19,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS

@@ -15,9 +15,8 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import pmi as pmi_analysis
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.cluster_rows import (
     FAITHFUL,
@@ -31,7 +30,7 @@ from plumbline.probes.politicians.words.cluster_rows import (
     seeds,
     share_rows,
 )
-from plumbline.probes.politicians.words.columns import UNITS, Counting, Unit
+from plumbline.probes.politicians.words.columns import OF_PMI, UNITS, Counting, Unit
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, Table, least_p, rounded
 from plumbline.probes.stats.kmeans import Null, Partition, null, partition, principal
 
@@ -229,7 +228,7 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
     """
     codes = [GENDERS.index(gender) for gender in params.genders]
     smoothed = part.filter(
-        (pl.col("reading") == pmi_analysis.READINGS.index("smoothed"))
+        (pl.col("reading") == OF_PMI.index("smoothed"))
         & pl.col("gender").is_in(codes)
         & (pl.col("value") > 0)
     ).sort(["value", "word", "gender"], descending=[True, False, False])

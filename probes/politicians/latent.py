@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Counting
 from plumbline.probes.politicians.words.resample_counts import by_gender

@@ -14,7 +14,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians.words import columns, word_counts
-from plumbline.probes.politicians.words.columns import UNITS
+from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
 from plumbline.probes.stats.pmi import intervals, pmi
@@ -31,10 +31,9 @@ EACH = True
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 TABLES = ()
-READINGS = ("plug-in", "smoothed")
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
 EXACT = "exact"
-READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS)
+READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=OF_PMI)
 CELL = (columns.UNIT, columns.WORD, columns.LEMMA, columns.FORM, columns.GENDER, READING)
 PMI = columns.schema(
     "language pos unit word gender reading",
@@ -117,7 +116,7 @@ def rows(
         np.array(of, dtype=object)[chosen] for of in (counts.words, counts.lemmas, counts.forms)
     )
     return columns.rows_of(
-        {"word": words.tolist(), "gender": counts.genders, "reading": range(len(READINGS))},
+        {"word": words.tolist(), "gender": counts.genders, "reading": range(len(OF_PMI))},
         np.stack(estimates, axis=-1),
         lemma=lemmas[:, None, None],
         form=forms[:, None, None],

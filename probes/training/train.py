@@ -469,5 +469,6 @@ def _keep(checkpoint: Path, model: Any, optimizer: Any, course: Course) -> None:
         "held": course.held,
         "best": course.best,
     }
-    torch.save(state, partial)
+    with partial.open("wb") as file:  # torch itself does not tell that a disk is full
+        torch.save(state, file)
     partial.replace(checkpoint)

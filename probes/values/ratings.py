@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtri, stdtrit
 
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
@@ -101,11 +102,13 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
             paired = balanced(bearing[own], place[own])
             for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
                 tested = paired and clusters > 1 and fitted == OWN
+                each = of_pairs(side[:, 0], bearing[own], place[own]) if tested else None
                 yield reading.row(
                     mean(side, np.abs(bearing[own]), drawn[own]),
                     clusters,
                     null=OPPOSED if paired else UNOPPOSED,
-                    p=pairs_p(side[:, 0], bearing[own], place[own]) if tested else None,
+                    p=None if each is None else mean_p(each),
+                    tested_error=None if each is None else half_of_t(each) / ndtri(0.975),
                     freedom=clusters - 1.0,
                     axis=axis,
                     gender=who,
@@ -126,8 +129,19 @@ def balanced(bearing: Array, place: Integers) -> bool:
     return bool(np.allclose(np.bincount(place, bearing), 0))
 
 
-def pairs_p(faced: Array, bearing: Array, place: Integers) -> float:
-    """Return the two-sided p of the t test over pairs that a mean rating is 3.
+def half_of_t(each: Array) -> float:
+    """Return half the width of the 95% t interval of a mean, of differences (n,).
+
+    Examples
+    --------
+    >>> round(half_of_t(np.array([1.0, 2.0, 3.0])), 6)
+    2.484138
+    """
+    return float(stdtrit(len(each) - 1, 0.975) * each.std(ddof=1) / np.sqrt(len(each)))
+
+
+def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
+    """Return by how much the mean rating of each pair is from 3, (pairs,); they are tested by t.
 
     What a statement and its opposite share, such as words, or that political statements are agreed
     with, is taken out of each pair by turning one of them round.
@@ -144,12 +158,13 @@ def pairs_p(faced: Array, bearing: Array, place: Integers) -> float:
     Who agrees with everything, 4, 5, 4 times in all, has rated no pair otherwise than 3.
 
     >>> faced = np.array([4.0, 2.0, 5.0, 1.0, 4.0, 2.0])
-    >>> pairs_p(faced, np.array([1.0, -1, 1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2]))
-    1.0
+    >>> of_pairs(faced, np.array([1.0, -1, 1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2])).tolist()
+    [0.0, 0.0, 0.0]
     """
-    pairs = np.unique(place, return_inverse=True)[1]
-    apart = np.bincount(pairs, np.abs(bearing) * (faced - 3))
-    return mean_p(np.asarray(apart, dtype=np.float64))
+    own = np.unique(place, return_inverse=True)[1]
+    load = np.bincount(own, np.abs(bearing))
+    apart: Array = np.bincount(own, np.abs(bearing) * (faced - 3)) / load.mean()
+    return apart
 
 
 def gender(reading: Reading) -> Iterator[dict[str, Any]]:
@@ -234,7 +249,7 @@ def at_margin(error: float, apart: float, margin: float, stretch: float) -> floa
     Examples
     --------
     >>> [round(at_margin(0.05, d, 0.2, 0.1), 6) for d in (0.0, 0.12, 0.2, 0.3)]
-    [0.053852, 0.05249, 0.05, 0.05]
+    [0.053852, 0.052498, 0.05, 0.05]
     """
     if error < NEAR:
         return error

@@ -21,7 +21,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK

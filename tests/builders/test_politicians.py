@@ -17,6 +17,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.politicians import person as stated
 from plumbline.builders.release.card import render
 
 ENTITY = "http://www.wikidata.org/entity/"
@@ -86,7 +87,7 @@ def gender(tmp_path, *qids):
     (item,) = result(tmp_path, {"P21": list(qids)})
     if isinstance(item, Reject):
         return item.reason
-    return politicians.GENDERS[item.values["gender"]]
+    return stated.GENDERS[item.values["gender"]]
 
 
 PAPER = {  # the paper's grouping, as the issue of the dataset lists it
@@ -111,7 +112,7 @@ def test_every_gender_of_the_paper_falls_into_its_group(tmp_path, group):
 
 
 def test_twelve_values_are_known_and_organisms_are_left_out(tmp_path):
-    assert len(politicians.GENDER_OF) + len(politicians.ORGANISMS) == 12
+    assert len(stated.GENDER_OF) + len(stated.ORGANISMS) == 12
     for qid in ("Q43445", "Q44148"):
         assert gender(tmp_path / qid, qid) == "gender of an organism"
 
@@ -275,7 +276,7 @@ def test_the_sample_is_what_its_page_promises(sample):
     assert known["Q567"] == "Angela Merkel"
     assert known["Q76"] == "Barack Obama"
     merkel = english.row(by_predicate=pl.col("qid") == "Q567", named=True)
-    assert politicians.GENDERS[merkel["gender"]] == "female"
+    assert stated.GENDERS[merkel["gender"]] == "female"
     assert merkel["birth_date"] == date(1954, 7, 17)
     assert "DE" in merkel["countries"]
     assert merkel["native"] is False

@@ -180,3 +180,22 @@ def test_an_answer_about_others_is_no_answer(monkeypatch, tmp_path):
     with pytest.raises(UserError, match="about Q99, which were not asked for"):
         client.gather(sparql.Batch("00000", IDS[:1]), "labels", labels)
     assert not list(tmp_path.rglob("*.gz"))
+
+
+@pytest.mark.parametrize(("text", "left"), [("", False), ('{"write": ', False), ("{}", True)])
+def test_a_torn_list_of_what_dvc_uses_is_removed(tmp_path, monkeypatch, text, left):
+    monkeypatch.chdir(tmp_path)
+    lock.USED.parent.mkdir(parents=True)
+    lock.USED.write_text(text)
+    assert lock._unused() == [lock.USED] * (not left)
+    assert lock.USED.exists() is left
+
+
+def test_it_stays_while_dvc_writes_it(tmp_path, monkeypatch):
+    from dvc.lock import make_lock
+
+    monkeypatch.chdir(tmp_path)
+    lock.USED.parent.mkdir(parents=True)
+    lock.USED.write_text("")
+    with make_lock(f"{lock.USED}.lock", tmp_dir=str(lock.USED.parent)):
+        assert lock._unused() == []

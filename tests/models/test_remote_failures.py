@@ -10,6 +10,7 @@ from sources.misbehaving import (
     always,
     at_first,
     cut,
+    drips,
     half,
     misbehaving,
     reset,
@@ -25,7 +26,8 @@ from plumbline.probes.models.scorer import Sampling
 
 SHORTLY = 1.0  # seconds that a client waits; a busy machine may need most of them
 SILENCE = stall(5)
-WAITS = (SILENCE, trickle(0.02))
+DRIPS = drips(0.02)
+WAITS = (SILENCE, trickle(0.02), DRIPS)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,7 @@ def test_a_failure_that_passes_is_asked_again_and_leaves_no_trace(site, behaviou
         (half, "not JSON under HTTP 200 but "),
         (cut, "the connection failed"),
         (SILENCE, "no whole answer within 1 s"),
+        (DRIPS, "no whole answer within 1 s"),
     ],
 )
 def test_a_failure_that_stays_is_told_with_model_row_and_prompt(site, behaviour, words):

@@ -1,7 +1,10 @@
 """A place to work in: datasets built from the samples, validated, and models put to them."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -25,6 +28,34 @@ TOP = Path(__file__).parents[2]
 SAMPLES = TOP / "data/samples/worlds"
 WORLDS = ("world-planted", "world-null")
 OF_ONE = {"clusters": ("tiny",), "robustness": ("tiny",), "subgroups": ("tiny", WORLDS[0])}  # long
+
+
+@pytest.fixture
+def launched():
+    """Return what runs a command in so many processes; `accelerate launch --cpu` starts but one."""
+
+    def run(number, *command, first=""):
+        script = f"{first}\nfrom runpy import run_module\n"
+        script += "run_module('plumbline.probes', run_name='__main__')\n"
+        Path("launched.py").write_text(script, encoding="utf-8")
+        several = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
+        alone = ["accelerate.commands.launch", "--cpu", "--num_processes", "1"]
+        alone += ["--num_machines", "1", "--mixed_precision", "no"]
+        of_cpu = {"ACCELERATE_USE_CPU": "true", "ACCELERATE_MIXED_PRECISION": "no"}
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", *(several if number > 1 else alone)),
+                *("launched.py", *command),
+            ],
+            env=os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1"} | of_cpu,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done
+
+    return run
 
 
 def little(tree):

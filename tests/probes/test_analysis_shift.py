@@ -425,9 +425,25 @@ def test_the_mean_over_categories_has_the_t_interval_over_them_whatever_their_si
         assert (mean["n"], mean["cluster"]) == (len(each), "category")
 
 
-def test_halves_of_the_control_are_compared_as_corpora_are(tmp_path):
+def test_halves_and_seeds_of_the_control_are_compared_as_corpora_are(tmp_path):
     there = trained(tmp_path, 313, {"control": 0.0}, shares=(1.0,), seeds=(1, 2, 3, 4))
-    table = shift.run(there.inputs, PARAMS)["halves"]
+    tables = shift.run(there.inputs, PARAMS)
+    table, runs = tables["halves"], tables["runs"].filter(measure=0)
+    change = {k: v[0] for k, v in runs.rows_by_key(["category", "outcome", "tuning_seed"]).items()}
+    at = runs.drop("category", "outcome", "tuning_seed").columns.index("change")
+    for row in table.iter_rows(named=True):
+        of = {n: change[row["category"], row["outcome"], n][at] for n in (1, 2, 3, 4)}
+        half = [of.pop(int(n)) for n in row["split"].split()]
+        wanted = np.mean(half) - np.mean(list(of.values()))
+        assert row["difference"] == pytest.approx(wanted, abs=3e-6)
+    assert (table["difference"].abs() > 1e-3).mean() > 0.5
+    seeds = tables["seeds"]
+    assert len(seeds.unique(["seed", "other_seed"])) == 6
+    for row in seeds.iter_rows(named=True):
+        one, other = (
+            change[row["category"], row["outcome"], row[n]][at] for n in ("seed", "other_seed")
+        )
+        assert row["difference"] == pytest.approx(one - other, abs=3e-6)
     assert table["split"].unique().sort().to_list() == ["1 2", "1 3", "1 4"]
     assert len(table) == 3 * 3 * len(AFFECTS)
     assert (

@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, CODES, VERBS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, supersenses

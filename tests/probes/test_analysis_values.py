@@ -11,8 +11,9 @@ from scipy.stats import norm
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.site.controls import NO, SILENT, YES, judged
+from plumbline.probes.stats.t_tests import mean_p
 from plumbline.probes.values import recovery, values
-from plumbline.probes.values.ratings import pairs_p
+from plumbline.probes.values.ratings import of_pairs
 from plumbline.probes.values.schemas import (
     BASELINES,
     COMPARISONS,
@@ -350,7 +351,7 @@ def test_the_p_of_a_value_has_its_size_however_much_opposites_are_alike(alike, s
     pairs[..., 1] = alike * pairs[..., 0] + np.sqrt(1 - alike**2) * pairs[..., 1]
     rated = 4 * norm.cdf(pairs + shift) + 1
     rated[..., 1] = 6 - rated[..., 1]  # the second is reversed
-    p = np.array([pairs_p(r.ravel(), np.tile([1.0, -1], 6), place) for r in rated])
+    p = np.array([mean_p(of_pairs(r.ravel(), np.tile([1.0, -1], 6), place)) for r in rated])
     print(f"seed {seed}: {np.mean(p <= 0.05):.3f} of true nulls have p at or below .05")
     assert 0.025 <= np.mean(p <= 0.05) <= 0.07
 

@@ -1,10 +1,7 @@
 """The probe `finetune`: one training a state, task and seed, resumed without a trace."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -33,6 +30,17 @@ FOUL, FINE = "we dread the {}", "we greet the {}"
 GROUPS = ("rowers", "bakers", "weavers", "divers")
 STATES = ("", "news-left", "news-right")
 SEEDS = (4, 7)
+COUNTED = """
+import os
+from pathlib import Path
+from plumbline.probes.training import train
+plain = train.fit
+def fit(*given):
+    with Path("trained-" + os.environ["RANK"]).open("a") as file:
+        file.write(".")
+    return plain(*given)
+train.fit = fit
+"""
 
 
 def texts(whom, *, number=6):
@@ -295,17 +303,13 @@ def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_processes_share_the_classifiers_and_train_each_alone(copy):
+def test_processes_share_the_classifiers_and_train_each_alone(copy, launched):
     wanted = {seed: shards_of(seed) for seed in SEEDS}
     shutil.rmtree("data/outputs")
-    environment = os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu"]
-    command += ["--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no"]
-    command += ["-m", "plumbline.probes", "finetuned_classifiers", "m"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = launched(2, "finetuned_classifiers", "m", first=COUNTED)
     assert {seed: shards_of(seed) for seed in SEEDS} == wanted
     assert done.stdout.split() == ["data/outputs/finetuned_classifiers/m"]  # told once
+    assert [len(Path(f"trained-{rank}").read_text()) for rank in "01"] == [3, 3]
 
 
 def test_with_patience_a_training_ends_by_the_texts_for_validation(copy, monkeypatch):

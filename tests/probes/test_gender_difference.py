@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.gender_difference import READINGS, differences
+from plumbline.probes.politicians.words.columns import OF_PMI
+from plumbline.probes.politicians.words.gender_difference import differences
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 
 SEED = 11
@@ -25,7 +26,7 @@ def rows(counts, reading="plug-in"):
     chosen = np.arange(len(counts.words))
     draws = bootstrap_counts(counts, chosen, 200, 1)
     found = differences(counts, chosen, draws, 0.5, 1, 0.95)
-    own = found.filter(pl.col("reading") == READINGS.index(reading))
+    own = found.filter(pl.col("reading") == OF_PMI.index(reading))
     return {row["word"]: row for row in own.iter_rows(named=True)}
 
 

@@ -444,17 +444,6 @@ def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
     assert "far is of kind remote" in lines[-1]
 
 
-def launched(*options):
-    environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", *options]
-    command += ["-m", "plumbline.probes", "pretrain", "masked"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 def test_parts_of_the_trainings_are_put_together_to_the_bytes_of_one_run(place, monkeypatch):
     place(seeds=[1, 2, 3], epochs=1)
     alone = pretrain("masked").rename("alone")
@@ -542,10 +531,10 @@ def test_losses_on_texts_held_out_are_kept(place):
 
 
 @pytest.mark.slow
-def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypatch):
+def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypatch, launched):
     place(epochs=2, batch=7, micro_batch=2)  # so that they share no batch evenly
     alone = pretrain("masked").rename("alone")
-    launched("--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no")
+    launched(1, "pretrain", "masked")
     assert hashes("data/pretrained/masked") == hashes(alone)
     shutil.rmtree("data/pretrained/masked")
     plain = tune._keep
@@ -558,12 +547,14 @@ def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypa
     monkeypatch.setattr(tune, "_keep", stops)
     with pytest.raises(KeyboardInterrupt):
         pretrain("masked")  # two go on with what one began
-    launched("--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no")
+    launched(2, "pretrain", "masked")
     assert not Path("data/tuning/pretrain/masked").exists()
     told, wanted = losses("data/pretrained/masked"), losses(alone)
     assert [r["step"] for r in told] == [r["step"] for r in wanted]
     assert column(told) == pytest.approx(column(wanted), abs=5e-6)
-    assert hashes("data/pretrained/masked").keys() == hashes(alone).keys()
+    both, one = hashes("data/pretrained/masked"), hashes(alone)
+    assert both.keys() == one.keys()
+    assert all(both[name] != one[name] for name in both if name.endswith(".safetensors"))  # two did
 
 
 def test_the_plot_of_losses_names_columns_that_there_are():

@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet as store
-from plumbline.builders.datasets.politicians.build import (
+from plumbline.builders.datasets.politicians.person import (
     GENDERS,
     PRECISIONS,
     gender_of,

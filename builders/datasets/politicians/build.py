@@ -6,9 +6,7 @@ models, PLoS ONE 18(11), section 3 and Tables 1 and 10.
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections import defaultdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +15,16 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
-from plumbline.builders.core.parquet import EVERY, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.person import (
+    GENDERS,
+    PRECISIONS,
+    official_languages,
+    person,
+)
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
+from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
 from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
@@ -28,25 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from plumbline.builders.core.snapshot import Snapshot
-
-GENDERS = ("male", "female", "non-binary")
-GENDER_OF = {
-    "Q6581097": "male",  # male
-    "Q6581072": "female",  # female
-    "Q15145779": "female",  # cisgender female
-    "Q18116794": "non-binary",  # genderfluid
-    "Q12964198": "non-binary",  # genderqueer
-    "Q48270": "non-binary",  # non-binary
-    "Q48279": "non-binary",  # third gender
-    "Q27679684": "non-binary",  # transfeminine
-    "Q1052281": "non-binary",  # transgender female
-    "Q2449503": "non-binary",  # transgender male
-}
-ORGANISMS = {"Q43445", "Q44148"}  # female and male organism: left out, as in the paper
-PRECISIONS = ("day", "month", "year", "coarser than a year", "unstated")
-COARSE, UNSTATED = 3, 4
-PRECISION_OF = {"11": 0, "10": 1, "9": 2}  # Wikidata's codes
-DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
@@ -135,11 +120,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     with names only people stay whose name in the language and gender are there; of one with
     mentions those in the Wikipedia of the language are the popularity.
     """
-    own = snapshot.manifest["request"]
-    given = {k: list(read(snapshot, FILES[k], of, AGAIN)) for k, of in READERS.items() if k in own}
+    request = snapshot.manifest["request"]
+    brought = {k: of for k, of in READERS.items() if k in request}
+    given = {k: list(read(snapshot, FILES[k], of, AGAIN)) for k, of in brought.items()}
     counted = dict(given["mentions"]) if "mentions" in given else None
     kept = set(given["names"]) if "names" in given else None
-    request = snapshot.manifest["request"]
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
             f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
@@ -157,23 +142,24 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         kinds = (f"{kind}/{number:05d}" for kind in ("facts", "dates", "labels"))
         facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
         for qid in ids[start : start + request["batch_size"]]:
-            person = _person(qid, facts.get(qid, []), dates.get(qid, []), params)
-            if isinstance(person, Reject):
-                yield person
+            born = params.born_from, params.born_to
+            found = person(qid, facts.get(qid, []), dates.get(qid, []), born)
+            if isinstance(found, Reject):
+                yield found
                 continue
-            countries = person["country_qids"]
+            countries = found["country_qids"]
             codes = sorted({code for country in countries for code in iso.get(country, [])})
             spoken = [of for code in codes if (of := official[code]) is not None]
             for language in params.languages:
                 native = any(language in of for of in spoken) if spoken else None
-                facts_of = {"countries": codes, "native": native}
-                own = labels.get(qid, [])
-                row = _row(person | facts_of, language, own, fallback=params.fallback)
+                known = found | {"countries": codes, "native": native}
+                known["gender"] = GENDERS.index(found["gender"])
+                row = _row(known, language, labels.get(qid, []), fallback=params.fallback)
                 if isinstance(row, Row):
                     if counted is not None:
                         row.values["popularity"] = counted.get((language, qid))
-                    gender = GENDERS[row.values["gender"]]
-                    if kept is not None and (language, row.values["name"], gender) not in kept:
+                    own = language, row.values["name"], found["gender"]
+                    if kept is not None and own not in kept:
                         row = Reject(language, qid, "name and gender not among those to keep")
                 yield row
 
@@ -181,10 +167,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield language and item of a person, and how often the language's Wikipedia mentions them.
 
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
+    A ValueError says what is wrong and where.
     """
     seen = set()
     for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
@@ -197,13 +180,7 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def names(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield language, name and gender of each person to keep.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Yield language, name and gender of each person to keep; wrong lines as in `mentions`."""
     for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
         if gender not in GENDERS:
             raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
@@ -211,27 +188,6 @@ def names(body: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
-
-
-def gender_of(qids: list[str]) -> tuple[str | None, str]:
-    """Group the values of P21 as the paper does.
-
-    One group: that group. A value of the non-binary group beside a binary one: non-binary, the
-    more specific statement. Male beside female: no group. Values for organisms are left out.
-
-    Returns
-    -------
-    tuple
-        The group, or None and the reason for rejecting the person.
-    """
-    if unlisted := [q for q in qids if q not in GENDER_OF and q not in ORGANISMS]:
-        return None, f"gender in neither list: {', '.join(unlisted)}"
-    groups = {GENDER_OF[q] for q in qids if q in GENDER_OF}
-    if not groups:
-        return None, "gender of an organism" if qids else "gender unknown"
-    if len(groups) > 1 and "non-binary" not in groups:
-        return None, "male and female stated at once"
-    return "non-binary" if "non-binary" in groups else groups.pop(), ""
 
 
 def describe(folder: Path) -> str:
@@ -274,55 +230,6 @@ def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
         return dict(by_item(found))
 
 
-def _person(
-    qid: str, facts: list[Binding], dates: list[Binding], params: Params
-) -> dict[str, Any] | Reject:
-    """Return what is the same in all languages.
-
-    Of several dates of birth the most exact one counts, of equally exact ones the earliest.
-    """
-    values: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
-    for row in facts:
-        values[row["property"]["value"].rsplit("/", 1)[-1]].append(row["value"])
-    genders, countries = (_entities(values[name]) for name in ("P21", "P27"))
-    gender, reason = gender_of(genders)
-    if gender is None:
-        return Reject(EVERY, qid, reason)
-    stated = {row["value"]["value"]: row["precision"]["value"] for row in dates}
-    births = sorted(filter(None, (_birth(value["value"], stated) for value in values["P569"])))
-    if not births:
-        reason = "date of birth is not a date" if values["P569"] else "no date of birth"
-        return Reject(EVERY, qid, reason)
-    precision, born = births[0]
-    if not params.born_from <= born <= params.born_to:
-        return Reject(EVERY, qid, "born outside the range", str(born))
-    counted = (value["value"] for value in values["ontology#sitelinks"])
-    links = (int(text) for text in counted if text.isdecimal() and len(text) < 10)
-    return {
-        "qid": qid,
-        "gender": GENDERS.index(gender),
-        "gender_qids": genders,
-        "birth_date": born,
-        "birth_precision": precision,
-        "birth_year": born.year,
-        "country_qids": countries,
-        "popularity": max(links, default=None),
-    }
-
-
-def _birth(text: str, stated: dict[str, str]) -> tuple[int, date] | None:
-    """Return the code of a date's precision, and the date; None if it is none."""
-    if not (match := DATE.match(text)):
-        return None
-    year, month, day = map(int, match.groups())
-    code = stated.get(text)
-    precision = UNSTATED if code is None else PRECISION_OF.get(code, COARSE)
-    try:
-        return precision, date(year, max(month, 1), max(day, 1))
-    except ValueError:
-        return None
-
-
 def _row(
     person: dict[str, Any], language: str, labels: list[Binding], *, fallback: bool
 ) -> Row | Reject:
@@ -339,19 +246,3 @@ def _row(
 
 def _normal(name: str) -> str:
     return " ".join(unicodedata.normalize("NFC", name).split())
-
-
-def _entities(values: list[dict[str, str]]) -> list[str]:
-    found = {qid for v in values if (qid := entity(v))}
-    return sorted(found, key=lambda qid: int(qid[1:]))
-
-
-def official_languages(code: str) -> frozenset[str] | None:
-    """Return the base codes of a country's official languages, None if CLDR lacks the country."""
-    from babel import Locale
-    from babel.languages import get_official_languages
-
-    if code not in Locale("en").territories:
-        return None
-    spoken = get_official_languages(code, regional=False, de_facto=True)
-    return frozenset(language.split("_")[0] for language in spoken)

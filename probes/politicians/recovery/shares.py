@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.recovery.control import (
     CODES,

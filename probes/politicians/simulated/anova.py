@@ -17,7 +17,7 @@ from pydantic import Field
 from scipy.special import fdtrc
 
 from plumbline.builders.core.params import Params
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.anova import DESIGNS, FACTORS, INTERVALS, RESPONSES, UNITS

@@ -16,7 +16,6 @@ from pydantic import Field
 from plumbline.builders.core.params import Params
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.cluster_rows import (
     FAITHFUL,
@@ -25,7 +24,7 @@ from plumbline.probes.politicians.words.cluster_rows import (
     LARGEST,
     MEASURES,
 )
-from plumbline.probes.politicians.words.columns import UNITS
+from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +95,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                         "word": words,
                         "form": words,
                         "gender": gender,
-                        "reading": pmi.READINGS.index("smoothed"),
+                        "reading": OF_PMI.index("smoothed"),
                         "unit": UNITS.index("lemma"),
                         "value": np.where(own, deviation, -deviation),
                     }

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import associations
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY

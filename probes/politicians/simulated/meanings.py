@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.simulated import lists
 

@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.politicians.pmi import READINGS
 from plumbline.probes.politicians.simulated import lists
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, UNITS
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, OF_PMI, UNITS
 from plumbline.probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
@@ -113,5 +112,5 @@ def by_reading(
             target=pl.col("target"),
             family=[family],
         )
-        for code, reading in enumerate(READINGS)
+        for code, reading in enumerate(OF_PMI)
     }

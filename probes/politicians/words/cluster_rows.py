@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import wilson

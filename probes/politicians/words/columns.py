@@ -11,7 +11,7 @@ from pydantic import Field
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.stats.estimate import DETECTABLE, Table, adjusted, rounded, typed
 
@@ -24,6 +24,7 @@ NUMBERS = ("value", "low", "high")
 Unit = Literal["lemma", "form"]  # of what is counted in lists
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
+OF_PMI = ("plug-in", "smoothed")  # its readings
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
 LANGUAGE = Column("language", "string", "language of names and words")
 PART = Column("pos", "label", "universal part of speech", labels=POS)

@@ -13,7 +13,7 @@ import polars as pl
 
 from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians.words import columns
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, OF_PMI
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.pmi import smoothed
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from plumbline.probes.politicians.words.resample_counts import Draws
     from plumbline.probes.politicians.words.word_counts import Counts
 
-READINGS = ("plug-in", "smoothed")
 COLUMNS = (
     columns.UNIT,
     columns.WORD,
     columns.LEMMA,
-    Column("reading", "label", "as in `pmi`", labels=READINGS),
+    Column("reading", "label", "as in `pmi`", labels=OF_PMI),
     Column("rank", "int64", "by the size of the difference, of a part of speech; 1: largest"),
     Column("count_female", "int64", "lists of women that have the word", minimum=0),
     Column("count_male", "int64", "lists of men that have the word", minimum=0),
@@ -99,7 +98,7 @@ def differences(
     methods = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
     words, lemmas = ([of[w] for w in chosen] for of in (counts.words, counts.lemmas))
     table = columns.rows_of(
-        {"word": words, "reading": range(len(READINGS))},
+        {"word": words, "reading": range(len(OF_PMI))},
         [value, low, high],
         lemma=np.array(lemmas)[:, None],
         rank=rank,

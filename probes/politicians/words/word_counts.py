@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 from scipy.sparse import csr_array
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.prompts import BARE
 from plumbline.probes.stats import bootstrap
