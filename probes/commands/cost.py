@@ -201,6 +201,7 @@ class Sizes(Section):
     words: dict[str, int] = Field(description="distinct forms, by language")
     groups: int = Field(ge=1, description="social groups")
     statements: dict[str, int] = Field(description="distinct statements, by config")
+    texts: dict[str, int] = Field(description="distinct ones, by config of targets")
     originals: dict[str, int] = Field(description="texts with a person, by config of targets")
     replaced: dict[str, float] = Field(description="share of them, by reading")
     countries: int = Field(ge=1, description="with enough names, where the params name none")
@@ -281,7 +282,11 @@ class Study:
         }
         countries = len(given.get("countries", [])) or sizes.countries
         each: float = 1 + countries * sum(names[reading] for reading in params.readings)
-        return round(each * sum(sizes.originals[config] for config in params.targets))
+        people, every = (
+            sum(of.get(config, 0) for config in params.targets)
+            for of in (sizes.originals, sizes.texts)
+        )
+        return round(each * people) + (every - people if params.unchanged else 0)
 
     _perplexity = _classification
 
