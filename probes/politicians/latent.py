@@ -20,7 +20,7 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Counting
 from plumbline.probes.politicians.words.resample_counts import by_gender
-from plumbline.probes.politicians.words.sentiment_shares import of_words
+from plumbline.probes.politicians.words.sentiment_shares import Lexicon, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, least_p
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ SCHEMAS = {
 }
 
 
-class Params(Counting, Resampling):
+class Params(Counting, Lexicon, Resampling):
     """How models are fitted, and how intervals and tests are made."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
@@ -156,7 +156,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     lexica = inputs.datasets["lexica"]
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for language, source, path in word_counts.sources(inputs, model, unit=params.unit):
-        if (lexica / f"{language}.parquet").is_file():
+        if (lexica / f"{params.config(lexica, language)}.parquet").is_file():
             people = word_counts.read_people(path)
             for name, table in _fitted(source, people, lexica, language, params).items():
                 found[name].append(table.with_columns(language=pl.lit(language)))
@@ -200,7 +200,7 @@ def _fitted(
     counts = by_gender(source, people, genders, params.min_count, *resampling)
     if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
         return {}
-    q = of_words(lexica, language, counts.words, counts.lemmas, counts.forms)
+    q = of_words(lexica, params.config(lexica, language), counts.words, counts.lemmas, counts.forms)
     seen = (counts.seen + params.smoothing)[None]
     how = model.Schedule(params.steps, params.learning_rate)
     weights = model.grid(params.l1, params.posterior)

@@ -100,7 +100,7 @@ NAN = float("nan")
 NOTHING = Estimate(NAN, NAN, NAN, 0, "none").row(cluster="name", null="none", critical=None)
 
 
-class Params(Resampling):
+class Params(sentiment_shares.Lexicon, Resampling):
     """The default, and what is varied, one thing at a time."""
 
     top_k: list[int] = Field(min_length=1, description="words taken; the first is the default")
@@ -147,7 +147,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             if lists is not None:
                 of, words = lists.of_gender(), lists.words
                 spelt = (words[name] for name in ("word", "lemma", "form"))
-                q = sentiment_shares.of_words(inputs.datasets["lexica"], language, *spelt)
+                lexica = inputs.datasets["lexica"]
+                q = sentiment_shares.of_words(lexica, params.config(lexica, language), *spelt)
                 ranking = sentiment_shares.by_pmi(lists, q, how)
             rows += _numbers(pmi | _variation(kind, name), ranking, of, params)
         latent = place | {"deviation": DEVIATIONS.index(CORRECTED), "cluster": "word"}

@@ -146,7 +146,8 @@ def _rankings(
         if found is None:
             continue
         words = (found.words[name] for name in ("word", "lemma", "form"))
-        q = sentiment_shares.of_words(inputs.datasets["lexica"], language, *words)
+        lexica = inputs.datasets["lexica"]
+        q = sentiment_shares.of_words(lexica, params.config(lexica, language), *words)
         rankings = [(0, READINGS.index("argmax"), sentiment_shares.by_pmi(found, q, params))]
         if eta is not None:
             part = eta.filter(pl.col("language") == language, pl.col("pos") == source.pos)

@@ -211,7 +211,8 @@ def _part(
         return None
     chosen = counts.common(params.min_count)
     spelt = counts.words, counts.lemmas, counts.forms
-    q = of_words(lexica, language, *([of[w] for w in chosen] for of in spelt))
+    config = params.config(lexica, language)
+    q = of_words(lexica, config, *([of[w] for w in chosen] for of in spelt))
     known = ~np.isnan(q).any(axis=1)
     classes = None
     if known.any():

@@ -114,6 +114,13 @@ def test_a_fit_that_did_not_get_far_is_not_called_settled(study, jitter):
     assert few.sort("l1")["settled"].to_list() == [True, False]
 
 
+def test_the_published_lexicon_is_read_where_it_is_asked_for(study):
+    sixty(study)
+    study.lexicon({word: (q[1], q[0], q[2]) for word, q in Q.items()}, "published")
+    said = [study.run(lexicon=of)["latent"].filter(word="kind") for of in ("combined", "published")]
+    assert [set(table.filter(sentiment=0)["q"]) for table in said] == [{0.8}, {0.1}]
+
+
 def test_a_third_gender_is_in_the_model_only_if_named(study):
     sixty(study)
     study.write(["kind", "cruel calm", "kind odd", "cruel"] * 3, "mwxx" * 3)

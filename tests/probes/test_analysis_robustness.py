@@ -179,6 +179,8 @@ def test_an_effect_of_gender_stays_whatever_is_varied(study):
     popularity = pl.Series(rng.integers(1, 50, 200), dtype=pl.Int32)
     tilt = [1.2 if g == "w" else -1.2 for g in genders]
     study.write(drawn(rng, tilt), genders, names, popularity=popularity)
+    with pytest.raises(UserError, match="no config published"):
+        study.run(lexicon="published")
     table = study.run()
     found = [r for kind in KIND for r in rows(table, kind) if r["value"] is not None]
     assert {r["kind"] for r in found} == set(KIND.values()) - {

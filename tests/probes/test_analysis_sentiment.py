@@ -319,6 +319,25 @@ def test_in_every_language_a_form_has_the_sentiment_of_its_lemma(
     assert q.argmax(axis=1).tolist() == [POSITIVE, POSITIVE]
 
 
+def test_english_may_be_read_by_the_published_lexicon_and_other_languages_have_their_own(study):
+    eight_people(study)
+    eight_people(study, language="es")
+    ours = study.run("one")["shares"]
+    with pytest.raises(UserError, match=r"no config published.*datasets\.lexica\.published"):
+        study.run("one", lexicon="published")
+    study.feel("published", kind="bad", calm="plain", dull="good", grim="good")
+    theirs = study.run("one", lexicon="published")["shares"]
+    keys = ["language", "pos", "deviation", "reading", "gender"]
+    turned = pl.when(language="en", sentiment=POSITIVE).then(NEGATIVE)
+    turned = turned.when(language="en", sentiment=NEGATIVE).then(POSITIVE)
+    both = ours.with_columns(sentiment=turned.otherwise("sentiment")).join(
+        theirs, on=[*keys, "sentiment"]
+    )
+    assert len(both) == len(ours) == len(theirs)
+    assert both["hits"].to_list() == both["hits_right"].to_list()
+    assert set(both.filter(gender=0)["hits"]) == {0, 1}
+
+
 def test_rounded_shares_sum_to_one_again(tmp_path):
     row = {"word": ["us"], "q_positive": [0.2], "q_negative": [0.2], "q_neutral": [0.5]}
     pl.DataFrame(row).write_parquet(tmp_path / "en.parquet")

@@ -207,6 +207,8 @@ def test_too_few_people_are_told(tmp_path):
     study = Parts(tmp_path)
     study.write("en", {"ADJ": ["kind", "calm"]}, "mw")
     study.write_people(**about("mw", [True, True]))
+    with pytest.raises(UserError, match="no config published"):
+        study.tables(min_people=1, lexicon="published")
     with pytest.raises(UserError, match="no subgroup has 2 men and women"):
         study.tables()
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, Counting
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import Estimate, Resampling, finite
@@ -24,7 +28,6 @@ from plumbline.probes.stats.tests import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -52,7 +55,28 @@ YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 NO_INTERVAL = "none: a level that words have no part in is not told by an interval over words"
 
 
-class TopWords(Counting, Resampling):
+class Lexicon(Params):
+    """Which lexicon sentiments come from; to be inherited by the ``Params`` of an analysis."""
+
+    lexicon: Literal["combined", "published"] = Field(
+        "combined",
+        description="of English: combined anew, or the config `published` of lexica, which is what "
+        "the paper has; the same in all analyses",
+    )
+
+    def config(self, lexica: Path, language: str) -> str:
+        """Return the config of ``lexica`` that a language is looked up in."""
+        if self.lexicon != PUBLISHED or language != OF:
+            return language
+        if not (lexica / f"{PUBLISHED}.parquet").is_file():
+            raise UserError(
+                f"{lexica}: no config {PUBLISHED}, which `lexicon` asks for; set "
+                "datasets.lexica.published to true, or lexicon to combined"
+            )
+        return PUBLISHED
+
+
+class TopWords(Counting, Lexicon, Resampling):
     """How many words are taken, and how much is resampled; to be inherited by ``Params``."""
 
     top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
