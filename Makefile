@@ -95,7 +95,7 @@ site: $(DOCS)  ## build the site of the docs under site; what leads nowhere is a
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 	python -m plumbline.validation docs
 
-bench: $(TEST)  ## measure the builder at scale, the engine and the reader against the usual tools
+bench: $(TEST)  ## measure builder, engine, reader and trainings against the usual tools, and a GPU if there is one
 	python benchmarks/scale.py
 	python benchmarks/engine.py
 	python benchmarks/digits.py
@@ -105,6 +105,8 @@ bench: $(TEST)  ## measure the builder at scale, the engine and the reader again
 	python benchmarks/aggregate.py
 	python benchmarks/corpora.py
 	python benchmarks/versions.py
+	python benchmarks/training.py
+	$(if $(wildcard /dev/nvidia0),python benchmarks/gpu.py,@echo "benchmarks/gpu.py: left out, there is no GPU")
 
 demo: $(READY)  ## show on real names and control models what a study finds, on a page for newcomers
 	@plumbline demo

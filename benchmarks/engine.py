@@ -160,7 +160,7 @@ def classify(folder: Path) -> tuple[str, list[float]]:
     """Three labels for tweets of 22 tokens."""
     from transformers import pipeline
 
-    shapes.make("roberta-base", folder)
+    shapes.make("roberta-base-classifier", folder)
     engine = Classifier(folder, "roberta-base", "none", dtype="float32")
     lengths = ((t, len(engine.tokens.encode([t])[0])) for t in shapes.tweets())
     texts = [text for text, length in lengths if 16 <= length <= 28][:192]

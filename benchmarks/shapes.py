@@ -6,8 +6,10 @@ lengths are those of real use; the rows of a large vocabulary that they do not f
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import torch
 from tokenizers import (
@@ -26,6 +28,7 @@ from transformers import (
     GPT2LMHeadModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
+    RobertaForMaskedLM,
     RobertaForSequenceClassification,
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
@@ -34,6 +37,26 @@ from transformers import (
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+SYLLABLES = ("an", "ber", "cor", "dal", "el", "fi", "gor", "hu", "il", "jo", "kem", "lu", "mar")
+_ROBERTA = {"max_position_embeddings": 514, "type_vocab_size": 1}
+_XLM = {**_ROBERTA, "vocab_size": 250_002, "layer_norm_eps": 1e-5}
+_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16}
+SHAPES = {
+    "bert-base": (BertConfig, BertForMaskedLM, {}),
+    "roberta-base": (RobertaConfig, RobertaForMaskedLM, _ROBERTA),
+    "roberta-base-classifier": (
+        RobertaConfig,
+        RobertaForSequenceClassification,
+        {**_ROBERTA, "num_labels": 3},
+    ),
+    "xlm-roberta-base": (XLMRobertaConfig, XLMRobertaForMaskedLM, _XLM),
+    "xlm-roberta-large": (
+        XLMRobertaConfig,
+        XLMRobertaForMaskedLM,
+        {**_XLM, **_LARGE, "intermediate_size": 4096},
+    ),
+    "gpt2": (GPT2Config, GPT2LMHeadModel, {}),
+}
 
 
 def names() -> list[str]:
@@ -59,26 +82,41 @@ def words() -> list[str]:
     return [line.split()[0] for line in lines if line.split() and line.split()[0].isalpha()]
 
 
-def make(shape: str, folder: Path) -> Path:
-    """Save a model and its tokenizer; return the folder."""
+def invented(number: int, mean: float = 44.5, sigma: float = 1.0, seed: int = 1) -> list[str]:
+    """Return texts of made-up words, most of them a token each, where no real ones are needed.
+
+    Lengths are :func:`lengths` with the two special tokens.
+    """
+    rng = np.random.default_rng(seed)
+    words = np.array(["".join(parts) for parts in product(SYLLABLES, repeat=3)])
+    often = 1 / np.arange(1, len(words) + 1)
+    drawn = lengths(number, mean, sigma, seed) - 2
+    every = rng.choice(words, drawn.sum(), p=often / often.sum())
+    return [" ".join(own) for own in np.split(every, drawn.cumsum()[:-1])]
+
+
+def lengths(number: int, mean: float, sigma: float, seed: int = 1) -> np.ndarray:
+    """Return tokens of texts: lognormal, as posts are, and no more than a model takes."""
+    drawn = np.random.default_rng(seed).lognormal(np.log(mean) - sigma**2 / 2, sigma, number)
+    return np.clip(drawn.round(), 4, 512).astype(int)
+
+
+def make(shape: str, folder: Path, texts: list[str] | None = None, **sizes: float) -> Path:
+    """Save a model and its tokenizer; return the folder.
+
+    Parameters
+    ----------
+    texts
+        That the tokenizer is trained on; the real ones unless given.
+    sizes
+        Of the model, in place of its own.
+    """
     torch.manual_seed(0)
-    texts = [*names(), *tweets()]
-    if shape == "bert-base":
-        tokenizer, model = wordpiece(texts), BertForMaskedLM(BertConfig())
-    elif shape == "xlm-roberta-base":
-        config = XLMRobertaConfig(
-            vocab_size=250_002, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
-        )
-        tokenizer, model = byte_level(texts), XLMRobertaForMaskedLM(config)
-    elif shape == "roberta-base":
-        config = RobertaConfig(max_position_embeddings=514, type_vocab_size=1, num_labels=3)
-        tokenizer, model = byte_level(texts), RobertaForSequenceClassification(config)
-    else:
-        tokenizer, model = (
-            byte_level(texts, special=("<|endoftext|>",)),
-            GPT2LMHeadModel(GPT2Config()),
-        )
-    model.save_pretrained(folder)
+    given = texts or [*names(), *tweets(), *(f"a {word}" for word in words())]
+    make_config, make_model, own = SHAPES[shape]
+    special = ("<|endoftext|>",) if shape == "gpt2" else ROBERTA
+    tokenizer = wordpiece(given) if shape == "bert-base" else byte_level(given, special)
+    make_model(make_config(**{**own, **sizes})).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     settings = folder / "tokenizer_config.json"  # Transformers 4, in which minicons runs, has
     text = settings.read_text(encoding="utf-8")  # another name for the same class
@@ -93,7 +131,7 @@ def wordpiece(texts: list[str]) -> PreTrainedTokenizerFast:
     trainer = trainers.WordPieceTrainer(
         vocab_size=30_000, special_tokens=list(BERT), show_progress=False
     )
-    tokenizer.train_from_iterator([*texts, *(f"a {word}" for word in words())], trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
@@ -114,7 +152,7 @@ def byte_level(texts: list[str], special: tuple[str, ...] = ROBERTA) -> PreTrain
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator([*texts, *(f"a {word}" for word in words())], trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     if special != ROBERTA:
         end = special[0]
         return PreTrainedTokenizerFast(

@@ -1,0 +1,294 @@
+"""A GPU's answers against the CPU's, and how much of what it can do is used.
+
+    python benchmarks/gpu.py [--smoke] [WORK ...]
+
+In at most eight minutes, on models of the true shapes with random weights and made-up texts. First
+``agree``: the same questions and the same short training on both, in float32 (TF32 in trainings); a
+difference beyond the bound is an error. Then texts and tokens a second, peak memory, and operations
+as a share of the rate in bfloat16: of the data sheet, and of one large product measured here.
+Operations are those of matrix products and attention over tokens, never over padding; a training
+step has three times those of its forward. ``--smoke`` runs it all on the CPU with tiny models.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["HF_HUB_OFFLINE"] = "1"
+TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+
+import numpy as np  # noqa: E402
+import shapes  # noqa: E402
+import torch  # noqa: E402
+from training import MEANS, timed  # noqa: E402
+
+from plumbline.probes.commands.cost import operations  # noqa: E402
+from plumbline.probes.models.causal import Causal  # noqa: E402
+from plumbline.probes.models.classifier import Classifier  # noqa: E402
+from plumbline.probes.models.masked import Masked  # noqa: E402
+from plumbline.probes.training import classifier, train  # noqa: E402
+
+PEAKS = {"H200": 989, "H100 PCIe": 756, "H100": 989, "A100": 312, "L40S": 362, "L4": 121}  # TFLOPS
+LIMIT = 400.0  # seconds after which no further work is begun
+SECONDS = 12.0  # of a work, about
+ASKED, TRAINED = 1e-3, 2e-2  # nats that answers, and losses in TF32, may be apart
+GOALS = {"fill": 0.4, "pretrain": 0.4}  # of the data sheet's rate
+TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+TINY |= {"intermediate_size": 64, "vocab_size": 8000}
+STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+class Done(NamedTuple):
+    """What one work came to."""
+
+    texts: int
+    tokens: int
+    operations: float
+    seconds: float
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    smoke = "--smoke" in words
+    if not smoke and not torch.cuda.is_available():
+        raise SystemExit(
+            "error: this needs a CUDA device, and torch finds none; --smoke tries all of it on the "
+            "CPU with tiny models"
+        )
+    where, seconds = ("cpu", 0.2) if smoke else ("cuda", SECONDS)
+    works: dict[str, Callable[..., Done]] = {
+        "fill": fill,
+        "pll": pll,
+        "classify": classify,
+        "pretrain": partial(pretrain, batch_tokens=65_536),
+        "pretrain-256": pretrain,
+        "pretrain-float32": partial(pretrain, precision="float32"),
+        "finetune": finetune,
+    }
+    wanted = [word for word in words if word != "--smoke"] or ["agree", *works]
+    if unknown := set(wanted) - {"agree", *works}:
+        raise SystemExit(
+            f"error: no work {', '.join(unknown)}; there are agree, {', '.join(works)}"
+        )
+    begun = time.perf_counter()
+    name = torch.cuda.get_device_name() if where == "cuda" else "CPU, smoke"
+    sheet = next((1e12 * rate for key, rate in PEAKS.items() if key in name), float("nan"))
+    product = products(where, 128 if smoke else 8192)
+    print(f"{name}, torch {torch.__version__}; TFLOPS in bfloat16: {sheet / 1e12:.0f} by the data ")
+    print(f"sheet, {product / 1e12:.3g} in one product\n")
+    if "agree" in wanted:
+        with tempfile.TemporaryDirectory() as folder:
+            agree(Path(folder), where, smoke)
+    print("| work | texts/s | tokens/s | TFLOPS | of the sheet | goal | of a product | peak GB |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for work in (work for work in wanted if work != "agree"):
+        if time.perf_counter() - begun > LIMIT:
+            print(f"| {work} | left out: no time |")
+            continue
+        os.environ["PLUMBLINE_DEVICE"] = where
+        if where == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        with tempfile.TemporaryDirectory() as folder:
+            done = works[work](Path(folder), smoke, seconds)
+        rate = done.operations / done.seconds
+        peak = f"{torch.cuda.max_memory_allocated() / 1e9:.1f}" if where == "cuda" else ""
+        print(
+            f"| {work} | {done.texts / done.seconds:,.0f} | {done.tokens / done.seconds:,.0f} | "
+            f"{rate / 1e12:.3g} | {rate / sheet:.2f} | {GOALS.get(work, '')} | "
+            f"{rate / product:.2f} | {peak} |",
+            flush=True,
+        )
+    print(f"\n{time.perf_counter() - begun:.0f} s in all")
+
+
+def products(where: str, width: int) -> float:
+    """Return operations a second of one large product in bfloat16."""
+    square = torch.randn(width, width, dtype=torch.bfloat16, device=where)
+    rate = 0.0
+    for times in (3, 20):  # the first warms up
+        begun = time.perf_counter()
+        for _ in range(times):
+            last = square @ square
+        float(last[0, 0])  # waits
+        rate = 2 * width**3 * times / (time.perf_counter() - begun)
+    return rate
+
+
+def agree(folder: Path, where: str, smoke: bool) -> None:
+    """Compare answers of both devices; an error if they are apart."""
+    texts = shapes.invented(64, 20.0, 0.5)
+    for shape in ("roberta-base", "roberta-base-classifier"):
+        made(shape, folder / shape, texts, smoke=smoke, **STILL)
+    made("gpt2", folder / "gpt2", texts, smoke=smoke)
+    ours, theirs = (answers(folder, device, texts) for device in ("cpu", where))
+    print("| answers | of a CPU and this device: nats apart at most | bound |")
+    print("|---|---:|---:|")
+    wrong = []
+    for what, own in ours.items():
+        apart = float(np.abs(own - theirs[what]).max())
+        bound = TRAINED if what.startswith("losses") else ASKED
+        print(f"| {what} | {apart:.2g} | {bound:g} |")
+        if not apart <= bound:
+            wrong.append(what)
+    print()
+    if wrong:
+        raise SystemExit(f"error: this device answers otherwise than a CPU: {', '.join(wrong)}")
+
+
+def answers(folder: Path, device: str, texts: list[str]) -> dict[str, np.ndarray]:
+    """Return what models say and learn on a device."""
+    os.environ["PLUMBLINE_DEVICE"] = device
+    some, words = texts[:16], sorted(set(" ".join(texts[:2]).split()))
+    masked = Masked(folder / "roberta-base", "m", "r", dtype="float32")
+    prompts = [f"{text} <mask>" for text in some]
+    fills = [
+        sorted(zip(fill.words, fill.logprobs_nats, strict=True))
+        for block in masked.fill(prompts, words, len(words))
+        for fill in block.each()
+    ]
+    causal = Causal(folder / "gpt2", "m", "r", dtype="float32")
+    labels = Classifier(folder / "roberta-base-classifier", "m", "r", dtype="float32")
+    found = {
+        "fill": [number for fill in fills for _, number in fill],
+        "pseudo-log-likelihood": [s.logprob_nats for s in masked.pseudo_logprobs(some)],
+        "continuations": [
+            s.logprob_nats for s in causal.logprobs((text, f" {text}") for text in some)
+        ],
+        "classes": [each.logprobs_nats for each in labels.classify(some)],
+    }
+    tuning = train.Tuning(1e-4, 2, 16, 64, seed=1, at_once=8)
+    into = folder / f"trained-{len(list(folder.glob('trained-*')))}"
+    where = folder / "roberta-base"
+    done = train.finetune(where, "m", "masked", texts, tuning, into / "masked")
+    found["losses of pretraining"] = [step.loss for step in done.losses]
+    classes = [len(text) % 2 for text in texts]
+    given = (texts, classes, ["a", "b"], tuning, into / "classes")
+    done = classifier.finetune_classifier(where, "m", *given)
+    found["losses of fine-tuning"] = [step.loss for step in done.losses]
+    return {what: np.array(numbers) for what, numbers in found.items()}
+
+
+def asked(
+    engine, verb: str, ask: Callable, texts: list[str], seconds: float, copies: bool = False
+) -> Done:
+    """Ask as long as time allows, once it is warm.
+
+    Parameters
+    ----------
+    copies
+        Whether each of its own tokens is asked for in a copy of the text.
+    """
+    number = first = len(texts) // 64
+    spent = 1.0
+    for turn in ("cold", "warm", "measured"):
+        if turn == "measured":
+            number = min(len(texts), max(first, int(first * seconds / spent)))
+        begun = time.perf_counter()
+        for _ in ask(texts[:number]):
+            pass
+        spent = time.perf_counter() - begun
+    lengths = [len(ids) for ids in engine.tokens.encode(texts[:256])]
+    if copies:
+        lengths = [length for length in lengths for _ in range(length - 2)]
+    each = number / len(texts[:256])
+    return Done(number, each * sum(lengths), each * operations(engine, lengths, verb), spent)
+
+
+def made(shape: str, folder: Path, texts: list[str], *, smoke: bool, **sizes: float) -> Path:
+    """Save a model of a true shape, or in the smoke test a tiny one of the same kind."""
+    return shapes.make(shape, folder, texts[:500], **(TINY if smoke else {}), **sizes)
+
+
+def fill(folder: Path, smoke: bool, seconds: float) -> Done:
+    """XLM-RoBERTa large in bfloat16: the 100 best of some words beside short names."""
+    names = shapes.invented(512 if smoke else 300_000, 6.0, 0.3)
+    made("xlm-roberta-large", folder, names, smoke=smoke)
+    engine = Masked(folder, "m", "r", dtype="bfloat16")
+    words = sorted(set(" ".join(names[:500]).split()))
+    prompts = [f"<mask> {name}" for name in names]
+    return asked(engine, "fill", lambda some: engine.fill(some, words, 100), prompts, seconds)
+
+
+def pll(folder: Path, smoke: bool, seconds: float) -> Done:
+    """RoBERTa base in bfloat16: pseudo-log-likelihoods of tweets."""
+    texts = shapes.invented(128 if smoke else 20_000, 23.0, 0.3)
+    made("roberta-base", folder, texts, smoke=smoke)
+    engine = Masked(folder, "m", "r", dtype="bfloat16")
+    return asked(engine, "fill", engine.pseudo_logprobs, texts, seconds, copies=True)
+
+
+def classify(folder: Path, smoke: bool, seconds: float) -> Done:
+    """RoBERTa base in bfloat16: classes of posts."""
+    texts = shapes.invented(128 if smoke else 100_000, MEANS["left"])
+    made("roberta-base-classifier", folder, texts, smoke=smoke)
+    engine = Classifier(folder, "m", "r", dtype="bfloat16")
+    return asked(engine, "classify", engine.classify, texts, seconds)
+
+
+def trained(engine, tune: Callable, texts: list[str], seconds: float, share: float) -> Done:
+    """Train as long as time allows, once it is warm.
+
+    Parameters
+    ----------
+    share
+        Of the tokens that the head is computed for.
+    """
+    number, first = len(texts) // 16, len(texts) // 16
+    with timed(time.perf_counter) as spent:
+        for turn in ("cold", "warm", "measured"):
+            if turn == "measured":
+                number = min(len(texts), max(first, int(first * seconds / spent[-1][0])))
+            tune(texts[:number], turn)
+    took, lengths = spent[-1]
+    some = lengths[:256].tolist()
+    body = operations(engine, some, "represent")
+    head = operations(engine, some, "fill") - body  # at one place of each text
+    head *= share * sum(some) / len(some) if share else 1
+    work = 3 * (body + head) * lengths.sum() / sum(some)
+    return Done(number, int(lengths.sum()), work, took)
+
+
+def pretrain(
+    folder: Path, smoke: bool, seconds: float, batch_tokens: int = 0, precision: str = "bfloat16"
+) -> Done:
+    """RoBERTa base: further pretraining on posts, 256 a step or as many as have so many tokens."""
+    texts = shapes.invented(128 if smoke else 65_536, MEANS["left"])
+    start = made("roberta-base", folder / "m", texts, smoke=smoke)
+    tuning = train.Tuning(1e-4, 1, 256, 512, seed=1, at_once=64, precision=precision)
+    tuning = tuning._replace(batch_tokens=batch_tokens)
+
+    def tune(some: list[str], turn: str) -> None:
+        train.finetune(start, "m", "masked", some, tuning, folder / turn)
+
+    return trained(Masked(start, "m", "r", dtype="float32"), tune, texts, seconds, tuning.masked)
+
+
+def finetune(folder: Path, smoke: bool, seconds: float) -> Done:
+    """RoBERTa base in bfloat16: a classifier of posts, 32 a step."""
+    texts = shapes.invented(128 if smoke else 16_384, MEANS["left"])
+    start = made("roberta-base", folder / "m", texts, smoke=smoke)
+    tuning = train.Tuning(2e-5, 1, 32, 512, seed=1, at_once=32, precision="bfloat16")
+
+    def tune(some: list[str], turn: str) -> None:
+        labels = [len(text) % 3 for text in some]
+        told = (some, labels, ["a", "b", "c"], tuning, folder / turn)
+        classifier.finetune_classifier(start, "m", *told)
+
+    head = shapes.make(
+        "roberta-base-classifier", folder / "c", texts[:500], **(TINY if smoke else {})
+    )
+    return trained(Classifier(head, "m", "r", dtype="float32"), tune, texts, seconds, 0.0)
+
+
+if __name__ == "__main__":
+    main()

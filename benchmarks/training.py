@@ -1,0 +1,362 @@
+"""Training against what a user would write instead, on texts of the lengths of posts.
+
+    python benchmarks/training.py [--smoke] [WORK ...]
+
+Works: positions, tokens, steps, exchanges, classifiers, speed. Lengths are lognormal with the means
+of Feng et al. (2023), Table 8, cut at 512 tokens. What is counted has a goal, and a miss is an
+error; ratios of processor time are medians over interleaved pairs in one process on one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from contextlib import contextmanager
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["HF_HUB_OFFLINE"] = "1"
+TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+
+import numpy as np  # noqa: E402
+import shapes  # noqa: E402
+import torch  # noqa: E402
+
+from plumbline.probes.models.tokenizer import Tokens  # noqa: E402
+from plumbline.probes.training import classifier, distributed, rows, train  # noqa: E402
+
+MEANS = {"left": 44.50, "center": 34.67, "right": 50.43}  # tokens of a post, Table 8
+SIGMAS = (0.8, 1.2)  # of the logarithm: posts of one kind, and of many
+STEP, TOGETHER, LENGTH = 256, 16, 512  # texts of a step, and at once; tokens of a text
+PAIRS = 3
+SMALL = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
+SMALL |= {"intermediate_size": 1024, "vocab_size": 5500}  # head to body as in RoBERTa base
+missed: list[str] = []
+
+
+def main() -> None:
+    os.environ |= {"PLUMBLINE_CORES": "1", "PLUMBLINE_DEVICE": "cpu"}
+    torch.set_num_threads(1)
+    words = sys.argv[1:]
+    if words[:1] == ["--child"]:
+        child(words[1], Path(words[2]))
+        return
+    smoke = "--smoke" in words
+    works = {
+        "positions": positions,
+        "tokens": tokens,
+        "steps": steps,
+        "exchanges": partial(together, "exchanges"),
+        "classifiers": partial(together, "classifiers"),
+        "speed": speed,
+    }
+    wanted = [word for word in words if word != "--smoke"] or list(works)
+    if unknown := set(wanted) - set(works):
+        raise SystemExit(f"error: no work {', '.join(unknown)}; there are {', '.join(works)}")
+    print("| work | what | figure | goal |")
+    print("|---|---|---:|---:|")
+    for work in wanted:
+        with tempfile.TemporaryDirectory() as name:
+            works[work](Path(name), smoke)
+    if missed:
+        raise SystemExit(f"error: goal missed: {'; '.join(missed)}")
+
+
+def told(
+    work: str, what: str, figure: float, *, least: float = -np.inf, most: float = np.inf
+) -> None:
+    """Print one figure, and note a goal that is missed."""
+    goal = f"{least:g} or more" if least > -np.inf else f"{most:g} or less" if most < np.inf else ""
+    print(f"| {work} | {what} | {figure:.3g} | {goal} |", flush=True)
+    if not least <= figure <= most:
+        missed.append(f"{work}, {what}")
+
+
+def positions(_: Path, smoke: bool) -> None:
+    """Share of the positions that go through the model which have a token."""
+    room = TOGETHER * LENGTH
+    for (name, mean), sigma in product(MEANS.items(), SIGMAS):
+        every = shapes.lengths((4 if smoke else 40) * STEP, mean, sigma)
+        shares = {f"all {STEP} texts of a step as wide as the longest": useful(every, STEP, 0)}
+        shares[f"{TOGETHER} at once, as Trainer has them"] = useful(every, TOGETHER, 0)
+        shares["passes"] = useful(every, STEP, room)
+        shares[f"passes of a fine-tuning's steps of {TOGETHER}"] = useful(every, TOGETHER, room)
+        for way, share in shares.items():
+            least = 0.8 if way == "passes" else -np.inf
+            told("positions", f"{name}, sigma {sigma}: useful share, {way}", share, least=least)
+
+
+def useful(lengths: np.ndarray, step: int, room: int) -> float:
+    """Return which share of what is computed are tokens, in steps of so many texts."""
+    computed = sum(
+        len(own) * max(some[own])
+        for some in lengths.reshape(-1, step)
+        for own in distributed.passes([*some], room)
+    )
+    return lengths.sum() / computed
+
+
+def tokens(folder: Path, smoke: bool) -> None:
+    """Bytes of a token in memory and on the disk, against the lists that a tokenizer gives."""
+    lengths = shapes.lengths(2_000 if smoke else 20_000, MEANS["left"], 1.0)
+
+    def made():
+        rng = np.random.default_rng(1)
+        return (rng.integers(1000, 50_000, length).tolist() for length in lengths)
+
+    for way, work in (
+        ("lists", lambda: list(made())),
+        ("ours", lambda: rows.stored(made(), folder)),
+    ):
+        tracemalloc.start()
+        held = work()
+        now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        each = [size / lengths.sum() for size in (now, peak)]
+        most = 1.0 if way == "ours" else np.inf
+        told("tokens", f"{way}: bytes of a token held in memory", each[0], most=most)
+        told("tokens", f"{way}: at the peak", each[1], most=2 * most)
+        del held
+    size = (folder / rows.FILES[0]).stat().st_size
+    told("tokens", "ours: bytes of a token on the disk, mapped", size / lengths.sum(), most=4)
+
+
+def steps(folder: Path, smoke: bool) -> None:
+    """Work of a step beside the model's, in corpora of several sizes and late in a long run."""
+    tuning = train.Tuning(1e-3, 2, STEP, LENGTH, seed=1)
+    sizes = (10_000, 100_000) if smoke else (10_000, 100_000, 1_000_000)
+    spent, anew = {}, {}
+    for number in sizes:
+        ends = shapes.lengths(number, MEANS["left"], 1.0).cumsum()
+        corpus = rows.Rows(np.zeros(ends[-1], np.int32), ends)
+        begun = time.process_time()
+        train.ordered(corpus.lengths, tuning, 0)
+        anew[number] = time.process_time() - begun
+        source = train._steps(corpus, tuning, 0)  # noqa: SLF001
+        next(source)  # the order of the epoch
+        each = []
+        for _ in range(38):
+            begun = time.process_time()
+            next(source)
+            each.append(time.process_time() - begun)
+        spent[number] = statistics.median(each)
+        told("steps", f"{number:,} texts: ms to choose those of a step", 1e3 * spent[number])
+        told("steps", f"{number:,} texts: ms, the order drawn at each step", 1e3 * anew[number])
+    last = sizes[-1]
+    told("steps", f"{last:,} texts to 10,000", spent[last] / spent[10_000], most=3)
+    told("steps", f"{last:,} texts to 10,000, drawn at each", anew[last] / anew[10_000])
+    number = 4_000 if smoke else 20_000
+    corpus = rows.Rows(np.zeros(8, np.int32), np.array([4, 8]))
+    times = []
+
+    def loss(net, _):
+        times.append(time.process_time())
+        yield net(torch.ones(1, 1)).sum(), 1.0
+
+    train.fit(
+        torch.nn.Linear(1, 1),
+        "line",
+        corpus,
+        train.Tuning(1e-9, number, 2, 8, seed=1),
+        folder / train.CHECKPOINT,
+        loss,
+    )
+    each = np.diff(times)
+    part = number // 10
+    ratio = np.mean(each[-part:]) / np.mean(each[:part])
+    told(
+        "steps", f"the last tenth of {number:,} steps to the first, checkpoints too", ratio, most=2
+    )
+
+
+def together(work: str, folder: Path, smoke: bool) -> None:
+    """Two processes at one training: see :func:`child`."""
+    texts = shapes.invented(4 * 48 if smoke else 4 * STEP, MEANS["left"])
+    small = SMALL | {"hidden_size": 32, "num_hidden_layers": 1}
+    shapes.make("roberta-base", folder / "model", texts, **small)
+    (folder / "texts").write_text("\n".join(texts), encoding="utf-8")
+    own = [__file__, "--child", work, str(folder)]
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    found = {}
+    for number, command in ((1, own), (2, [*launch, *own])):
+        done = subprocess.run(
+            [sys.executable, *command],
+            env=os.environ
+            | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(done.stderr[-3000:])
+        lines = [line for line in done.stdout.splitlines() if line.startswith("counted ")]
+        found[number] = np.array([line.split()[1:] for line in lines], dtype=float)
+        assert len(lines) == number, done.stdout
+    alone = found[1].sum(axis=0)[-1]
+    count, passes, exchanges, sent, weights, computed = found[2].sum(axis=0)
+    told(work, "two processes: passes of a step, each", passes / count)
+    told(work, "exchanges of gradients a step", exchanges / count, least=1, most=1)
+    told(
+        work, "bytes exchanged a step, of those of the weights", sent / weights / count * 2, most=1
+    )
+    what = "tokens that two processes put through the model, to those of one"
+    told(work, what, computed / alone, most=1.01)
+
+
+def child(work: str, folder: Path) -> None:
+    """Train in this process and those beside it, and count what each computes and exchanges."""
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+    shared = distributed.accelerator()
+    exchanges, sent, passes, computed, weights = [], [], [], [], [0]
+    plain = train.fit
+
+    def fit(model, *given):
+        weights[0] = sum(p.numel() * p.element_size() for p in model.parameters())
+        model.register_forward_hook(
+            lambda _, __, named, ___: computed.append(int(named["attention_mask"].sum())),
+            with_kwargs=True,
+        )
+        return plain(model, *given)
+
+    def hook(group, bucket):
+        exchanges.append(bucket.is_last())
+        sent.append(bucket.buffer().nbytes)
+        return allreduce_hook(group, bucket)
+
+    exchange = distributed.exchange
+
+    def counted(net, last):
+        passes.append(last)
+        if shared is not None and len(passes) == 1:
+            net.register_comm_hook(None, hook)
+        return exchange(net, last)
+
+    train.fit, distributed.exchange = fit, counted
+    texts = (folder / "texts").read_text(encoding="utf-8").split("\n")
+    step = len(texts) // 4
+    tuning = train.Tuning(1e-4, 1, step, LENGTH, seed=1, at_once=2)
+    into = folder / f"{work}-{distributed.number()}"
+    if work == "exchanges":
+        train.finetune(folder / "model", "m", "masked", texts, tuning, into)
+    else:
+        labels = [number % 2 for number in range(len(texts))]
+        start = folder / "model"
+        classifier.finetune_classifier(start, "m", texts, labels, ["a", "b"], tuning, into)
+    counts = sum(passes), len(passes), sum(exchanges), sum(sent), weights[0], sum(computed)
+    print("counted", *counts, flush=True)
+
+
+def speed(folder: Path, smoke: bool) -> None:
+    """Tokens a second of further pretraining: ours, Trainer, and a loop that fills up its steps."""
+    texts = shapes.invented(32 if smoke else 128, MEANS["left"])
+    sizes = SMALL | ({"hidden_size": 32, "num_hidden_layers": 1} if smoke else {})
+    model = shapes.make("roberta-base", folder / "model", texts, **sizes)
+    given = list(rows.pieces(Tokens(model, "m"), texts, LENGTH))
+    ways = {
+        "a loop as wide as the longest of a step": padded,
+        "transformers' Trainer": partial(trainer, sampling="random"),
+        "Trainer, texts of like lengths side by side": partial(trainer, sampling="group_by_length"),
+        "ours": partial(ours, texts),
+    }
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for pair in range(1 if smoke else PAIRS):
+        for way, work in ways.items():
+            found[way].append(work(model, given, folder / f"{way.split()[0]}-{pair}"))
+    number = sum(map(len, given))
+    for way, spent in found.items():
+        told("speed", f"{way}: tokens a second", number / statistics.median(spent))
+    for way in [*ways][:-1]:
+        pairs = [theirs / own for theirs, own in zip(found[way], found["ours"], strict=True)]
+        told("speed", f"times faster than {way}", statistics.median(pairs))
+
+
+@contextmanager
+def timed(clock):
+    """Yield a list that gets seconds and lengths of the texts of each training that is done."""
+    spent: list[tuple[float, np.ndarray]] = []
+    plain = train.fit
+
+    def fit(model, name, corpus, *rest):
+        begun = clock()
+        found = plain(model, name, corpus, *rest)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        spent.append((clock() - begun, corpus.lengths))
+        return found
+
+    train.fit = fit
+    try:
+        yield spent
+    finally:
+        train.fit = plain
+
+
+def ours(texts: list[str], model: Path, given: list[list[int]], into: Path) -> float:
+    """Return the seconds of the loop, one step after the model was loaded."""
+    tuning = train.Tuning(1e-4, 1, len(given), LENGTH, 1, weight_decay=0.01, at_once=TOGETHER)
+    with timed(time.process_time) as spent:
+        train.finetune(model, "m", "masked", texts, tuning, into)
+    return spent[0][0]
+
+
+def loaded(where: Path):
+    from transformers import AutoModelForMaskedLM, AutoTokenizer, DataCollatorForLanguageModeling
+
+    model = AutoModelForMaskedLM.from_pretrained(where)
+    collator = DataCollatorForLanguageModeling(AutoTokenizer.from_pretrained(where))
+    return model, collator
+
+
+def trainer(model: Path, given: list[list[int]], into: Path, *, sampling: str) -> float:
+    """Return the seconds of transformers' own loop: the same step, in as many texts at once."""
+    from datasets import Dataset
+    from transformers import PrinterCallback, Trainer, TrainingArguments
+
+    net, collator = loaded(model)
+    arguments = TrainingArguments(
+        output_dir=str(into),
+        num_train_epochs=1,
+        per_device_train_batch_size=TOGETHER,
+        gradient_accumulation_steps=-(-len(given) // TOGETHER),
+        train_sampling_strategy=sampling,
+        learning_rate=1e-4,
+        weight_decay=0.01,
+        use_cpu=True,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+    )
+    data = Dataset.from_dict({"input_ids": given, "length": [*map(len, given)]})
+    work = Trainer(net, arguments, train_dataset=data, data_collator=collator)
+    work.remove_callback(PrinterCallback)
+    begun = time.process_time()
+    work.train()
+    return time.process_time() - begun
+
+
+def padded(model: Path, given: list[list[int]], _: Path) -> float:
+    """Return the seconds of a plain loop, whose step is one padded batch in several passes."""
+    net, collator = loaded(model)
+    optimizer = torch.optim.AdamW(net.train().parameters(), 1e-4, weight_decay=0.01)
+    begun = time.process_time()
+    batch = collator([{"input_ids": ids} for ids in given])
+    for first in range(0, len(given), TOGETHER):
+        part = {key: value[first : first + TOGETHER] for key, value in batch.items()}
+        (net(**part).loss * TOGETHER / len(given)).backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    return time.process_time() - begun
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The benchmarks of trainings and of a GPU: they run, and say so where a goal is missed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Return what imports a benchmark as a module, and sets what is on its command line."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for name in ("PLUMBLINE_CORES", "PLUMBLINE_DEVICE"):
+        monkeypatch.setenv(name, "")  # a benchmark sets them
+
+    def load(name, *words):
+        monkeypatch.setattr(sys, "argv", [name, *words])
+        return __import__(name)
+
+    return load
+
+
+def test_a_goal_that_is_missed_is_an_error(script, monkeypatch, capsys):
+    module = script("training", "--smoke", "positions")
+    module.main()
+    assert capsys.readouterr().out.count("0.8 or more") == 6
+    monkeypatch.setattr(module.distributed, "passes", lambda some, *_: [list(range(len(some)))])
+    with pytest.raises(SystemExit, match=r"goal missed: positions, left, sigma 0\.8"):
+        module.main()
+
+
+def test_another_work_is_told(script):
+    for name in ("training", "gpu"):
+        with pytest.raises(SystemExit, match="no work ghost; there are"):
+            script(name, "--smoke", "ghost").main()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_one_sentence_says_what_can_be_done(script):
+    with pytest.raises(SystemExit, match="torch finds none; --smoke tries"):
+        script("gpu").main()
+
+
+@pytest.mark.parametrize(
+    ("what", "off"), [("fill", 2e-3), ("losses of pretraining", 3e-2), ("fill", float("nan"))]
+)
+def test_a_device_that_answers_otherwise_is_an_error(script, monkeypatch, tmp_path, what, off):
+    module = script("gpu")
+    monkeypatch.setattr(module, "made", lambda *_, **__: None)
+    close = {"fill": 5e-4, "losses of pretraining": 1e-2}
+    apart = {"cpu": dict.fromkeys(close, 0.0), "cuda": close}
+    monkeypatch.setattr(
+        module,
+        "answers",
+        lambda _, device, __: {k: np.array([v]) for k, v in apart[device].items()},
+    )
+    module.agree(tmp_path, "cuda", smoke=True)
+    apart["cuda"] = close | {what: off}
+    with pytest.raises(SystemExit, match=f"otherwise than a CPU: {what}$"):
+        module.agree(tmp_path, "cuda", smoke=True)
+
+
+def run(name):
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / name), "--smoke"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if "|" in line]
+    return {row[0]: row for row in rows}, {row[1]: row for row in rows}
+
+
+@pytest.mark.slow
+def test_trainings_are_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    works, told = run("training.py")
+    assert {"positions", "tokens", "steps", "exchanges", "classifiers", "speed"} < set(works)
+    assert float(told["times faster than transformers' Trainer"][2]) > 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_what_is_measured_on_a_gpu_runs_on_a_cpu_with_tiny_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    works, _ = run("gpu.py")
+    for name in ("fill", "pll", "classify", "pretrain", "pretrain-256", "finetune"):
+        texts, tokens, rate = (float(part.replace(",", "")) for part in works[name][1:4])
+        assert 0 < texts < tokens
+        assert 0 < rate < 1  # 10^12 a second
+    assert not list(tmp_path.iterdir())
