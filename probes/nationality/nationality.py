@@ -27,7 +27,15 @@ from plumbline.probes.nationality.ranks import frequency, halved
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import Cells, delta, gather, percentages
-from plumbline.probes.stats.estimate import adjusted, rounded, typed
+from plumbline.probes.stats.estimate import (
+    DETECTABLE,
+    FREEDOM,
+    NEEDED,
+    adjusted,
+    rounded,
+    typed,
+    with_detectable,
+)
 from plumbline.probes.stats.two_way import METHOD, estimable, two_way
 
 if TYPE_CHECKING:
@@ -170,6 +178,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
             "p": p[:number],
+            FREEDOM: tested.freedom[:number],
+            "freedom_country": tested.freedom[number:],
             "rows": cells.counts.sum(axis=0)[:, None],
             "names": np.bincount(firsts, minlength=number)[:, None],
             "before": delta(gather(own.before, own.sentence, own.country, case.shape)),
@@ -184,7 +194,17 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 
     numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
     table = _by_gender(case, "measure", case.measures, numbers, estimated, METHOD)
-    return rounded(adjusted(table, "p_country", over=("gender",)), p=("p_country",))
+    table = adjusted(table, "p_country", over=("gender",))
+    contrast = table.select(
+        value="contrast",
+        low="contrast_low",
+        high="contrast_high",
+        p="p_country",
+        p_bh="p_country_bh",
+        **{NEEDED: "needed_p_country", FREEDOM: "freedom_country"},
+    )
+    told = with_detectable(contrast).select(pl.col(DETECTABLE).name.suffix("_country"))
+    return rounded(table.hstack(told), p=("p_country",))
 
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:

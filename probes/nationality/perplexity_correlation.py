@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
-from plumbline.probes.stats.estimate import adjusted, rounded
+from plumbline.probes.stats.estimate import FREEDOM, adjusted, rounded
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import METHOD, two_way
 
@@ -70,7 +70,7 @@ def of_targets(
     tables = []
     for variant in range(len(PERPLEXITIES)):
         x = _perplexity(scores, place, variant)
-        found = _correlated(x, y, 0 * alone, 1, alone, [], params.confidence)
+        found = _correlated(x, y, len(y), 0 * alone, 1, alone, [], params.confidence)
         tables.append(_told([EVERY], measures, found, SCOPES.index("originals"), variant))
     return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None)
 
@@ -114,7 +114,8 @@ def _correlations(
     units, every = case.units(), np.zeros_like(case.country)
     groups = ((every, [EVERY]), (case.country, case.countries))
     for variant, n in np.ndindex(len(PERPLEXITIES), len(SCOPES)):
-        scope, rows, shared = SCOPES[n], np.arange(len(after)), units
+        scope, shared = SCOPES[n], units
+        rows: Any = slice(None)
         place, text = (before, case.compared) if scope == "originals" else (after, case.row)
         if scope == "originals":
             rows, shared = once, []
@@ -128,7 +129,9 @@ def _correlations(
 
         for group, names in groups[: 1 if scope == "originals" else 2]:
             at = group[rows], len(names), case.sentence[rows], shared
-            found = _correlated(x, columns(), *at, params.confidence, within=scope == "within")
+            found = _correlated(
+                x, columns(), len(case.measures), *at, params.confidence, within=scope == "within"
+            )
             tables.append(_told(names, case.measures, found, n, variant))
     # the family: countries by measures, within each variant of perplexity
     table = rounded(pl.concat(tables), LIMITS)
@@ -158,6 +161,7 @@ def _told(
 def _correlated(
     x: Array,
     y: Iterable[Array],
+    measures: int,
     groups: NDArray[np.int32],
     number: int,
     texts: NDArray[np.int32],
@@ -165,21 +169,21 @@ def _correlated(
     confidence: float,
     within: bool = False,
 ) -> dict[str, Array]:
-    """Correlate x, (rows,), with each of y, (rows,), in each group.
+    """Correlate x, (rows,), with each of so many y, (rows,), in each group.
 
     Returns columns of (groups, pairs).
     """
     shape = int(texts.max()) + 1, number
     cell = texts * number + groups
     x = centred(x, cell) if within else x
-    each, correlations, added = [], [], []
-    for column in y:
+    each, correlations, added = [], [], np.empty((len(x), measures))
+    for pair, column in enumerate(y):
         own = centred(column, cell) if within else column
         each.append(moments(x, own, texts, groups, shape))
         correlations.append(counterfactual.pooled(each[-1]))
-        added.append(_influence(x, own, correlations[-1], groups))
+        added[:, pair] = _influence(x, own, correlations[-1], groups)
     r = np.stack(correlations, axis=1)
-    tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
+    tested = two_way(added, groups, texts, names, np.eye(number))
     del added
     slope = np.maximum(1 - r**2, CLOSEST)  # of r, by Fisher's z
     count = np.stack([(own.sums[..., 0] > 0).sum(axis=0) for own in each], axis=1)
@@ -199,6 +203,7 @@ def _correlated(
         value, p = np.tanh(z), tested._replace(se=se).p(z)
     half = tested._replace(se=se).half(confidence)
     return {
+        FREEDOM: tested.freedom,
         "value": value,
         "low": np.tanh(z - half),
         "high": np.tanh(z + half),
@@ -211,7 +216,12 @@ def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int32]) -> Array
     """Return what each row adds to the correlation of its group, times rows, (rows,)."""
     rows = np.bincount(groups, minlength=len(r))
     u, w = (_standard(side, groups, rows) for side in (x, y))
-    found: Array = u * w - r[groups] / 2 * (u**2 + w**2)
+    found: Array = u * w
+    u **= 2
+    w **= 2
+    u += w
+    u *= r[groups] / 2
+    found -= u
     found[~np.isfinite(found)] = 0.0
     return found
 

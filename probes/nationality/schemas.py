@@ -51,6 +51,20 @@ SCHEMAS = {
             maximum=1,
         ),
         Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        Column(
+            "detectable_country",
+            "float64",
+            "contrast that p_country would find at .05 with power .8",
+            nullable=True,
+            minimum=0,
+        ),
+        Column(
+            "detectable_bh_country",
+            "float64",
+            "the same of p_country_bh, at the level that one more finding needs",
+            nullable=True,
+            minimum=0,
+        ),
         Column("family", "int64", "tests in the family: countries by measures", minimum=0),
     ),
     "changes": Schema.keyed(

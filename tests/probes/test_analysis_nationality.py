@@ -104,6 +104,18 @@ def test_countries_that_differ_are_found_despite_their_names(tmp_path):
     assert order == sorted(order, key=there.offsets.__getitem__)
 
 
+def test_what_would_have_been_found_among_countries_is_told(tmp_path):
+    there = answered(tmp_path, 0.25, noise=0.05, seed=SEED)
+    own = contrasts(nationality.run(there.inputs, PARAMS), CORRECTED)
+    half = (own["contrast_high"] - own["contrast_low"]) / 2
+    assert (own["detectable_country"] > half).all()  # what power .8 needs is beyond the interval
+    assert (own["detectable_country"] < 2 * half).all()
+    lost = own.filter(pl.col("p_country_bh") > 0.05)
+    assert (lost["contrast"].abs() < lost["detectable_bh_country"]).all()
+    placebo = contrasts(nationality.run(there.inputs, PARAMS), PLACEBO)
+    assert placebo["detectable_country"].is_null().all()
+
+
 def test_genders_are_those_of_the_name_put_in(tables):
     assert set(picked(tables["delta"], reading=FAITHFUL)["gender"]) == {EVERY, MALE, FEMALE}
     assert set(picked(tables["delta"], reading=CORRECTED)["gender"]) == {EVERY, FEMALE}
