@@ -75,7 +75,8 @@ def run(name):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if "|" in line]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("| ")]
+    rows = [[part.strip() for part in line.split("|")[1:]] for line in lines]
     return {row[0]: row for row in rows}, {row[1]: row for row in rows}
 
 

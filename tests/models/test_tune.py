@@ -19,7 +19,7 @@ from plumbline.probes.training import distributed, mlm
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.distributed import SMALL, USEFUL, passes
 from plumbline.probes.training.mlm import IGNORED, hide
-from plumbline.probes.training.rows import FILES, Batch, pieces, stored, within
+from plumbline.probes.training.rows import FILES, Batch, cut, pieces, stored, within
 from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
@@ -211,6 +211,12 @@ def test_long_texts_become_several_and_no_token_is_lost(base):
     assert all((row[0], row[-1]) == (begin, end) for row in rows)
 
 
+def test_a_text_that_is_cut_keeps_its_last_token(base):
+    tokens = Tokens(base, "tiny")
+    (whole,) = tokens.encode([" ".join(TEXTS)])
+    assert list(cut(tokens, [" ".join(TEXTS)], 8)) == [[*whole[:7], tokens.tokenizer.sep_token_id]]
+
+
 def test_nothing_to_train_on_is_told(base, tmp_path):
     with pytest.raises(UserError, match="nothing to train on"):
         go(base, tmp_path / "x", texts=[""])
@@ -361,6 +367,12 @@ def test_a_training_ends_where_the_loss_on_other_texts_no_longer_falls(base, tmp
     assert len(done.held) == min(12, done.epochs + 2) < 12
     assert len(done.losses) == 6 * len(done.held)
     assert done.steps == 6 * done.epochs
+    still, tried = long._replace(epochs=1, patience=0, learning_rate=1e-30), []
+    for name in ("kept", "base"):  # the loss of the state that was kept, once more
+        at = done.folder if name == "kept" else base
+        tried += finetune(at, "tiny", "masked", said + other, still, tmp_path / name).held
+    assert tried[0] == pytest.approx(best, abs=1e-6)
+    assert tried[1] > best + 0.1
     same = long._replace(patience=0, epochs=3)
     all_of = finetune(base, "tiny", "masked", said + other, same, tmp_path / "b")
     assert (len(all_of.held), all_of.epochs) == (3, 3)
