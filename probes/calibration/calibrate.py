@@ -25,9 +25,9 @@ import polars as pl
 from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.inputs import inputs_of
+from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import ALL, ASIDE, EACH, module_of

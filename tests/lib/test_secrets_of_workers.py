@@ -22,7 +22,7 @@ def leak(turned):
     print("signed with", os.environ["NODE_TOKEN"], flush=True)
     print("signed with", os.environ["NODE_TOKEN"], file=sys.stderr, flush=True)
     try:
-        raise ValueError(f"refused: {os.environ['NODE_TOKEN']}")
+        raise ValueError(f"refused: {os.environ['NODE_TOKEN']}")  # noqa: TRY301
     except ValueError as error:
         raise KeyError(f"https://me:{os.environ['NODE_TOKEN']}@example.org") from error
 
