@@ -109,7 +109,8 @@ bench: $(TEST)  ## measure the builder at scale, the engine and the reader again
 demo: $(READY)  ## show on real names and control models what a study finds, on a page for newcomers
 	@plumbline demo
 
-full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files, ROOM=any not to look for room
+	@$(if $(ROOM),,python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml --fits)
 	@python -m plumbline.probes use params/full.yaml --date $(DAY) $(FROM)
 	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) $(FROM) || exit 1; done
 	@python -m plumbline.probes check
