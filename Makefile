@@ -47,11 +47,12 @@ lock:  ## resolve pyproject.toml into requirements/*.txt again; LOCK=--upgrade t
 	rm -r .lock-venv
 
 audit:  ## look up known vulnerabilities of what is locked (needs a network) and write sbom.json
-	$(PYTHON) requirements/sbom.py sbom.json
-	$(PYTHON) -m venv .audit-venv
-	.audit-venv/bin/python -m pip install --quiet pip-audit
-	.audit-venv/bin/pip-audit --strict --disable-pip --require-hashes $(patsubst %,-r %,$(wildcard requirements/*.txt))
-	rm -r .audit-venv
+	@$(PYTHON) requirements/sbom.py sbom.json
+	@$(PYTHON) -m venv --clear .audit-venv
+	@.audit-venv/bin/python -m pip install --quiet pip-audit || { echo "error: pip-audit could not be \
+	installed; make audit needs a network (sbom.json is written all the same)" >&2; exit 1; }
+	@$(PYTHON) requirements/audit.py .audit-venv/bin/pip-audit
+	@rm -r .audit-venv
 
 CHECKED := $(VENV)/checked
 $(CHECKED): $(READY) params.yaml $(wildcard builders/datasets/*/*.yaml validation/params.yaml probes/*/*.yaml)
@@ -111,7 +112,8 @@ bench: $(TEST)  ## measure builder, engine, reader and trainings against the usu
 demo: $(READY)  ## show on real names and control models what a study finds, on a page for newcomers
 	@plumbline demo
 
-full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files, ROOM=any not to look for room
+	@$(if $(ROOM),,python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml --fits)
 	@python -m plumbline.probes use params/full.yaml --date $(DAY) $(FROM)
 	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) $(FROM) || exit 1; done
 	@python -m plumbline.probes check

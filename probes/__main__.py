@@ -78,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
     plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
+    plan.add_argument(
+        "--fits", action="store_true", help="only fail if this machine has less room than that"
+    )
     about = "simulate the tests of an analysis: their size, power and coverage, into a table"
     simulating = command("calibrate", about, _calibrate)
     simulating.add_argument("analysis", nargs="*", help="default: all that can be simulated")
@@ -357,15 +360,17 @@ def _plan(given: argparse.Namespace) -> None:
 
     if not given.study:
         print(cost.table(list(cost.plans(given.seconds, given.model))))
-        print(f"\n{power.table()}".rstrip())
-        return
+        return print(f"\n{power.table()}".rstrip())
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
     sizes = cost.sizes_in(given.sizes)
     tree = params_overlay.composed(given.study, "DAY")
     found = list(cost.assumed_plans(tree, sizes))
-    told = (cost.summary(found, sizes), cost.choices(tree, sizes), cost.trainings(tree))
-    print(cost.table(found), *filter(None, told), power.table(), sep="\n\n")
+    if given.fits:
+        return cost.fits(found, sizes)
+    told = [cost.summary(found, sizes), cost.lacking(cost.needed(found, sizes), cost.here())]
+    told += [cost.choices(tree, sizes), cost.trainings(tree)]
+    return print(cost.table(found), *filter(None, told), power.table(), sep="\n\n")
 
 
 def _annotate(given: argparse.Namespace) -> None:

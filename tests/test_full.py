@@ -17,6 +17,7 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
+from plumbline.probes.commands import cost
 from plumbline.probes.commands.check_params import check, named_snapshots
 from plumbline.probes.commands.cost import (
     MODULES,
@@ -514,3 +515,26 @@ def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
     assert done.returncode == 1
     assert "the Hub was not reached" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_room_that_the_study_needs_is_told_and_looked_for_before_it_begins(monkeypatch):
+    sizes = sizes_in(SIZES)
+    plans = [
+        cost.Plan("pretrain", "roberta-base", 1, 1, 1.0, 50.0, 1.0),
+        cost.Plan("associations", "roberta-large", 1, 1, 1.0, 10.0, 1.0),
+    ]
+    need = cost.needed(plans, sizes)
+    # 60 GB twice, the weights of 125 and 355 millions in four bytes; 125 millions in 16
+    assert need == pytest.approx((2 * 60 + 0.5 + 1.42, 2.0))
+    assert cost.lacking(need, cost.Room(122, 2.1)).endswith("2 GB of memory.")
+    assert cost.lacking(need, cost.Room(121, 1.9)).endswith(": too little disk and memory.")
+    monkeypatch.setattr(cost, "here", lambda: cost.Room(121, 64))
+    with pytest.raises(UserError, match=r"too little disk\. Take models out"):
+        cost.fits(plans, sizes)
+    monkeypatch.setattr(cost, "here", lambda: cost.Room(130, 64))
+    assert cost.fits(plans, sizes) is None
+
+
+def test_the_full_study_looks_for_room_before_it_changes_or_fetches_anything():
+    recipe = (TOP / "Makefile").read_text("utf-8").partition("\nfull: ")[2].partition("\n\n")[0]
+    assert 0 < recipe.index("--fits") < recipe.index("probes use") < recipe.index("fetch $$source")

@@ -11,6 +11,7 @@ from math import ceil
 from multiprocessing import get_context
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.progress import during
 
 FEW = 5  # datasets for which one more process is not worth its start
@@ -34,6 +35,7 @@ def validate(names: list[str]) -> None:
         raise UserError(failed)
 
 
+@masked_work()
 def _problem(name: str) -> str:
     from plumbline.validation import run
 

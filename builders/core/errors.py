@@ -16,7 +16,7 @@ UNWRITTEN = (
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 SAID = re.compile(
     r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
-    r"|\d+ requested and \d+ written"  # NumPy
+    r"|No usable temporary directory found|\d+ requested and \d+ written"  # Python's, NumPy's
 )
 
 

@@ -162,3 +162,20 @@ def masked_streams() -> Iterator[None]:
 
     with redirect_stdout(_Masked(sys.stdout)), redirect_stderr(_Masked(sys.stderr)):
         yield
+
+
+@contextmanager
+def masked_work() -> Iterator[None]:
+    """Mask what a process that works for another prints, and what it raises.
+
+    There may be secrets of its own, as in variables of its node.
+    """
+    try:
+        with masked_streams():
+            yield
+    except Exception as error:
+        at: BaseException | None = error
+        while at is not None:
+            at.args = tuple(mask(said) if isinstance(said, str) else said for said in at.args)
+            at = at.__cause__ or at.__context__
+        raise

@@ -225,8 +225,8 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
     wrong += [f"{p} has redistribute: false" for p, facts in manifests.items() if _says_no(facts)]
     every = (known.get(one, one) for text in stated for one in licences.each(known.get(text, text)))
     wrong += [
-        f"the licence of a source, {one!r}, is no SPDX id of an open licence (write one under "
-        "publish.licences in params.yaml if you know which it is)"
+        f"the licence of a source, {one!r}, is no SPDX id of an open licence (if you know which it "
+        f"stands for, write into params.yaml: publish: {{licences: {{{quoted(one)}: SPDX-ID}}}})"
         for one in every
         if not licences.is_open(one) and not ELSEWHERE.fullmatch(one)
     ]
@@ -238,6 +238,11 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
             f"{about}: {wrong[0]}; publish the recipe instead: the builder and the addresses of "
             "the sources"
         )
+
+
+def quoted(words: str) -> str:
+    """Return words as a key that YAML takes, whatever is in them."""
+    return json.dumps(words, ensure_ascii=False)
 
 
 def _says_no(facts: Any) -> bool:

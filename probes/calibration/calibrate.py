@@ -27,6 +27,7 @@ from pydantic import Field, ValidationError
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.inputs import inputs_of
+from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import ALL, ASIDE, EACH, module_of
@@ -273,6 +274,7 @@ def replicate(chunk: Chunk, settings: Settings, number: int) -> pl.DataFrame:
     )
 
 
+@masked_work()
 def made(chunk: Chunk, settings: Settings) -> pl.DataFrame:
     """Return the tallies of the replicates of a chunk."""
     with warnings.catch_warnings():

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
+import shutil
 import time
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -36,12 +39,12 @@ from plumbline.probes.training import pretrain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 TRAINS = "TRAINS"  # in modules of probes that cannot be tried for a few seconds
 BRING = "make repro STAGE=weights@"
 NAMES = 100  # prompts in one step of a trial, about
 MODULES: dict[str, Any] = {probe: importlib.import_module(module_of(probe)) for probe in PROBES}
+TRAINED = ("pretrain", "after_training", "finetuned_classifiers")
 HYPOTHESES = 4  # of agreeing and disagreeing, behind two premises each
 PERIODS = {"all": 1.0, "before": 0.5, "from": 0.5}  # share of the texts
 
@@ -437,6 +440,50 @@ def choices(tree: dict[str, Any], sizes: Sizes) -> str:
         f"Classification and perplexity of names take {own:.1f} hours; {', '.join(told)}."
         * bool(told)
     )
+
+
+class Room(NamedTuple):
+    """Room that a run needs, or that there is, GB."""
+
+    disk: float
+    memory: float
+
+
+def needed(found: list[Plan], sizes: Sizes) -> Room:
+    """Return what plans need at most.
+
+    DVC keeps a copy of what is written; weights lie once, in the cache of the Hub's client. A
+    training has the weights, their gradients and two moments in float32.
+    """
+    written = sum(p.gigabytes or 0 for p in found)
+    weights = {p.model: sum(sizes.weights.get(p.model, ())) for p in found}
+    trained = [weights[p.model] for p in found if p.probe in TRAINED]
+    return Room(2 * written + 4e-3 * sum(weights.values()), 16e-3 * max(trained, default=0))
+
+
+def here(folder: Path = Path()) -> Room:
+    """Return the free space of a folder's disk, and the memory of this machine."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Room(shutil.disk_usage(folder).free / 1e9, memory / 1e9)
+
+
+def lacking(need: Room, have: Room) -> str:
+    """Return a sentence on what is needed, with what lacks here, if anything does."""
+    told = f"At most {need.disk:,.0f} GB of disk, DVC's copies included, and"
+    told += f" {need.memory:,.0f} GB of memory for the largest training; "
+    told += f"here are {have.disk:,.0f} GB free and {have.memory:,.0f} GB of memory"
+    less = [what for what in Room._fields if getattr(need, what) > getattr(have, what)]
+    return told + (f": too little {' and '.join(less)}." if less else ".")
+
+
+def fits(found: list[Plan], sizes: Sizes) -> None:
+    """Raise a UserError if this machine has less room than plans need."""
+    need, have = needed(found, sizes), here()
+    if need.disk > have.disk or need.memory > have.memory:
+        raise UserError(
+            f"{lacking(need, have)} Take models out of `assignments`, run on a larger machine, or "
+            "a cluster; `make full ROOM=any` runs all the same, and ends where the disk is full"
+        )
 
 
 def sizes_in(path: Path) -> Sizes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.masking import masked_work
 from plumbline.probes.core.shards import Shard, Worker
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home; must stand before the import
@@ -47,7 +48,8 @@ class _Actor:
         os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
         self.problem: str | None = None
         try:
-            self.work = Worker(probe, name)
+            with masked_work():
+                self.work = Worker(probe, name)
         except UserError as problem:
             self.problem = str(problem)
 
@@ -55,7 +57,8 @@ class _Actor:
         (row,) = batch.to_pylist()
         body, problem = None, self.problem
         try:
-            body = None if problem else self.work(Shard(*row["shard"].values()))
+            with masked_work():
+                body = None if problem else self.work(Shard(*row["shard"].values()))
         except UserError as raised:  # comes back as data: Ray wraps what is raised in pages
             problem = str(raised)
         columns = {  # a table and not arrays: NumPy's bytes lose their trailing zeros
@@ -145,6 +148,7 @@ def each(
             yield running.pop(done), ray.get(done)
 
 
+@masked_work()
 def _called(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
     os.chdir(folder)  # on a cluster, tasks start where their node's raylet was started
     os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import polars as pl
 import pytest
 import yaml
 from dvc.repo import Repo
+from imports import TOP
 from lib.small_folders import OPEN, checkpoint, make
 from pydantic import ValidationError
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.stereotypes.fetch import LICENCE
 from plumbline.builders.release import card
 from plumbline.builders.release.params import Params
 from plumbline.builders.release.terms import locate, release
@@ -89,9 +92,22 @@ def test_a_licence_in_words_is_refused_and_not_guessed(stated):
 
 
 def test_who_knows_what_words_stand_for_says_so_in_params():
-    make("data/datasets/toy", licence="a: their own words; b: CC0-1.0")
-    assert "publish.licences" in refused("toy")
-    assert release(locate("toy"), (), {"their own words": "CC-BY-4.0"}).private
+    make("data/datasets/toy", licence='a: their "own" words: x, {y}; b: CC0-1.0')
+    (line,) = re.findall(r"into params.yaml: (publish: {.*}})\)", refused("toy"))
+    named = yaml.safe_load(line.replace("SPDX-ID", "CC-BY-4.0"))["publish"]["licences"]
+    assert release(locate("toy"), (), Params(licences=named).licences).private
+
+
+def test_so_they_do_of_what_engines_suggest():
+    stated = f"{LICENCE}; choenni2021: MIT"
+    make("data/datasets/toy", licence=stated)
+    words = LICENCE.removeprefix("suggestions: ")
+    assert repr(words) in refused("toy")
+    assert words in (TOP / "docs/howto/publishing.md").read_text("utf-8")
+    assert release(locate("toy"), (), {words: "CC0-1.0"}).files
+
+
+def test_a_licence_in_words_stands_for_none():
     with pytest.raises(ValidationError, match="no SPDX id of an open licence"):
         Params(licences={"their own words": "their own words"})
 
