@@ -685,6 +685,8 @@ def test_a_world_says_how_much_of_what_was_planted_is_found(recovered):
     assert {row["world"] for row in found.values()} == {0}
     base = "correlation of planted and measured, over questions: log-odds of agreeing, the model"
     assert found[f"mask, continuous, q: {base} itself"]["value"] == pytest.approx(1, abs=1e-5)
+    changes = [row["value"] for name, row in found.items() if "over questions: change by" in name]
+    assert sorted(changes)[-2:] == pytest.approx([1, 1], abs=0.01)  # of one training out of several
     row = found[f"{LABEL}shift by right, share 1, epoch 1 minus control, economic"]
     assert row["null"] == "planted: +2.00 nats"
     assert found[SIGN]["value"] == 1
