@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from plumbline.builders.core import front_matter, parquet
@@ -189,7 +190,9 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[Section]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
                 codes = labels(path.parent / front_matter.FACTS).get(path.stem, {})
-                written = labelled(pl.read_parquet(path), codes).write_csv().encode()
+                flat = cs.list().cast(pl.List(pl.String)).list.join("; ")
+                table = labelled(pl.read_parquet(path), codes).with_columns(flat)
+                written = table.write_csv().encode()
                 if len(written) <= LARGEST_CSV:
                     target.with_suffix(".csv").write_bytes(written)
                     text = link(Path(inside).with_suffix(".csv").as_posix(), "CSV")
