@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -201,7 +202,9 @@ def asked(
     if copies:
         lengths = [length for length in lengths for _ in range(length - 2)]
     each = number / len(texts[:256])
-    return Done(number, each * sum(lengths), each * operations(engine, lengths, verb), spent)
+    return Done(
+        number, each * sum(lengths), each * operations(engine, Counter(lengths), verb), spent
+    )
 
 
 def made(shape: str, folder: Path, texts: list[str], *, smoke: bool, **sizes: float) -> Path:
@@ -251,8 +254,8 @@ def trained(engine, tune: Callable, texts: list[str], seconds: float, share: flo
             tune(texts[:number], turn)
     took, lengths = spent[-1]
     some = lengths[:256].tolist()
-    body = operations(engine, some, "represent")
-    head = operations(engine, some, "fill") - body  # at one place of each text
+    body = operations(engine, Counter(some), "represent")
+    head = operations(engine, Counter(some), "fill") - body  # at one place of each text
     head *= share * sum(some) / len(some) if share else 1
     work = 3 * (body + head) * lengths.sum() / sum(some)
     return Done(number, int(lengths.sum()), work, took)

@@ -6,13 +6,12 @@ A module of its own, without Great Expectations, as processes that start import 
 from __future__ import annotations
 
 import os
-from concurrent.futures import ProcessPoolExecutor
 from math import ceil
-from multiprocessing import get_context
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.progress import during
+from plumbline.builders.core.workers import pool
 
 FEW = 5  # datasets for which one more process is not worth its start
 
@@ -27,8 +26,8 @@ def validate(names: list[str]) -> None:
     """
     processes = min(len(os.sched_getaffinity(0)), ceil(len(names) / FEW))
     if processes > 1:
-        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            problems = list(pool.map(_problem, names))
+        with pool(processes) as workers:
+            problems = list(workers.map(_problem, names))
     else:
         problems = [_problem(name) for name in names]
     if failed := "\n".join(filter(None, problems)):

@@ -15,8 +15,7 @@ import os
 import tempfile
 import warnings
 import zlib
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -30,6 +29,7 @@ from plumbline.builders.core.inputs import inputs_of
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.workers import pool
 from plumbline.probes import ALL, ASIDE, EACH, module_of
 from plumbline.probes.calibration.rates import CALIBRATION, firsts, rows
 from plumbline.probes.calibration.tally import tally
@@ -290,13 +290,13 @@ def _here(
         return
     number = min(len(todo), workers or len(os.sched_getaffinity(0)))
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1"))
-    with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(made, chunk, settings): chunk for chunk in todo}
+    with pool(number) as pooled:
+        waiting = {pooled.submit(made, chunk, settings): chunk for chunk in todo}
         try:
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pooled.shutdown(wait=False, cancel_futures=True)
 
 
 def _on_ray(
