@@ -230,7 +230,8 @@ def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
         own = own.select(
             *coded, "gender", key=pl.col("text").hash(), reference=pl.col("reference_id").hash()
         )
-        frame = own.join(others, on="reference", how="left").collect(engine="streaming")
+        joined = own.join(others, on="reference", how="left", maintain_order="left")
+        frame = joined.collect(engine="streaming")  # rows of two classifiers are paired by place
         if frame.is_empty():
             continue
         row, compared = (said.places(frame[name].to_numpy()) for name in ("key", "compared"))

@@ -6,8 +6,9 @@ import pytest
 from passports import CONFIG, answered
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
-from plumbline.probes.nationality.cases import COMPARED
+from plumbline.probes.nationality.cases import COMPARED, cases, classified
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 
 SEED = 20261121
@@ -41,6 +42,19 @@ def picked(table, **wanted):
 
 def contrasts(tables, reading, gender=EVERY):
     return picked(tables["delta"], reading=reading, gender=gender, measure=CONTRAST)
+
+
+def test_rows_stand_in_the_order_of_the_dataset(planted):
+    """Rows of two classifiers are paired by their place, `probes/comparison/nationality.py`."""
+    path = planted.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet"
+    outputs = planted.inputs.outputs("classification", "m") / CONFIG
+    known = {"positive": PARAMS.positive, "negative": PARAMS.negative}
+    every = pl.read_parquet(path)
+    for case in cases(path, *classified(outputs, "m", known)):
+        rows = every.filter(pl.col("reading") == READINGS.index(case.reading))
+        assert len(rows) > 200
+        assert case.names.gather(case.name).to_list() == rows["name"].to_list()
+        assert [case.countries[c] for c in case.country] == rows["country"].to_list()
 
 
 @pytest.mark.parametrize("reading", [FAITHFUL, CORRECTED])
