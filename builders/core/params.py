@@ -35,6 +35,19 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, whe
 BOOL = "tag:yaml.org,2002:bool"
 
 
+def yaml_of(text: str | bytes) -> Any:
+    """Return what YAML that the project or DVC wrote holds: cards, locks, pipelines.
+
+    Tags that would make objects of classes are an error.
+
+    Raises
+    ------
+    yaml.YAMLError
+        If it is not YAML.
+    """
+    return yaml.load(text, Loader=LOADER)  # noqa: S506 - LOADER is a safe one
+
+
 class Reader(LOADER):  # type: ignore[misc,valid-type]
     """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
 

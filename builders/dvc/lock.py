@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.yaml_text import parse
+from plumbline.builders.core.params import yaml_of
 
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
@@ -88,7 +88,7 @@ def entries(lock: str, text: str, pipeline: str) -> list[Stage]:
 
 def _stages(text: str, wrong: str) -> dict[str, Any]:
     try:
-        return dict((parse(text) or {}).get("stages") or {})
+        return dict((yaml_of(text) or {}).get("stages") or {})
     except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
         raise UserError(wrong) from error
 
@@ -161,7 +161,7 @@ def _sound(lock: Path) -> bool:
         return True
     text = lock.read_text(encoding="utf-8", errors="replace")
     try:
-        return MARKS.search(text) is not None or bool(CHECK(parse(text)))
+        return MARKS.search(text) is not None or bool(CHECK(yaml_of(text)))
     except (yaml.YAMLError, Invalid):
         return False
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core.params import yaml_of
 from plumbline.builders.core.schema import LISTS, Column, Schema
 from plumbline.builders.core.snapshot import digest
-from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts, dates
 
 FILE = "croissant.json"
-VOCABULARY = parse(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
+VOCABULARY = yaml_of(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
 FORMAT = {"encodingFormat": VOCABULARY["parquet"]}
 REJECTS = Schema.keyed(
     (

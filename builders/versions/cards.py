@@ -20,8 +20,8 @@ import yaml
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import yaml_of
 from plumbline.builders.core.parquet import REJECTS
-from plumbline.builders.core.yaml_text import parse
 
 MODEL = "model"
 PARQUET = ".parquet"
@@ -134,7 +134,7 @@ def read(files: Mapping[str, Path]) -> Card:
         )
     pieces = text.split("---\n", 2)
     try:
-        front = (parse(pieces[1]) if len(pieces) == 3 and not pieces[0] else None) or {}
+        front = (yaml_of(pieces[1]) if len(pieces) == 3 and not pieces[0] else None) or {}
     except yaml.YAMLError as error:
         raise UserError(f"{readme}: the card is not valid YAML; mend it there") from error
     info = front.get("dataset_info") or []

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import yaml_of
 from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc.git import Commit, History
 from plumbline.builders.dvc.lock import Item, Stage
@@ -236,7 +236,7 @@ def manifest(item: Item, top: Commit) -> dict[str, Any] | None:
                 f"{whence}: not valid JSON; `git checkout` or `dvc checkout` it"
             ) from error
     known = git.file_at(top.id, pointer)
-    tree = parse(known) if known is not None else {}
+    tree = yaml_of(known) if known is not None else {}
     outs = tree.get("outs") or [{}]
     if not tree.get("meta") or outs[0].get("md5") != item.md5:
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.yaml_text import parse
+from plumbline.builders.core.params import yaml_of
 from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc.lock import Item
 from plumbline.builders.release import hub
@@ -118,7 +118,7 @@ def _outs(commit: str, folder: Path) -> Iterator[Item]:
                 yield out
     for parent in (folder, *folder.parents):
         pointer = git.file_at(commit, f"{parent.as_posix()}.dvc") if parent.name else None
-        for out in (parse(pointer) or {}).get("outs") or () if pointer else ():
+        for out in (yaml_of(pointer) or {}).get("outs") or () if pointer else ():
             yield Item(parent.as_posix(), str(out.get("md5") or ""))
 
 

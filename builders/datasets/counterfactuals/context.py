@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from plumbline.builders.core.yaml_text import parse
+from plumbline.builders.core.params import yaml_of
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 LISTS = Path(__file__).with_name("beside_names.yaml")
@@ -22,7 +22,7 @@ NOUNS = ("de",)  # languages that write nouns with a capital
 
 @cache
 def _lists() -> dict[str, Any]:
-    found: dict[str, Any] = parse(LISTS.read_bytes())
+    found: dict[str, Any] = yaml_of(LISTS.read_bytes())
     return found
 
 
