@@ -70,6 +70,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(here):
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.slow
 def test_more_replicates_add_to_those_there_are(here):
     calibrate.calibrate("pmi", 2)
     few = table()
@@ -98,6 +99,7 @@ def test_a_table_of_other_shapes_is_not_written_over(project):
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.slow
 def test_a_table_is_older_where_its_first_replicates_come_out_otherwise(here, monkeypatch):
     assert calibrate.older("pmi") == ["not simulated yet"]
     calibrate.calibrate("pmi", 2)

@@ -191,6 +191,7 @@ def test_a_torn_list_of_what_dvc_uses_is_removed(tmp_path, monkeypatch, text, le
     assert lock.USED.exists() is left
 
 
+@pytest.mark.slow
 def test_it_stays_while_dvc_writes_it(tmp_path, monkeypatch):
     from dvc.lock import make_lock
 

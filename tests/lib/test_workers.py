@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 STARTED = """
 import os, tempfile, time
 from plumbline.builders.core.workers import pool
@@ -26,6 +28,7 @@ def alive(pid):
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_process_that_is_killed_and_clear_up(tmp_path):
     program = tmp_path / "started.py"
     program.write_text(STARTED)

@@ -312,6 +312,7 @@ def test_processes_share_the_classifiers_and_train_each_alone(copy, launched):
     assert [len(Path(f"trained-{rank}").read_text()) for rank in "01"] == [3, 3]
 
 
+@pytest.mark.slow
 def test_with_patience_a_training_ends_by_the_texts_for_validation(copy, monkeypatch):
     kept = []
     plain = classifier.train_and_save
