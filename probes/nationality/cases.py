@@ -204,9 +204,8 @@ def classified(
 
 
 def keys(path: Path) -> NDArray[np.uint64]:
-    """Return the hashes of the texts of a config, each once."""
-    found = pl.scan_parquet(path).select(pl.col("text").hash()).unique()
-    return found.collect(engine="streaming")["text"].to_numpy()
+    """Return the hashes of the texts of a config, each once, rising."""
+    return np.unique(pl.read_parquet(path, columns=["text"])["text"].hash().to_numpy())
 
 
 def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
