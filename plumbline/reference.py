@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import parse
 
 if TYPE_CHECKING:
     import polars as pl
 
 FILE = Path(__file__).parent / "published.csv"
-LEANING = Path(__file__).parent / "probes/leaning/published.yaml"  # which its analysis reads too
 # Of Al Ali and Libovický (2024) the table of ratings is not in here.
 REPORTED = ("politicians", "stereotypes", "nationality", "leaning")
 
@@ -56,19 +54,21 @@ def published(study: str = "") -> pl.DataFrame:
 
     if study and study not in REPORTED:
         raise UserError(f"reference: no published numbers of {study!r}; of {', '.join(REPORTED)}")
-    found = pl.concat([pl.read_csv(FILE), pl.DataFrame(_leaning(), orient="row")])
+    found = pl.read_csv(FILE)
+    found = pl.concat([found, pl.DataFrame(_leaning()).select(found.columns)])
     return found.filter(study=study) if study else found
 
 
-def _leaning() -> list[dict[str, str | float]]:
-    told = parse(LEANING)
-    about = {"study": "leaning", "model": told["model"], "language": "en"}
+def _leaning() -> list[dict[str, object]]:
+    from plumbline.probes.leaning import fairness
+
+    about: dict[str, object] = {
+        "study": "leaning",
+        "model": "FacebookAI/roberta-base",
+        "language": "en",
+    }
+    about |= {"unit": "percent", "source": "Feng et al. 2023, Table 12"}
     return [
-        about
-        | {"measure": f"{measure} of {task}", "what": f"{corpus}, {group}"}
-        | {"value": value, "unit": "percent", "source": told["source"]}
-        for task in ("hate", "misinformation")
-        for measure in ("precision", "recall")
-        for corpus, values in told[task][measure].items()
-        for group, value in zip(told[task]["groups"], values, strict=True)
+        about | {"measure": f"{measure} of {task}", "what": f"{corpus}, {group}", "value": value}
+        for (task, corpus, group, measure), value in fairness.published().items()
     ]

@@ -120,7 +120,8 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
             ends = percentiles(apart[1:].T, params.confidence)
             about |= {"level": LEVELS.index(of), "group": name, "contrast": apart[0]}
             place = (case.task.partition("-")[0], state.corpus, name)
-            about["published"] = np.array([published().get((*place, m), np.nan) for m in METRICS])
+            percent = np.array([published().get((*place, m), np.nan) for m in METRICS])
+            about["published"] = percent / 100
             for reading in (FAITHFUL, CORRECTED):
                 low, high = ends if reading == CORRECTED else (None, None)
                 about |= {"contrast_low": low, "contrast_high": high}
@@ -130,10 +131,10 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
 
 @cache
 def published() -> dict[tuple[str, str, str, str], float]:
-    """Return what the paper reports, by task, corpus, group and measure."""
+    """Return what the paper reports in percent, by task, corpus, group and measure."""
     told = parse(Path(__file__).parent / "published.yaml")
     return {
-        (task, corpus, group, measure): value / 100
+        (task, corpus, group, measure): value
         for task in ("hate", "misinformation")
         for measure in ("precision", "recall")
         for corpus, values in told[task][measure].items()
