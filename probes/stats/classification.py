@@ -236,8 +236,10 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
         How often each text counts; once without.
     """
     weights = np.ones((len(true), 1)) if weights is None else weights
-    kinds = (predicted & true, predicted & ~true, ~predicted & true, ~predicted & ~true)
-    return np.stack([kind.astype(np.float64) @ weights for kind in kinds], axis=-1)
+    right, called = (kind.astype(np.float64) @ weights for kind in (predicted & true, predicted))
+    positive, all_texts = true.astype(np.float64) @ weights, weights.sum(axis=0)
+    missed = positive - right
+    return np.stack([right, called - right, missed, all_texts - called - missed], axis=-1)
 
 
 def metrics(counts: Floats) -> Floats:
