@@ -100,19 +100,22 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     moved = unknown if per_token else pl.col("shift") * pl.col("sign") + 0.0
     table = tables["delta"].join(known, on="country").join(signs, on="measure")
     halves, table = table.filter(placebo), table.filter(~placebo)
-    contrast = table.with_columns(value="contrast", low="contrast_low", high="contrast_high")
+    contrast = table.with_columns(
+        value="contrast",
+        low="contrast_low",
+        high="contrast_high",
+        p="p_country",
+        p_bh="p_country_bh",
+        detectable="detectable_country",
+        detectable_bh="detectable_bh_country",
+    )
     by = ["reading", "gender"]
     found = {
         "delta: a country against the originals": outcome(
             table, effect=moved, target=moved, family=by
         ),
         "delta: a country against the others": outcome(
-            contrast,
-            effect=moved,
-            target=moved,
-            family=by,
-            p="p_country",
-            p_adjusted="p_country_bh",
+            contrast, effect=moved, target=moved, family=by
         ),
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
