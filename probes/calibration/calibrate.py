@@ -250,15 +250,15 @@ def code_of(analysis: str) -> list[Path]:
     return sorted(path.relative_to(TOP.parent) for path in found)
 
 
-def replicate(chunk: Chunk, settings: Settings, number: int) -> pl.DataFrame:
+def replicate(
+    chunk: Chunk, shape: Any, params: Params, settings: Settings, number: int
+) -> pl.DataFrame:
     """Draw one replicate, analyse it, and return its tallies."""
     module = simulated(chunk.analysis)
     analysis: Any = importlib.import_module(module_of(chunk.analysis))
-    shape = _shapes(module, chunk.analysis, settings)[chunk.shape]
     truth = module.TRUTHS[chunk.truth]
     place = zlib.crc32(f"{chunk.analysis}/{chunk.shape}/{chunk.truth}".encode())
     rng = np.random.default_rng([settings.seed, place, number])
-    params: Any = section(f"analysis.{chunk.analysis}", analysis.Params)
     with tempfile.TemporaryDirectory(dir=_fast()) as folder:
         drawn = module.draw(Path(folder), truth, shape, rng)
         own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
@@ -277,10 +277,12 @@ def replicate(chunk: Chunk, settings: Settings, number: int) -> pl.DataFrame:
 @masked_work()
 def made(chunk: Chunk, settings: Settings) -> pl.DataFrame:
     """Return the tallies of the replicates of a chunk."""
+    shape = _shapes(simulated(chunk.analysis), chunk.analysis, settings)[chunk.shape]
+    params = _params(chunk.analysis)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that do not converge: the tables say so
         numbers = range(chunk.first, chunk.end)
-        return pl.concat(replicate(chunk, settings, number) for number in numbers)
+        return pl.concat(replicate(chunk, shape, params, settings, number) for number in numbers)
 
 
 def _here(
@@ -323,16 +325,18 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
         ) from error
 
 
+def _params(analysis: str) -> Params:
+    kind: type[Params] = importlib.import_module(module_of(analysis)).Params
+    return section(f"analysis.{analysis}", kind)
+
+
 def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
     """Return the folder of chunks with these settings, of code that says the same."""
-    params: Any = section(
-        f"analysis.{analysis}", importlib.import_module(module_of(analysis)).Params
-    )
     own = {
         "seed": settings.seed,
         "chunk": settings.chunk,
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
-        "params": params.model_dump(mode="json"),
+        "params": _params(analysis).model_dump(mode="json"),
         "first": {"; ".join(of): sha256 for of, sha256 in first(analysis, settings).items()},
     }
     text = json.dumps(own, sort_keys=True, indent=1)

@@ -478,7 +478,9 @@ def test_the_mean_of_categories_is_that_of_figure_4(published):
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("model", ["roberta-base", "xlm-roberta-base"])
+@pytest.mark.parametrize(
+    "model", ["roberta-base", pytest.param("xlm-roberta-base", marks=pytest.mark.slow)]
+)
 def test_faithful_recall_of_a_cased_model_counts_strings(published, said, model):
     # as the release counts: an attribute is found where its very letters are among the first k
     lists = released(model)
