@@ -314,7 +314,7 @@ def test_the_figures_of_an_analysis_are_those_of_the_report(tmp_path, monkeypatc
     assert told["letters_pt"].min() > 0
 
 
-R_PAGE = [TOP / "docs/howto/r.md"]
+R_PAGE = [TOP / "docs/howto/other-tools.md"]
 NEEDED = re.compile(r"(\w+)::|library\((\w+)\)")
 ASKED = [
     'cat("levels", levels(words$gender), fill = TRUE)',
