@@ -194,8 +194,8 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     for (name,), part in views.group_by("view_names", maintain_order=True):
         found["view", str(name)] = dict(zip(part["word"], part["view_scores"], strict=True))
     if language == OF and (path := lexica / f"{PUBLISHED}.parquet").is_file():
-        side = pl.col("q_positive") - pl.col("q_negative")
-        found[PUBLISHED, PUBLISHED] = dict(pl.read_parquet(path).select("word", side).iter_rows())
+        theirs = pl.read_parquet(path).select("word", pl.col("q_positive") - pl.col("q_negative"))
+        found[PUBLISHED, PUBLISHED] = dict(theirs.iter_rows())
     return found
 
 

@@ -17,6 +17,7 @@ from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.brought import FILES, READERS, normal
 from plumbline.builders.datasets.politicians.person import (
     GENDERS,
     PRECISIONS,
@@ -25,17 +26,15 @@ from plumbline.builders.datasets.politicians.person import (
 )
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
-from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from plumbline.builders.core.snapshot import Snapshot
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
-FILES = {"mentions": "mentions.csv", "names": "names.csv"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -164,32 +163,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 yield row
 
 
-def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield language and item of a person, and how often the language's Wikipedia mentions them.
-
-    A ValueError says what is wrong and where.
-    """
-    seen = set()
-    for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
-        if not number.isdecimal() or int(number) >= 2**31:
-            raise ValueError(f"line {line}: {number!r} is no number of mentions")
-        if (language, qid) in seen:
-            raise ValueError(f"line {line}: {qid} is there again for {language}")
-        seen.add((language, qid))
-        yield (language, qid), int(number)
-
-
-def names(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield language, name and gender of each person to keep; wrong lines as in `mentions`."""
-    for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
-        if gender not in GENDERS:
-            raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
-        yield language, _normal(name), gender
-
-
-READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
-
-
 def describe(folder: Path) -> str:
     """Return counts as in the paper's Tables 1 and 10, of the written rows, beside its own."""
     import polars as pl
@@ -237,12 +210,8 @@ def _row(
     used = language if language in labelled or not fallback else "mul"
     if used not in labelled:
         return Reject(language, person["qid"], "no label")
-    name = _normal(labelled[used])
+    name = normal(labelled[used])
     if not any(unicodedata.category(c).startswith("L") for c in name):
         return Reject(language, person["qid"], "label without a letter", labelled[used])
     label = {"name": name, "name_language": used, "name_fallback": used != language}
     return Row(language, person | label)
-
-
-def _normal(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", name).split())
