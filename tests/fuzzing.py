@@ -33,7 +33,7 @@ from plumbline.builders.datasets.downstream import read as downstream
 from plumbline.builders.datasets.emotions.build import AFFECTS, lexicon
 from plumbline.builders.datasets.labelled_texts import build as labelled
 from plumbline.builders.datasets.lexica import formats, published
-from plumbline.builders.datasets.politicians.brought import mentions, names
+from plumbline.builders.datasets.politicians.build import mentions, names
 from plumbline.builders.datasets.social_groups.read import groups
 from plumbline.builders.datasets.statements import formats as statements
 from plumbline.builders.datasets.stereotypes import choenni2021, engines

@@ -18,7 +18,6 @@ from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.datasets.politicians import brought as own
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import person as stated
 from plumbline.builders.release.card import render
@@ -326,7 +325,7 @@ def brought(folder, people, **files):
     made = snapshot(folder, people)
     request = made.manifest["request"] | {kind: {} for kind in files}
     stored = {path: (made.folder / path).read_bytes() for path in made.manifest["files"]}
-    texts = {own.FILES[kind]: text.encode() for kind, text in files.items()}
+    texts = {politicians.FILES[kind]: text.encode() for kind, text in files.items()}
     return building.snapshot(
         folder.with_name(f"{folder.name}-more"), "wikidata", stored | texts, request
     )
@@ -398,47 +397,47 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_names_are_found_however_a_json_file_is_nested(layout):
     body = json.dumps(LAYOUTS[layout]).encode()
-    assert sorted(own.names(body)) == FOUND
+    assert sorted(politicians.names(body)) == FOUND
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
         archive.writestr("data.json", body)
         archive.writestr("__MACOSX/._data.json", "of the system that packed it")
-    assert sorted(own.names(packed.getvalue())) == FOUND
+    assert sorted(politicians.names(packed.getvalue())) == FOUND
 
 
 def test_names_of_a_json_file_may_be_an_object_a_line():
     rows = "".join(f"{json.dumps(row)}\n" for row in LAYOUTS["records"])
-    assert sorted(own.names(rows.encode())) == FOUND
+    assert sorted(politicians.names(rows.encode())) == FOUND
 
 
 @pytest.mark.parametrize(
     ("reader", "text", "said"),
     [
         (
-            own.mentions,
+            politicians.mentions,
             "language,qid,mentions\nen,Q5,many\n",
             "line 2: 'many' is no number",
         ),
         (
-            own.mentions,
+            politicians.mentions,
             "language,qid,mentions\nen,Q5,1\nen,Q5,2\n",
             "line 3: Q5 is there again for en",
         ),
         (
-            own.mentions,
+            politicians.mentions,
             "qid,language,mentions\n",
             "line 1: not the columns language, qid, mentions",
         ),
         (
-            own.names,
+            politicians.names,
             "language,name,gender\nen,Ada,f\n",
             "line 2: gender 'f' is not male, female, non-binary",
         ),
         (
-            own.names,
+            politicians.names,
             '{"Ada Example": "female"}',
             "no name with a language and a gender found; write",
         ),
-        (own.names, '{"en": {"female": ["Ada', "Unterminated string"),
+        (politicians.names, '{"en": {"female": ["Ada', "Unterminated string"),
     ],
 )
 def test_a_file_brought_that_cannot_be_read_says_where(reader, text, said):

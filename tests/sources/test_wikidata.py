@@ -18,7 +18,7 @@ from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import fetch as wikidata
-from plumbline.builders.datasets.politicians.brought import FILES
+from plumbline.builders.datasets.politicians.build import FILES
 from plumbline.builders.fetch.sparql import PREFIXES
 from plumbline.builders.readers.sparql_json import bindings
 from sources.misbehaving import (

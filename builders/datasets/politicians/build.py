@@ -17,24 +17,29 @@ from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.politicians.brought import FILES, READERS, normal
 from plumbline.builders.datasets.politicians.person import (
+    GENDER_OF,
     GENDERS,
     PRECISIONS,
     official_languages,
     person,
 )
+from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
+from plumbline.builders.readers.nested_names import normal, people
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
+from plumbline.builders.readers.table import decoded
+from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from plumbline.builders.core.snapshot import Snapshot
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
+FILES = {"mentions": "mentions.csv", "names": "names"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -163,6 +168,42 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 yield row
 
 
+def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield language and item of a person, and how often the language's Wikipedia mentions them.
+
+    A ValueError says what is wrong and where.
+    """
+    seen = set()
+    for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
+        if not number.isdecimal() or int(number) >= 2**31:
+            raise ValueError(f"line {line}: {number!r} is no number of mentions")
+        if (language, qid) in seen:
+            raise ValueError(f"line {line}: {qid} is there again for {language}")
+        seen.add((language, qid))
+        yield (language, qid), int(number)
+
+
+def names(body: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yield language, name and gender of each person to keep: of a table, or of a JSON file.
+
+    Either may be alone in a zip archive. A ValueError says what is wrong and where.
+
+    """
+    if body[:2] == b"PK":
+        body = unpacked(body, ".json", ending=True)
+    text = decoded(body).strip()
+    if text[:1] in ("{", "["):
+        yield from people(text, GENDER_OF)
+        return
+    for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
+        if gender not in GENDERS:
+            raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
+        yield language, normal(name), gender
+
+
+READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
+
+
 def describe(folder: Path) -> str:
     """Return counts as in the paper's Tables 1 and 10, of the written rows, beside its own."""
     import polars as pl
@@ -176,12 +217,12 @@ def describe(folder: Path) -> str:
             of = zip(genders, TABLE_1[config], strict=True)
             published.append((config, *(f"{n:,}; {theirs:,}" for n, theirs in of)))
         each.append(frame.select("qid", "gender", "gender_qids"))
-    people = pl.concat(each).unique("qid")
-    values = people.explode("gender_qids").group_by("gender_qids", "gender").len()
+    persons = pl.concat(each).unique("qid")
+    values = persons.explode("gender_qids").group_by("gender_qids", "gender").len()
     stated = sorted((qid, GENDERS[code], number) for qid, code, number in values.iter_rows())
     head = f"language | {' | '.join(f':{gender}' for gender in GENDERS)} | :all"
     title = "Politicians by language and gender"
-    several = (people["gender_qids"].list.len() > 1).sum()
+    several = (persons["gender_qids"].list.len() > 1).sum()
     shape = "People by stated value of P21 (the shape of the paper's Table 10)"
     by_language = table(f"{head} | :names from `mul` | :native", rows, title)
     counts = "People here, and in the paper's Table 1 (its date of Wikidata is not stated)"

@@ -23,7 +23,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_gzip
-from plumbline.builders.datasets.politicians.brought import FILES, READERS
+from plumbline.builders.datasets.politicians.build import FILES, READERS
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, joined, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness

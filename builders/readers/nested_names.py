@@ -1,8 +1,8 @@
-"""Files that a user brings along with the answers of Wikidata: mentions of people, and their names.
+"""Names of people with language and gender, of a JSON file that may be nested in any order.
 
-How the paper's authors lay out the names that they published (``data_politician_gender.json.zip``)
-is stated nowhere. So a JSON file may be nested in any order: what tells a language or a gender is
-known by its text, as a key or a value, and holds for all that is inside or beside it.
+How the authors of Stańczak et al. (2023) lay out the names that they published is stated nowhere.
+So what tells a language or a gender is known by its text, as a key or a value, and holds for all
+that is inside or beside it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.limits import parsed
-from plumbline.builders.datasets.politicians.person import GENDER_OF, GENDERS
-from plumbline.builders.readers.archives import unpacked
-from plumbline.builders.readers.table import decoded
-from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
-FILES = {"mentions": "mentions.csv", "names": "names"}  # in a snapshot
 LANGUAGE = {
     "arabic": "ar",
     "chinese": "zh",
@@ -37,7 +32,6 @@ GENDER = {
     **dict.fromkeys(("m", "man", "men", "male", "males"), "male"),
     **dict.fromkeys(("f", "woman", "women", "female", "females", "cisgender female"), "female"),
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
-    **{qid.lower(): gender for qid, gender in GENDER_OF.items()},
 }
 NAME = {"name", "names", "label", "labels", "politician", "person"}
 TOLD = {"language", "lang", "gender", "sex"}  # by the value of a key of these words,
@@ -46,91 +40,76 @@ WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
 
 
-def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield language and item of a person, and how often the language's Wikipedia mentions them.
-
-    A ValueError says what is wrong and where.
-    """
-    seen = set()
-    for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
-        if not number.isdecimal() or int(number) >= 2**31:
-            raise ValueError(f"line {line}: {number!r} is no number of mentions")
-        if (language, qid) in seen:
-            raise ValueError(f"line {line}: {qid} is there again for {language}")
-        seen.add((language, qid))
-        yield (language, qid), int(number)
-
-
-def names(body: bytes) -> Iterator[Told]:
-    """Yield language, name and gender of each person to keep: of a table, or of a JSON file.
-
-    Either may be alone in a zip archive. A ValueError says what is wrong and where.
-
-    Examples
-    --------
-    >>> list(names(b'{"en": {"female": ["Ada Example"], "male": ["Bo Example"]}}'))
-    [('en', 'Ada Example', 'female'), ('en', 'Bo Example', 'male')]
-    >>> list(names(b'[{"qid": "Q5", "gender": "female", "names": {"fr": "Ada Exemple"}}]'))
-    [('fr', 'Ada Exemple', 'female')]
-    """
-    if body[:2] == b"PK":
-        body = unpacked(body, ".json", ending=True)
-    text = decoded(body).strip()
-    if text[:1] in ("{", "["):
-        yield from _of_json(text)
-        return
-    for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
-        if gender not in GENDERS:
-            raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
-        yield language, normal(name), gender
-
-
 def normal(name: str) -> str:
     """Return a name in NFC, with single spaces."""
     return " ".join(unicodedata.normalize("NFC", name).split())
 
 
-def _of_json(text: str) -> Iterator[Told]:
+def people(text: str, items: Mapping[str, str]) -> Iterator[Told]:
+    """Yield language, name and gender of each person, once.
+
+    Parameters
+    ----------
+    text
+        JSON, or a JSON object in each line.
+    items
+        Gender of further words, such as Wikidata's items.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or no name with a language and a gender is found.
+
+    Examples
+    --------
+    >>> list(people('{"en": {"female": ["Ada Example"], "male": ["Bo Example"]}}', {}))
+    [('en', 'Ada Example', 'female'), ('en', 'Bo Example', 'male')]
+    >>> list(people('[{"qid": "Q5", "sex": "Q1", "names": {"fr": "Ada"}}]', {"Q1": "female"}))
+    [('fr', 'Ada', 'female')]
+    """
     try:
         tree = parsed(text)
-    except ValueError:  # or an object in each line
+    except ValueError:
         tree = [parsed(line) for line in text.splitlines() if line.strip()]
-    found = list(dict.fromkeys(_people(tree, "", "", named=False)))
+    genders = GENDER | {item.lower(): gender for item, gender in items.items()}
+    found = list(dict.fromkeys(_people(tree, genders, "", "", named=False)))
     if not found:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
-            f"language (a code), name, gender ({', '.join(GENDERS)})"
+            f"language (a code), name, gender ({', '.join(sorted(set(GENDER.values())))})"
         )
     yield from found
 
 
-def _people(node: Any, language: str, gender: str, *, named: bool) -> Iterator[Told]:
+def _people(
+    node: Any, genders: dict[str, str], language: str, gender: str, *, named: bool
+) -> Iterator[Told]:
     """Yield the names of a tree; ``named``: whether a text in it is a name."""
     if isinstance(node, str) and named and language and gender and normal(node):
         yield language, normal(node), gender
     elif isinstance(node, list):
         pair = language and len(node) == 2 and all(isinstance(of, str) for of in node)
-        if pair and (sex := _known(GENDER, node[1:])):  # a name and its gender
+        if pair and (sex := _known(genders, node[1:])):  # a name and its gender
             node, gender, named = node[:1], sex, True
         for inner in node:
-            yield from _people(inner, language, gender, named=named)
+            yield from _people(inner, genders, language, gender, named=named)
     elif isinstance(node, dict):
         if rows := _rows(node):
-            yield from _people(rows, language, gender, named=False)
+            yield from _people(rows, genders, language, gender, named=False)
             return
         keys = {key: {word.lower() for word in WORDS.findall(str(key))} for key in node}
         tells = {key for key, of in keys.items() if of & TOLD and of <= TOLD | BESIDE}
         language = _known(LANGUAGE, [node[key] for key in tells]) or language
-        gender = _known(GENDER, [node[key] for key in tells]) or gender
+        gender = _known(genders, [node[key] for key in tells]) or gender
         record = tells or any(of & NAME for of in keys.values())
         for key, inner in node.items():
-            sex, whole = GENDER.get(str(key).strip().lower()), len(keys[key]) == 1
+            sex, whole = genders.get(str(key).strip().lower()), len(keys[key]) == 1
             of = _known(LANGUAGE, sorted(keys[key])) if whole or keys[key] & NAME else ""
-            if not (of or sex or record) and isinstance(inner, str) and _known(GENDER, [inner]):
-                yield from _people(key, language, _known(GENDER, [inner]), named=True)
+            if not (of or sex or record) and isinstance(inner, str) and _known(genders, [inner]):
+                yield from _people(key, genders, language, _known(genders, [inner]), named=True)
             elif key not in tells:
                 own = bool(of or sex or keys[key] & NAME) or (named and not record)
-                yield from _people(inner, of or language, sex or gender, named=own)
+                yield from _people(inner, genders, of or language, sex or gender, named=own)
 
 
 def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
@@ -152,6 +131,3 @@ def _known(of: dict[str, str], told: list[Any]) -> str:
     flat = (each for value in told for each in (value if isinstance(value, list) else [value]))
     texts = (str(each).rsplit("/", 1)[-1].strip().lower() for each in flat)
     return next((of[text] for text in texts if text in of), "")
-
-
-READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
