@@ -89,8 +89,8 @@ def _people(
         yield language, normal(node), gender
     elif isinstance(node, list):
         pair = language and len(node) == 2 and all(isinstance(of, str) for of in node)
-        if pair and (sex := _known(genders, node[1:])):  # a name and its gender
-            node, gender, named = node[:1], sex, True
+        if pair and (told := _known(genders, node[1:])):  # a name and its gender
+            node, gender, named = node[:1], told, True
         for inner in node:
             yield from _people(inner, genders, language, gender, named=named)
     elif isinstance(node, dict):
@@ -98,7 +98,7 @@ def _people(
             yield from _people(rows, genders, language, gender, named=False)
             return
         keys = {key: {word.lower() for word in WORDS.findall(str(key))} for key in node}
-        tells = {key for key, of in keys.items() if of & TOLD and of <= TOLD | BESIDE}
+        tells = [key for key, of in keys.items() if of & TOLD and of <= TOLD | BESIDE]
         language = _known(LANGUAGE, [node[key] for key in tells]) or language
         gender = _known(genders, [node[key] for key in tells]) or gender
         record = tells or any(of & NAME for of in keys.values())
