@@ -115,7 +115,8 @@ def _people(
 def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of a data frame that was written column by column, or split; else none."""
     if isinstance(head := node.get("columns"), list) and isinstance(node.get("data"), list):
-        return [dict(zip(head, row, strict=False)) for row in node["data"]]
+        names, rows = [str(name) for name in head], node["data"]
+        return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
     columns = {
         key: list(of.values()) if isinstance(of, dict) else of
         for key, of in node.items()
