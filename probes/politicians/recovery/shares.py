@@ -231,7 +231,7 @@ def subgroup_rows(control: Control) -> None:
 
 
 def robustness_rows(control: Control) -> None:
-    """Add coverage, signs and discoveries of the differences by PMI, with whatever is varied.
+    """Add coverage, signs and discoveries of the differences, with whatever is varied.
 
     What is planted depends on the length of lists, on how many words are taken, and hardly on how
     many men and women are left; nothing else that is varied changes it.
@@ -239,18 +239,25 @@ def robustness_rows(control: Control) -> None:
     table, pmi = control.read("robustness"), control.read("pmi")
     if table.is_empty() or pmi.is_empty():
         return
-    table = table.filter(pl.col("deviation") == 0, pl.col("number") == 0).drop_nulls("value")
+    for deviation, of in ((0, ""), (2, " by latent-corrected")):
+        own = table.filter(deviation=deviation, number=0).drop_nulls("value")
+        if len(own):
+            _varied(control, own, pmi, of)
+
+
+def _varied(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, by: str) -> None:
+    """Add what the differences by one deviation say."""
     parts = []
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    by = ["pos", "kind", "variation", "men", "women", "others", "top_k", "candidates"]
+    what = ["pos", "kind", "variation", "men", "women", "others", "top_k", "candidates"]
     for (pos, kind, variation, *people, size, words), part in table.group_by(
-        by, maintain_order=True
+        what, maintain_order=True
     ):
         length = int(variation) if kind == LISTS_CUT else lengths[pos]
         of = {gender: number for gender, number in enumerate(people) if number}
         true = sampled_shares(control, pos, of, size, words, length)
         parts.append(part.with_columns(true=pl.Series(true[part["sentiment"].to_numpy()])))
     rows = Rows(control, pl.concat(parts))
-    rows.coverage()
-    rows.signs()
-    rows.discoveries("tests")
+    rows.coverage(by)
+    rows.signs(by)
+    rows.discoveries(f"tests{by}")
