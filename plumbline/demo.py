@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = "en"
 EACH = 6  # words of either end in the picture
-PUBLIC = {  # 47 MB; asked about its own, by the commit of docs/studies/politicians-models.yaml
+PUBLIC = {  # 47 MB; asked about its own, by the commit of params/full.yaml
     "model": "albert/albert-base-v2",
     "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
 }

@@ -167,6 +167,10 @@ READERS: dict[str, tuple[Reader, bytes]] = {
     ),
     "mentions": (mentions, b"language,qid,mentions\nen,Q1,5\n"),
     "names-to-keep": (names, b"language,name,gender\nen,Anna,female\n"),
+    "names-to-keep-nested": (
+        names,
+        b'{"columns": ["lang", "name", "sex"], "data": [["en", "Anna", "f"]], "en": {"m": ["Bo"]}}',
+    ),
     "conllu": (words, sample("ud/2026-11-21/en/en_sample-ud-test.conllu", 1500) + b"\n"),
     "sparql": (
         lambda body: list(sparql_json.by_item(sparql_json.bindings(body))),

@@ -16,6 +16,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
+from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.segmentation import known_words
 from plumbline.probes.stats.classification import (
@@ -57,7 +58,7 @@ EACH = False
 DATASETS = ("lexica", "labelled_texts")
 OUTPUTS = ()
 TABLES = ()
-KINDS = ("combination", "plain mean", "view", "majority class")
+KINDS = ("combination", "plain mean", "view", "majority class", "published")
 MEASURES = ("accuracy", "macro-F1")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
 PLACES = 40  # cuts tried on either side
@@ -169,7 +170,7 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     """Return the scores of words, -1 to 1, by kind and name of the lexicon.
 
     The combination's score is q(positive) - q(negative), the plain mean's and the views' are as in
-    the dataset.
+    the dataset. Of English the published combination is there too, where the dataset has it.
 
     Parameters
     ----------
@@ -192,6 +193,9 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     views = frame.explode("view_names", "view_scores").sort("view_names", "word")
     for (name,), part in views.group_by("view_names", maintain_order=True):
         found["view", str(name)] = dict(zip(part["word"], part["view_scores"], strict=True))
+    if language == OF and (path := lexica / f"{PUBLISHED}.parquet").is_file():
+        theirs = pl.read_parquet(path).select("word", pl.col("q_positive") - pl.col("q_negative"))
+        found[PUBLISHED, PUBLISHED] = dict(theirs.iter_rows())
     return found
 
 
@@ -310,7 +314,7 @@ def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[tuple[str, str], Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of one corpus, each with the name of its table."""
-    every = compared["combination", "combination"]  # all words that any of them has
+    every: set[str] = set().union(*compared.values())
     tuning, testing = (_texts(corpus, part, split, every) for split in SPLITS)
     known = {
         key: lexicon

@@ -71,6 +71,7 @@ KINDS = (
 )
 CORRECTED = "latent-corrected"  # that of DEVIATIONS by which the fits of `latent` are compared
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
+WEIGHTS = ("l1", "posterior")  # one of them alone: levels of sentiments are not averaged out
 FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
 ROBUSTNESS = columns.schema(
     "language pos deviation number sentiment kind variation",
@@ -155,6 +156,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         of, how = whole.of_gender(), params.default()
         for kind, name, table in _fits(inputs.tables("latent", model), language, source.pos):
             ranking = by_latent(table, CORRECTED, "argmax", how, of)
+            if ranking is not None and kind in WEIGHTS:
+                ranking = ranking._replace(null=sentiment_shares.UNTESTED)
             rows += _numbers(latent | _variation(kind, name), ranking, of, params)
     if not rows:
         folder = inputs.outputs("associations", model)

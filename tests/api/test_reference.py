@@ -13,8 +13,9 @@ from plumbline.probes.commands.params_overlay import check_with
 
 KNOWN = {
     entry["id"]
-    for page in (TOP / "docs/studies").glob("*-models.yaml")
+    for page in [TOP / "params/full.yaml", *(TOP / "docs/studies").glob("*-models.yaml")]
     for entry in yaml.safe_load(page.read_text("utf-8"))["models"].values()
+    if "id" in entry
 }
 
 

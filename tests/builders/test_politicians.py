@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zipfile
 from datetime import date
 from itertools import count
 from pathlib import Path
@@ -323,7 +325,7 @@ def brought(folder, people, **files):
     made = snapshot(folder, people)
     request = made.manifest["request"] | {kind: {} for kind in files}
     stored = {path: (made.folder / path).read_bytes() for path in made.manifest["files"]}
-    texts = {f"{kind}.csv": text.encode() for kind, text in files.items()}
+    texts = {politicians.FILES[kind]: text.encode() for kind, text in files.items()}
     return building.snapshot(
         folder.with_name(f"{folder.name}-more"), "wikidata", stored | texts, request
     )
@@ -359,6 +361,54 @@ def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path
     assert sorted(gone) == [("en", "Q7"), ("fr", "Q5")]
 
 
+ADA, ANNA, BO = "Ada Example", "Анна Мартен", "Bo Example"
+FOUND = [("en", ADA, "female"), ("en", BO, "male"), ("ru", ANNA, "female")]
+WOMAN = "http://www.wikidata.org/entity/Q6581072"
+LAYOUTS = {
+    "language, gender": {"en": {"female": [ADA], "male": [BO]}, "ru": {"female": [ANNA]}},
+    "gender, language": {"Female": {"English": [ADA], "Russian": ANNA}, "Male": {"English": [BO]}},
+    "gender of a name": {"en": {ADA: "female", BO: "male"}, "ru": {ANNA: "female"}},
+    "pairs": {"en": [[ADA, "female"], [BO, "male"]], "ru": [[ANNA, "female"]]},
+    "records": [
+        {"lang": "en", "itemLabel": ADA, "genderLabel": "female", "native language": "French"},
+        {"lang": "en", "itemLabel": BO, "genderLabel": "male", "born": "1950-05-05"},
+        {"lang": "ru", "itemLabel": ANNA, "genderLabel": WOMAN},
+    ],
+    "people": {
+        "Q5": {"gender": [WOMAN], "labels": {"en": ADA, "ru": ANNA}, "occupation": "politician"},
+        "Q7": {"gender": "M", "labels": {"en": BO}},
+    },
+    "a column a language": [
+        {"sex or gender": "F", "name_en": ADA, "name_ru": ANNA},
+        {"sex or gender": "M", "name_en": BO, "name_ru": None},
+    ],
+    "data frame": {
+        "name": {"0": ADA, "1": BO, "2": ANNA},
+        "gender": {"0": "female", "1": "male", "2": "female"},
+        "language": {"0": "en", "1": "en", "2": "ru"},
+    },
+    "split": {
+        "columns": ["language", "name", "gender"],
+        "data": [["en", ADA, "female"], ["en", BO, "male"], ["ru", ANNA, "female"]],
+    },
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_names_are_found_however_a_json_file_is_nested(layout):
+    body = json.dumps(LAYOUTS[layout]).encode()
+    assert sorted(politicians.names(body)) == FOUND
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        archive.writestr("data.json", body)
+        archive.writestr("__MACOSX/._data.json", "of the system that packed it")
+    assert sorted(politicians.names(packed.getvalue())) == FOUND
+
+
+def test_names_of_a_json_file_may_be_an_object_a_line():
+    rows = "".join(f"{json.dumps(row)}\n" for row in LAYOUTS["records"])
+    assert sorted(politicians.names(rows.encode())) == FOUND
+
+
 @pytest.mark.parametrize(
     ("reader", "text", "said"),
     [
@@ -382,6 +432,12 @@ def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path
             "language,name,gender\nen,Ada,f\n",
             "line 2: gender 'f' is not male, female, non-binary",
         ),
+        (
+            politicians.names,
+            '{"Ada Example": "female"}',
+            "no name with a language and a gender found; write",
+        ),
+        (politicians.names, '{"en": {"female": ["Ada', "Unterminated string"),
     ],
 )
 def test_a_file_brought_that_cannot_be_read_says_where(reader, text, said):

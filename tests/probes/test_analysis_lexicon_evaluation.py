@@ -68,7 +68,7 @@ def write_lexica(words, folder=Path("data/datasets/lexica"), language="en"):
             **{f"beta_{a}": mass * x for a, x in zip(lexica.AXES, q, strict=True)},
             **{f"q_{a}": x for a, x in zip(lexica.AXES, q, strict=True)},
             "views": len(views),
-            "score": sum(views.values()) / len(views),
+            "score": sum(views.values()) / max(1, len(views)),
             "seed_sd": None,
             "leave_out_change": None,
             "view_names": sorted(views),
@@ -133,6 +133,21 @@ def test_scores_are_the_side_of_q_the_plain_mean_and_each_view_by_its_name(place
     assert found["view", "a"] == {"good": 0.6, "bad": -0.6, "green": 0}
     assert found["view", "b"] == {"good": 1, "bad": -1, "odd": 0.4}
     assert found["view", "c"] == {"zebra": 0.1}
+
+
+def test_the_published_combination_is_held_against_ours(place):
+    texts = write_texts(TUNING, TESTING)
+    theirs = {"good": (0.6, 0.2, {}), "bad": (0.1, 0.8, {}), "nothing": (0.8, 0.1, {})}
+    other = write_lexica(theirs, Path("other"), "published")
+    folder = write_lexica(WORDS)
+    (other / "published.parquet").rename(folder / "published.parquet")
+    found = lexicon_evaluation.run(Inputs((), {"lexica": folder, "labelled_texts": texts}), PARAMS)
+    # right: good 5 and 6, bad 5 and 6, green 6 and something 1; nothing 1 is known to it alone
+    own = row(found["agreement"], "published", "published", "accuracy")
+    assert (own["words"], own["value"], own["unknown"]) == (3, 0.6, 0.4)
+    less = row(found["differences"], "published", "published", "accuracy")
+    ours = row(found["agreement"], "combination", "combination", "accuracy")
+    assert less["value"] == pytest.approx(ours["value"] - 0.6)
 
 
 def test_ten_texts_worked_by_hand(place):

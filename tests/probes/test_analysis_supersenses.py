@@ -352,6 +352,7 @@ def planted(folder, rng, effect, spread=0.5):
 
 
 HELD = "share of 95% intervals with the planted difference"
+ROW = ("measure", "value")
 
 
 def test_recovery_of_a_planted_world(tmp_path):
@@ -367,6 +368,27 @@ def test_recovery_of_a_planted_world(tmp_path):
     assert found["supersenses"]["people_first"].unique().to_list() == [NAMES // 2]
     body = cells(found["supersenses"])["adj.body"]
     assert (body["cluster"], body["n"]) == ("name", NAMES)
+
+
+def test_recovery_within_a_sentiment_fails_where_genders_change_places(tmp_path):
+    found = planted(tmp_path, np.random.default_rng(SEED), 1.0)
+    inputs = Inputs(("m",), {}, tmp_path)
+    codes = {"deviation": pl.lit(2), "sentiment": pl.lit(3)}  # contrasts; all words are neutral
+    right = found["supersenses"].with_columns(**codes)
+    wrong = right.with_columns(
+        value=-pl.col("value"), low_words=-pl.col("high_words"), high_words=-pl.col("low_words")
+    )
+    order = "latent contrast: Spearman correlation of planted and measured differences of shares"
+    held = "latent contrast: share of 95% intervals over words with the planted difference"
+    told = [
+        dict(recovered(inputs, "supersenses", found | {"supersenses": each}).select(ROW).rows())
+        for each in (right, wrong)
+    ]
+    assert told[0][order] > 0.9
+    assert told[0][held] == 1
+    assert told[1][order] < -0.9
+    assert told[1][held] < 0.9
+    assert HELD not in told[0]  # there is no interval over names
 
 
 @pytest.mark.slow

@@ -6,9 +6,10 @@ import pytest
 from recovering import plant, recovered
 
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import clusters, robustness, subgroups
+from plumbline.probes.politicians import clusters, robustness, subgroups, supersenses
 from plumbline.probes.politicians.recovery import clusters as of_clusters
 from plumbline.probes.politicians.recovery import control, shares
+from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
 
 WORDS = [f"w{i:02}" for i in range(24)]
 RATIO = np.repeat([2.0, -2.0], 12)
@@ -17,6 +18,9 @@ RATIO = np.repeat([2.0, -2.0], 12)
 def test_codes_of_tables_are_those_of_the_analyses():
     assert robustness.KINDS[shares.LISTS_CUT] == "list length"
     assert clusters.READINGS == of_clusters.READINGS
+    named = {key: f"{DEVIATIONS[key[0]]}, {READINGS[key[1]]}: " for key in shares.RANKED}
+    assert named == shares.RANKED | {(0, 1): "pmi, argmax: "}
+    assert supersenses.DEVIATIONS == ("pmi", "latent", "latent contrast")
     pairs = [pair for pair in subgroups.CONTRASTS if subgroups.AGAINST in pair]
     names = [subgroups.AGAINST.join(subgroups.SUBGROUPS[i : i + 2]) for i in (0, 2, 4)]
     assert [*subgroups.SUBGROUPS, *names] == list(subgroups.CONTRASTS)

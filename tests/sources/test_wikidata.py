@@ -18,6 +18,7 @@ from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import fetch as wikidata
+from plumbline.builders.datasets.politicians.build import FILES
 from plumbline.builders.fetch.sparql import PREFIXES
 from plumbline.builders.readers.sparql_json import bindings
 from sources.misbehaving import (
@@ -332,7 +333,7 @@ def test_files_that_a_user_brings_are_kept_with_the_answers_and_told_on_the_card
     with triples(tmp_path, SEVERAL) as engine:
         wikidata.fetch(wikidata_params(engine, **brought), POLITE, tmp_path / DAY)
     kept = Snapshot.open(tmp_path / DAY)
-    assert {kind: kept.read(f"{kind}.csv").decode() for kind in texts} == texts
+    assert {kind: kept.read(FILES[kind]).decode() for kind in texts} == texts
     assert "mentions: somebody (2026); names: somebody (2026)" in kept.manifest["citation"]
     (row,) = [item for item in built(tmp_path / DAY) if isinstance(item, Row)]
     assert (row.config, row.values["name"], row.values["popularity"]) == ("ru", "Анна Мартен", 345)

@@ -18,13 +18,17 @@ from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.person import (
+    GENDER_OF,
     GENDERS,
     PRECISIONS,
     official_languages,
     person,
 )
+from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
+from plumbline.builders.readers.nested_names import normal, people
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
+from plumbline.builders.readers.table import decoded
 from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
-FILES = {"mentions": "mentions.csv", "names": "names.csv"}  # in a snapshot, of what a user brings
+FILES = {"mentions": "mentions.csv", "names": "names"}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -180,11 +184,21 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def names(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield language, name and gender of each person to keep; wrong lines as in `mentions`."""
+    """Yield language, name and gender of each person to keep: of a table, or of a JSON file.
+
+    Either may be alone in a zip archive. A ValueError says what is wrong and where.
+
+    """
+    if body[:2] == b"PK":
+        body = unpacked(body, ".json", ending=True)
+    text = decoded(body).strip()
+    if text[:1] in ("{", "["):
+        yield from people(text, GENDER_OF)
+        return
     for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
         if gender not in GENDERS:
             raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
-        yield language, _normal(name), gender
+        yield language, normal(name), gender
 
 
 READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
@@ -203,12 +217,12 @@ def describe(folder: Path) -> str:
             of = zip(genders, TABLE_1[config], strict=True)
             published.append((config, *(f"{n:,}; {theirs:,}" for n, theirs in of)))
         each.append(frame.select("qid", "gender", "gender_qids"))
-    people = pl.concat(each).unique("qid")
-    values = people.explode("gender_qids").group_by("gender_qids", "gender").len()
+    persons = pl.concat(each).unique("qid")
+    values = persons.explode("gender_qids").group_by("gender_qids", "gender").len()
     stated = sorted((qid, GENDERS[code], number) for qid, code, number in values.iter_rows())
     head = f"language | {' | '.join(f':{gender}' for gender in GENDERS)} | :all"
     title = "Politicians by language and gender"
-    several = (people["gender_qids"].list.len() > 1).sum()
+    several = (persons["gender_qids"].list.len() > 1).sum()
     shape = "People by stated value of P21 (the shape of the paper's Table 10)"
     by_language = table(f"{head} | :names from `mul` | :native", rows, title)
     counts = "People here, and in the paper's Table 1 (its date of Wikidata is not stated)"
@@ -237,12 +251,8 @@ def _row(
     used = language if language in labelled or not fallback else "mul"
     if used not in labelled:
         return Reject(language, person["qid"], "no label")
-    name = _normal(labelled[used])
+    name = normal(labelled[used])
     if not any(unicodedata.category(c).startswith("L") for c in name):
         return Reject(language, person["qid"], "label without a letter", labelled[used])
     label = {"name": name, "name_language": used, "name_fallback": used != language}
     return Row(language, person | label)
-
-
-def _normal(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", name).split())

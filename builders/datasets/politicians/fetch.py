@@ -70,7 +70,7 @@ FEW, LOST = 10, 0.01  # people, or share of them, who may lack facts and dates f
 class Brought(Section):
     """A table of the user's, at an address or a place in the checkout."""
 
-    file: str = Field(min_length=1, description="CSV file with a head")
+    file: str = Field(min_length=1, description="file, see the page of the dataset")
     licence: str = Field(min_length=1, description="as its authors state it")
     citation: str = Field(min_length=1, description="what to cite")
 
@@ -95,8 +95,8 @@ class Params(Section):
     )
     names: Brought | None = Field(
         None,
-        description="columns language, name, gender: the only people to keep, such as those that "
-        "the paper's authors published",
+        description="the only people to keep: columns language, name, gender, or as JSON, also "
+        "zipped, such as those that the paper's authors published",
     )
 
 

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 SAMPLES = 30  # of as many names
 HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
+RANKED = {  # by codes of deviation and reading
+    (0, 1): "",
+    (1, 0): "latent-faithful, pairs: ",
+    (1, 1): "latent-faithful, argmax: ",
+    (2, 1): "latent-corrected, argmax: ",
+}
 LISTS_CUT = 5  # code of the kind of robustness in which lists are shorter
 
 
@@ -144,39 +150,48 @@ class Rows(NamedTuple):
 
 
 def sentiment_rows(control: Control) -> None:
-    """Add differences of shares by PMI, their coverage, signs and discoveries."""
+    """Add differences of shares by every deviation and reading, coverage, signs and discoveries."""
     found, pmi = control.read("sentiment", "differences", each=False), control.read("pmi")
     if found.is_empty() or pmi.is_empty():
         return
+    mine = found.filter(pl.col("model") == control.model)
+    for (deviation, reading), of in RANKED.items():
+        part = mine.filter(deviation=deviation, reading=reading)
+        if len(part):
+            _sentiments(control, part.sort("test", "pos", "sentiment"), pmi, of)
+
+
+def _sentiments(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, of: str) -> None:
+    """Add what one deviation and reading says, by the last of its tests."""
     rate, cluster = control.params.false_discovery_rate, "part of speech and sentiment"
-    mine = found.filter(pl.col("model") == control.model, pl.col("deviation") == 0)
-    by_name = mine.filter(pl.col("test") == 1).sort("pos", "sentiment")
-    if by_name.is_empty():
-        return
     held = []
-    for (pos,), part in by_name.group_by("pos", maintain_order=True):
+    last = table.filter(pl.col("test") == pl.col("test").max())
+    for (pos,), part in last.group_by("pos", maintain_order=True):
         of_pos = pmi.filter(pl.col("pos") == pos)
         people = dict(of_pos.select("gender", "people").unique().iter_rows())
         length = of_pos["list_length"][0]
-        apart = planted_shares(control, of_pos, people, part["top_k"][0], length)
+        size = part["top_k"][0] // (len(SENTIMENTS) if "pairs" in of else 1)
+        apart = planted_shares(control, of_pos, people, size, length)
         for row in part.iter_rows(named=True):
             share, kind = apart[row["sentiment"]], SENTIMENTS[row["sentiment"]]
-            title = f"{POS[pos]}, {kind}: share, male minus female"
-            control.copy(row, title, f"{share:.3f}: planted")
+            title = f"{of}{POS[pos]}, {kind}: share, male minus female"
+            only = " of words; of pairs the sign alone" if "pairs" in of else ""
+            control.copy(row, title, f"{share:.3f}: planted{only}")
         held.append(part.with_columns(true=pl.Series(apart[part["sentiment"].to_numpy()])))
     compared, level = pl.concat(held), control.params.confidence
-    title = f"share of {level:.0%} intervals with the planted difference"
-    control.coverage(compared, title, cluster)
+    if len(told := compared.drop_nulls("low")):
+        title = f"{of}share of {level:.0%} intervals with the planted difference"
+        control.coverage(told, title, cluster)
     strong = compared.filter(pl.col("true").abs() >= LARGE)
     if len(strong):
-        title = f"share of planted differences of at least {LARGE:g} whose sign is found"
+        title = f"{of}share of planted differences of at least {LARGE:g} whose sign is found"
         same = signs(strong["true"].to_numpy(), strong["value"].to_numpy(), level)
         control.add(same, title, cluster, "0.5: coin")
     null = "0: no discovery is true" if control.null else "no nominal value: effects are planted"
     for test, name in enumerate(("words", "names")):
-        p = mine.filter(pl.col("test") == test)["p_bh"]
+        p = table.filter(pl.col("test") == test)["p_bh"].drop_nulls()
         if len(p):
-            control.discoveries(p, rate, cluster, null, f"tests ({name})")
+            control.discoveries(p, rate, cluster, null, f"tests ({of}{name})")
 
 
 def subgroup_rows(control: Control) -> None:
@@ -216,7 +231,7 @@ def subgroup_rows(control: Control) -> None:
 
 
 def robustness_rows(control: Control) -> None:
-    """Add coverage, signs and discoveries of the differences by PMI, with whatever is varied.
+    """Add coverage, signs and discoveries of the differences, with whatever is varied.
 
     What is planted depends on the length of lists, on how many words are taken, and hardly on how
     many men and women are left; nothing else that is varied changes it.
@@ -224,18 +239,25 @@ def robustness_rows(control: Control) -> None:
     table, pmi = control.read("robustness"), control.read("pmi")
     if table.is_empty() or pmi.is_empty():
         return
-    table = table.filter(pl.col("deviation") == 0, pl.col("number") == 0).drop_nulls("value")
+    for deviation, of in ((0, ""), (2, " by latent-corrected")):
+        own = table.filter(deviation=deviation, number=0).drop_nulls("value")
+        if len(own):
+            _varied(control, own, pmi, of)
+
+
+def _varied(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, by: str) -> None:
+    """Add what the differences by one deviation say."""
     parts = []
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    by = ["pos", "kind", "variation", "men", "women", "others", "top_k", "candidates"]
+    what = ["pos", "kind", "variation", "men", "women", "others", "top_k", "candidates"]
     for (pos, kind, variation, *people, size, words), part in table.group_by(
-        by, maintain_order=True
+        what, maintain_order=True
     ):
         length = int(variation) if kind == LISTS_CUT else lengths[pos]
         of = {gender: number for gender, number in enumerate(people) if number}
         true = sampled_shares(control, pos, of, size, words, length)
         parts.append(part.with_columns(true=pl.Series(true[part["sentiment"].to_numpy()])))
     rows = Rows(control, pl.concat(parts))
-    rows.coverage()
-    rows.signs()
-    rows.discoveries("tests")
+    rows.coverage(by)
+    rows.signs(by)
+    rows.discoveries(f"tests{by}")

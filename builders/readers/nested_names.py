@@ -1,0 +1,134 @@
+"""Names of people with language and gender, of a JSON file that may be nested in any order.
+
+How the authors of Stańczak et al. (2023) lay out the names that they published is stated nowhere.
+So what tells a language or a gender is known by its text, as a key or a value, and holds for all
+that is inside or beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from plumbline.builders.core.limits import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LANGUAGE = {
+    "arabic": "ar",
+    "chinese": "zh",
+    "english": "en",
+    "french": "fr",
+    "hindi": "hi",
+    "russian": "ru",
+    "spanish": "es",
+    "czech": "cs",
+    **{code: code for code in ("ar", "zh", "en", "fr", "hi", "ru", "es", "cs")},
+}
+OTHER = ("nonbinary", "non binary", "genderfluid", "genderqueer", "third gender", "transfeminine")
+GENDER = {
+    **dict.fromkeys(("m", "man", "men", "male", "males"), "male"),
+    **dict.fromkeys(("f", "woman", "women", "female", "females", "cisgender female"), "female"),
+    **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
+}
+NAME = {"name", "names", "label", "labels", "politician", "person"}
+TOLD = {"language", "lang", "gender", "sex"}  # by the value of a key of these words,
+BESIDE = NAME | {"code", "or", "of", "item"}  # with no others than these
+WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
+Told = tuple[str, str, str]
+
+
+def normal(name: str) -> str:
+    """Return a name in NFC, with single spaces."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
+
+def people(text: str, items: Mapping[str, str]) -> Iterator[Told]:
+    """Yield language, name and gender of each person, once.
+
+    Parameters
+    ----------
+    text
+        JSON, or a JSON object in each line.
+    items
+        Gender of further words, such as Wikidata's items.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or no name with a language and a gender is found.
+
+    Examples
+    --------
+    >>> list(people('{"en": {"female": ["Ada Example"], "male": ["Bo Example"]}}', {}))
+    [('en', 'Ada Example', 'female'), ('en', 'Bo Example', 'male')]
+    >>> list(people('[{"qid": "Q5", "sex": "Q1", "names": {"fr": "Ada"}}]', {"Q1": "female"}))
+    [('fr', 'Ada', 'female')]
+    """
+    try:
+        tree = parsed(text)
+    except ValueError:
+        tree = [parsed(line) for line in text.splitlines() if line.strip()]
+    genders = GENDER | {item.lower(): gender for item, gender in items.items()}
+    found = list(dict.fromkeys(_people(tree, genders, "", "", named=False)))
+    if not found:
+        raise ValueError(
+            "no name with a language and a gender found; write it as CSV with the columns "
+            f"language (a code), name, gender ({', '.join(sorted(set(GENDER.values())))})"
+        )
+    yield from found
+
+
+def _people(
+    node: Any, genders: dict[str, str], language: str, gender: str, *, named: bool
+) -> Iterator[Told]:
+    """Yield the names of a tree; ``named``: whether a text in it is a name."""
+    if isinstance(node, str) and named and language and gender and normal(node):
+        yield language, normal(node), gender
+    elif isinstance(node, list):
+        pair = language and len(node) == 2 and all(isinstance(of, str) for of in node)
+        if pair and (told := _known(genders, node[1:])):  # a name and its gender
+            node, gender, named = node[:1], told, True
+        for inner in node:
+            yield from _people(inner, genders, language, gender, named=named)
+    elif isinstance(node, dict):
+        if rows := _rows(node):
+            yield from _people(rows, genders, language, gender, named=False)
+            return
+        keys = {key: {word.lower() for word in WORDS.findall(str(key))} for key in node}
+        tells = [key for key, of in keys.items() if of & TOLD and of <= TOLD | BESIDE]
+        language = _known(LANGUAGE, [node[key] for key in tells]) or language
+        gender = _known(genders, [node[key] for key in tells]) or gender
+        record = tells or any(of & NAME for of in keys.values())
+        for key, inner in node.items():
+            sex, whole = genders.get(str(key).strip().lower()), len(keys[key]) == 1
+            of = _known(LANGUAGE, sorted(keys[key])) if whole or keys[key] & NAME else ""
+            if not (of or sex or record) and isinstance(inner, str) and _known(genders, [inner]):
+                yield from _people(key, genders, language, _known(genders, [inner]), named=True)
+            elif key not in tells:
+                own = bool(of or sex or keys[key] & NAME) or (named and not record)
+                yield from _people(inner, genders, of or language, sex or gender, named=own)
+
+
+def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a data frame that was written column by column, or split; else none."""
+    if isinstance(head := node.get("columns"), list) and isinstance(node.get("data"), list):
+        names, rows = [str(name) for name in head], node["data"]
+        return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
+    columns = {
+        key: list(of.values()) if isinstance(of, dict) else of
+        for key, of in node.items()
+        if isinstance(of, dict | list)
+    }
+    if not (columns.keys() >= {"name", "gender"} and len(columns) == len(node)):
+        return []
+    return [dict(zip(columns, row, strict=False)) for row in zip(*columns.values(), strict=False)]
+
+
+def _known(of: dict[str, str], told: list[Any]) -> str:
+    """Return what the first of some values tells; a list counts as its values."""
+    flat = (each for value in told for each in (value if isinstance(value, list) else [value]))
+    texts = (str(each).rsplit("/", 1)[-1].strip().lower() for each in flat)
+    return next((of[text] for text in texts if text in of), "")
