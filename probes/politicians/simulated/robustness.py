@@ -72,7 +72,7 @@ LATENT: dict[str, Any] = {
     "min_count": 5,
     "smoothing": 0.5,
     "l1": [0.0, 1e-2],
-    "posterior": [1e-2],
+    "posterior": [1e-2, 1.0],
     "steps": 100,
     "learning_rate": 0.2,
     "seeds": [1],
