@@ -19,7 +19,7 @@ from plumbline.builders.readers.table import web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
-BATCH = 256  # records in memory at once
+BATCH = 8  # records in memory at once, any of which may have a cell as large as may be
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
