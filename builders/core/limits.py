@@ -127,7 +127,7 @@ def _mended(value: Any) -> Any:
 
 def table_rows(text: str, **dialect: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a delimited table, each with the number of its last line."""
-    few(text, f"\n\r{dialect.get('delimiter', ',')}")
+    few(text, f"\n\r{dialect.get('delimiter', ',')}", 2 * MANY)  # of one row, if it has them all
     rows = csv.reader((found[0] for found in ROW.finditer(text)), **dialect)
     try:
         for row in rows:
