@@ -203,20 +203,37 @@ def test_languages_are_told_apart_on_real_sentences():
     assert min(share for (of, called), share in shares.items() if of != called) > 0.5
 
 
+def tweets(task: str) -> pl.Series:
+    files = sorted((REAL / "tweets" / task).glob("*text*"))
+    return pl.Series([html.unescape(t) for f in files for t in f.read_text("utf-8").split("\n")])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real texts are not here")
+def test_few_english_posts_are_judged_foreign_and_cases_differ_in_spelling_alone():
+    cases = pl.read_csv(REAL / "hate/hatecheck_cases.csv")["test_case"]
+    tasks = ("emotion", "hate", "offensive", "sentiment")
+    for name, values in {"HateCheck": cases, **{task: tweets(task) for task in tasks}}.items():
+        share = pl.DataFrame({"text": values}).select(texts.foreign("text", "en").mean()).item()
+        print(f"{name}, {len(values):,} texts, judged foreign {share:.4f}")
+        assert share <= 0.02
+    folded = cases.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "")
+    print(f"HateCheck, {folded.is_duplicated().sum()} of {len(cases):,} cases have a near copy")
+    assert folded.is_duplicated().any()
+
+
 def strings() -> dict[str, tuple[pl.Series, str]]:
     """Return real strings, and the kind of column that they would stand in."""
     people = pl.read_parquet(REAL / "politicians/wikidata_people.parquet")
     found = {f"labels-{of}": (people[f"label_{of}"], "name") for of in ("en", "fr", "ru", "zh")}
     news = pl.read_parquet(REAL / "news/allsides_articles.parquet", columns=["text"])[::5]
-    tweets = sorted((REAL / "tweets/hate").glob("*text*"))
-    said = [line for file in tweets for line in file.read_text("utf-8").splitlines()]
     liar = (REAL / "misinformation/liar/train.tsv").read_text("utf-8").splitlines()
     with zipfile.ZipFile(REAL / "hate/mlma.zip") as archive:
         name = next(n for n in archive.namelist() if "en_dataset" in n and "MACOSX" not in n)
         posts = pl.read_csv(archive.read(name))
     return found | {
         "articles": (news["text"], "lines"),
-        "tweets about hate": (pl.Series([html.unescape(text) for text in said]), "text"),
+        "tweets about hate": (tweets("hate"), "text"),
         "LIAR": (pl.Series([line.split("\t")[2] for line in liar]), "text"),
         "posts of MLMA": (posts["tweet"], "text"),
     }
