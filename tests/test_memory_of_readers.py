@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,18 @@ def bomb(path):
             file.write(bytes(64 << 20))
 
 
+def archive_of_many(path):
+    head = (b"PK\3\4", 20, 0, 0, 0, 0, 0, 0, 0, 1, 0)
+    entry = (b"PK\1\2", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
+    first, each = struct.pack("<4s5H3I2H", *head) + b"a", struct.pack("<4s6H3I5H2I", *entry) + b"a"
+    number, at = (60 << 20) // len(each), len(first)
+    size = number * len(each)
+    end = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, number, number, size, at)
+    end += struct.pack("<4sIQI", b"PK\6\7", 0, at + size, 1)
+    end += struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    path.write_bytes(first + each * number + end)
+
+
 def endless_line(path):
     import zstandard
 
@@ -133,6 +146,7 @@ def parquet_of_one_cell_again(path):
         ("csv", csv_of_lines_in_one_cell),
         ("jsonl", one_line_of_json),
         ("zip", bomb),
+        ("zip", archive_of_many),
         ("zstd", endless_line),
         ("conllu", one_sentence),
         ("conllu", one_token),
