@@ -67,6 +67,16 @@ def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
     }, "another salt, other numbers"
 
 
+def test_nobody_is_simulated_whose_name_does_not_say_so_and_no_cell_is_told():
+    for line, simulated in (("5f3c2b,female,no,1,2", True), ("5f3c2b,me@b.org,no,1,2", False)):
+        Path("answers.csv").write_text(f"{HEAD}{line}\n", "utf-8")
+        with pytest.raises(UserError, match=r"answers\.csv: line 2: ") as told:
+            survey.fetch(answers(simulated=simulated), POLITE, Path("raw", str(simulated)))
+        assert "5f3c2b" not in str(told.value)
+        assert "me@" not in str(told.value)
+        assert b"5f3c2b" not in every_byte("raw")
+
+
 def test_answers_of_people_are_not_to_be_published_unless_an_open_licence_is_named():
     Path("answers.csv").write_text(HEAD + "r1,female,no,1,2\n", "utf-8")
     survey.fetch(answers(), POLITE, Path("raw/a"))
