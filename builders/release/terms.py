@@ -27,7 +27,7 @@ from plumbline.builders.release.facts import limited, page_of, read_page
 from plumbline.builders.release.params import PARTISAN, PRETRAINED
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
-MADE = [("data", kind) for kind in ("datasets", "outputs", "tables")]
+MADE = ("datasets", "outputs", "tables")
 # Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
 # its own, and what snapshots come from has other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
@@ -214,7 +214,7 @@ def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
     found = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
     for source in _sources(folder):
         part = Path(source["address"])
-        if not _ours(source) or part.parts[:2] not in MADE:
+        if not _ours(source) or part.parts[:1] != ("data",) or part.parts[1] not in MADE:
             continue
         if front_matter.source(part, "")["retrieved"] != source["retrieved"]:
             raise UserError(
