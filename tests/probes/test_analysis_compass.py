@@ -24,7 +24,7 @@ from plumbline.probes.leaning.schemas import (
     ROUNDED,
     SCHEMAS,
 )
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, UNITS, scales
 from plumbline.probes.leaning.shifts import moved
 from plumbline.probes.leaning.simulated.responses import (
     AXES,
@@ -51,6 +51,7 @@ PARAMS = analysis.Params(
     seed=1,
     **PLACES,
 )
+FRAMES = ("paper", "other")
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 
@@ -103,8 +104,8 @@ def trained(tmp_path_factory):
     own = {name: rng.normal(0, 0.5) for name in right}
     states = [state()]
     states += [state(c, s) for c in ("left", "right", "control") for s in (1, 2, 3)]
-    told = [prior(0.7, frame=f) | s for s in states for f in ("paper", "other")]
-    for name, s, frame in every(rows, states, ("paper", "other")):
+    told = [prior(0.7, frame=f) | s for s in states for f in FRAMES]
+    for name, s, frame in every(rows, states, FRAMES):
         push = {"right": 2.0, "left": -2.0}.get(s["corpus"], 0.0) * (axis[name] == "economic")
         logit = own[name] + right[name] * push + 0.7 + rng.normal(0, 0.2)
         told.append({"id": name, "frame": frame} | s | filled(logit))
@@ -141,6 +142,7 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
                 told = at(found["shifts"], reading, corpus=corpus, **where)
                 nats = reading == "corrected"
                 assert sign * told["economic"]["value"] > (0.5 if nats else 10)
+                assert UNITS[told["social"]["unit"]] == ("log-odds, nats" if nats else "percent")
                 if reading != "faithful":  # strong stances are the same after all trainings
                     assert told["economic"]["p_bh"] < 0.05
                     assert told["social"]["low"] < 0 < told["social"]["high"]
@@ -174,6 +176,48 @@ def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
             assert len(single) == row["seeds"] * row["prompts"] == 6
             assert np.mean(single) == pytest.approx(row["value"], abs=1e-5)
             assert row["low"] < row["low_fixed"] <= row["value"] <= row["high_fixed"] < row["high"]
+            whole = [r["value"] for r in runs if not r["prompt"]]
+            assert row["seed_sd"] == pytest.approx(np.std(whole, ddof=1), abs=1e-5)
+            each = [np.mean([r["value"] for r in runs if r["prompt"] == f]) for f in FRAMES]
+            assert row["prompt_sd"] == pytest.approx(np.std(each, ddof=1), abs=1e-5)
+
+
+def test_choices_and_samples_are_not_tested_against_the_model_itself(trained, tmp_path):
+    itself, rows = CONTRASTS.index("itself"), pairs(4)
+    inputs = written_to(tmp_path, q=rows)
+    states = [state(), *(state(c, s) for c in ("right", "control") for s in (1, 2, 3))]
+    rng = np.random.default_rng(1)
+    told = every(rows, states)
+    save(inputs, "generation", [{"id": n} | s | said(rng.uniform(0, 1)) for n, s, _ in told])
+    for table, with_p in (
+        (trained[1]["shifts"], {"corrected", "continuous"}),
+        (analysis.run(inputs, PARAMS)["shifts"], set()),
+    ):
+        own = table.filter(contrast=itself)
+        assert {READINGS[r] for r in own.drop_nulls("p")["reading"]} == with_p
+        assert own.filter(pl.col("p").is_null())["null"].str.starts_with("no test").all()
+        others = table.filter(pl.col("contrast") != itself, reading=READINGS.index("continuous"))
+        assert others["p"].null_count() == 0
+
+
+def test_no_interval_of_a_shift_is_beyond_the_ends_of_the_scale(tmp_path):
+    rows = pairs(2)
+    inputs = written_to(tmp_path, q=rows)
+    turn = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    sides = [("left", 0), ("right", 0), *((c, p) for c in ("left", "right") for p in (1, 2))]
+    states = [state(), *(state(c, s, period=p) for c, p in sides for s in (1, 2))]
+    told = [prior() | s for s in states]
+    for name, s, _ in every(rows, states):
+        far = {"right": 30.0, "left": -30.0}.get(s["corpus"], 0.0) * (s["pretraining_seed"] == 1)
+        far *= -1 if s["period"] == 1 else 1  # once the other way round
+        told.append({"id": name} | s | filled(turn[name] * far))
+    save(inputs, "mask", told)
+    shifts = analysis.run(inputs, PARAMS)["shifts"]
+    for contrast, period, end in (("corpora", 0, 100), ("polarisation", 2, 200)):
+        for row in of(shifts, "continuous", contrast=CONTRASTS.index(contrast), period=period):
+            assert -end <= row["low"] < row["value"] == end / 2 < row["high"] == end
+    free = of(shifts, "corrected", contrast=CONTRASTS.index("corpora"), period=0)
+    assert all(row["high"] - row["value"] > 50 for row in free)  # of nats there are no ends
 
 
 @pytest.mark.slow
