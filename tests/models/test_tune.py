@@ -398,6 +398,7 @@ def test_one_thread_and_tf32_are_a_trainings_own_also_where_it_fails(base, tmp_p
 
     seen, before = [], now()
     monkeypatch.setattr(mlm, "loss_of", lambda *_, **__: seen.append(now()))
+    monkeypatch.setattr(tune, "cores", lambda: 3)
     torch.set_num_threads(2)
     try:
         with pytest.raises(TypeError):  # that is no loss
@@ -406,3 +407,22 @@ def test_one_thread_and_tf32_are_a_trainings_own_also_where_it_fails(base, tmp_p
         assert now() == (2, *before[1:])
     finally:
         torch.set_num_threads(before[0])
+
+
+def test_states_on_the_way_leave_the_last_one_as_it_is_dropout_and_all(base, tmp_path):
+    model = AutoModelForMaskedLM.from_pretrained(base)
+    model.config.hidden_dropout_prob = 0.3
+    model.save_pretrained(base)
+    told = base, "tiny", "masked", TEXTS * 5, TUNING
+    each, last = (finetune(*told, tmp_path / str(e), each=e).folder for e in (True, False))
+    assert hashes(each) == hashes(last)
+    assert hashes(tune.epoch(tmp_path / "True", 1)) != hashes(last)
+
+
+def test_other_texts_settings_and_code_are_another_recipe(monkeypatch):
+    told = [(TEXTS, TUNING), (TEXTS[::-1], TUNING), (TEXTS[:3], TUNING), (["".join(TEXTS)], TUNING)]
+    told.append((TEXTS, TUNING._replace(epsilon=1e-7)))
+    made = {tune.recipe(*own) for own in told}
+    assert tune.recipe(*told[0]) in made
+    monkeypatch.setattr(tune, "CODE", tune.CODE[1:])
+    assert len(made | {tune.recipe(*told[0])}) == 6

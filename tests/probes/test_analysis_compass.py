@@ -558,6 +558,24 @@ def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_
     assert set(opposite["value"]) == {1.0}
 
 
+def test_agreement_by_chance_and_its_p_are_those_counted_by_hand(trained, tmp_path):
+    rows = [statement(n, "economic") for n in "abcd"]
+    inputs = written_to(tmp_path, q=rows)
+    told = [
+        {"id": n, "frame": f} | state() | said(0.03 if n == "d" else 0.97, seed=1)
+        for n in "abcd"
+        for f in FRAMES
+    ]
+    save(inputs, "generation", told)
+    found = analysis.run(inputs, PARAMS)["stability"]
+    (row,) = of(found, "corrected", comparison=COMPARISONS.index("prompts"))
+    assert (row["value"], row["n"]) == (1, 4)
+    assert row["chance"] == 0.625  # of 16 pairs of statements, 9 + 1 are on one side
+    assert row["p"] == pytest.approx(0.25, abs=0.1)  # d at its own place
+    own = of(trained[1]["answered"], "corrected", corpus="left", prompt="paper")
+    assert [r["answers"] for r in own] == [3 * 40]  # those to denied statements are not among them
+
+
 def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
     seed = 20261122
     print("seed", seed)
