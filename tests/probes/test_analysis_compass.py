@@ -3,6 +3,7 @@
 import csv
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,7 @@ from plumbline.probes.leaning.simulated.responses import (
 )
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.training import checkpoints
+from plumbline.probes.worlds.recovery import Findings
 
 PARAMS = analysis.Params(
     version="0.1.0",
@@ -766,6 +768,18 @@ def test_shifts_in_a_world_without_stances_are_told_as_findings(recovered):
     assert SIGN not in found
     assert found[f"{LABEL}shifts where nothing is planted, adjusted p at most 0.05"]["value"] == 0.5
     assert f"{LABEL}states inside the band of who answers at random" in found
+
+
+def test_rates_of_simulated_tables_are_those_of_runs_like_the_worlds():
+    path = Path(__file__).parents[2] / "data/tables/calibration/compass"
+    for runs, null in product(("masked", "generated"), (0, 1)):
+        found = Findings()
+        found.key = {"model": "m", "language": "en", "world": null}
+        recovery._simulated(found, path, "compass", runs)
+        told = [row["measure"] for row in found.rows]
+        assert all(f"({runs}, 5 trainings" in measure for measure in told)
+        assert any("shifts between corpora: corrected" in measure for measure in told)
+        assert any("stability" in measure for measure in told) == bool(null)
 
 
 def test_what_is_lacking_is_told(tmp_path):
