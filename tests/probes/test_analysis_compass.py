@@ -182,6 +182,10 @@ def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
             assert row["seed_sd"] == pytest.approx(np.std(whole, ddof=1), abs=1e-5)
             each = [np.mean([r["value"] for r in runs if r["prompt"] == f]) for f in FRAMES]
             assert row["prompt_sd"] == pytest.approx(np.std(each, ddof=1), abs=1e-5)
+        itself = at(found["coordinates"], reading, corpus="")
+        far = {axis: abs(row["value"] - 50) for axis, row in itself.items()}
+        own = at(found["magnitudes"], reading, model="")
+        assert {axis: row["value"] for axis, row in own.items()} == pytest.approx(far, abs=1e-5)
 
 
 def test_choices_and_samples_are_not_tested_against_the_model_itself(trained, tmp_path):
