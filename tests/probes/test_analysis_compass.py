@@ -218,7 +218,9 @@ def test_no_interval_of_a_shift_is_beyond_the_ends_of_the_scale(tmp_path):
         far *= -1 if s["period"] == 1 else 1  # once the other way round
         told.append({"id": name} | s | filled(turn[name] * far))
     save(inputs, "mask", told)
-    shifts = analysis.run(inputs, PARAMS)["shifts"]
+    found = analysis.run(inputs, PARAMS)
+    shifts, stances = found["shifts"], found["items"].drop_nulls("low")
+    assert (stances["low"].min(), stances["high"].max()) == (-1, 1)
     for contrast, period, end in (("corpora", 0, 100), ("polarisation", 2, 200)):
         for row in of(shifts, "continuous", contrast=CONTRASTS.index(contrast), period=period):
             assert -end <= row["low"] < row["value"] == end / 2 < row["high"] == end
