@@ -42,7 +42,6 @@ from plumbline.probes.leaning.simulated.responses import (
     statement,
     written_to,
 )
-from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.training import checkpoints
 from plumbline.probes.worlds.recovery import Findings
 
@@ -617,17 +616,15 @@ def test_intervals_hold_a_shift_of_more_statements_at_their_rate(tmp_path):
     names = sorted(set(np.array(known.clusters)[keep]))
     held = []
     for _ in range(600):
-        shift = 0.15  # of every pair; pairs, prompts and trainings differ
+        shift = 0.15  # of every pair; pairs and trainings differ
         pair = dict(zip(names, rng.normal(shift, 0.2, len(names)), strict=True))
         own = np.array([pair.get(name, 0.0) for name in known.clusters])
         size = (3, 4, len(own))
         noise = rng.normal(0, 0.15, size) + rng.normal(0, 0.08, (3, 1, 1))
-        added = own + noise + rng.normal(0, 0.08, (1, 4, 1))
-        found = moved(known, 0, np.where(keep, added, 0.0))
-        _, low, high, _ = estimated(
-            found.value, [of_total(found.totals), of_mean(found.prompts), of_mean(found.seeds)]
-        )
-        held.append(low <= shift * keep.sum() <= high)
+        prompts = rng.normal(0, 0.08, (1, 4, 1))  # which are taken as they are
+        added = own + noise + prompts
+        where = moved(known, 0, np.where(keep, added, 0.0)).estimate(0.0, 0.95)
+        held.append(where.low <= (shift + prompts.mean()) * keep.sum() <= where.high)
     print(np.mean(held))
     assert 0.93 <= np.mean(held) <= 0.99  # rather wide: what crosses is counted twice
 
