@@ -43,7 +43,8 @@ def picked(table, **wanted):
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planted")
-    return outputs(folder, good, number=60, seed=SEED, knows=KNOWS, hard=0.5)
+    told = {"number": 60, "seed": SEED, "knows": KNOWS, "hard": 0.5}
+    return outputs(folder, good, **told, pretraining=range(1, 6))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
     for row in own.to_dicts():
         for end in (row["high"] - row["value"], row["value"] - row["low"]):
             assert end == pytest.approx(row["sd_runs"], abs=2e-6)
-        assert row["n"] == row["runs"] == 3
+        assert row["n"] == row["runs"] == 5
 
 
 def test_the_spread_of_a_difference_is_that_over_its_trainings(tables, answers):
