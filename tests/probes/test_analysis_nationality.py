@@ -149,12 +149,25 @@ def test_changes_are_those_of_the_confusion_matrix(tables):
             assert row["value"] is None
 
 
+def test_a_test_and_its_interval_are_of_the_same_quantity(tmp_path):
+    there = answered(tmp_path, 0.15, noise=0.08, seed=SEED)
+    found = nationality.run(there.inputs, PARAMS)
+    for name, least in (("delta", 100), ("changes", 60), ("mixed", 8)):
+        own = found[name].drop_nulls(["p", "low", "high"]).filter(pl.col("low") < pl.col("high"))
+        assert len(own) >= least, name
+        beyond = (own["low"] > 0) | (own["high"] < 0)
+        assert ((own["p"] <= 0.05) == beyond).all(), name
+        assert 0 < beyond.sum() < len(own), name
+    never = found["changes"].filter((pl.col("before") == 0) | (pl.col("after") == 0))
+    assert never["p"].null_count() == never["low"].null_count() == len(never)
+
+
 def test_families_are_countries_by_measures(tmp_path):
     there = answered(tmp_path, 0.2, noise=0.05, seed=SEED)
     found = nationality.run(there.inputs, PARAMS)
-    neutral = 6  # which does not change: its p is 1
+    neutral = 6  # which does not change: its p is 1; nor is it ever predicted: no test
     assert set(contrasts(found, CORRECTED)["family"]) == {6 * 3 + neutral}
-    assert set(picked(found["changes"], reading=CORRECTED)["family"]) == {6 * 3}
+    assert set(picked(found["changes"], reading=CORRECTED)["family"]) == {6 * 2}
     assert (found["delta"]["p_bh"] >= found["delta"]["p"] - 1e-9).all()
 
 
