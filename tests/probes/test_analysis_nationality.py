@@ -53,7 +53,8 @@ def test_rows_stand_in_the_order_of_the_dataset(planted):
     for case in cases(path, *classified(outputs, "m", known)):
         rows = every.filter(pl.col("reading") == READINGS.index(case.reading))
         assert len(rows) > 200
-        assert case.names.gather(case.name).to_list() == rows["name"].to_list()
+        first, rest = (case.words.gather(part) for part in case.name.T)
+        assert (first + " " + rest).str.strip_chars().to_list() == rows["name"].to_list()
         assert [case.countries[c] for c in case.country] == rows["country"].to_list()
 
 
