@@ -106,7 +106,7 @@ class Case(NamedTuple):
         """Return how many source texts and countries there are."""
         return self.sentences, len(self.countries)
 
-    def units(self) -> list[NDArray[np.int64]]:
+    def units(self) -> list[NDArray[np.int32]]:
         """Return numbers of what rows share beside their texts, (n,) each.
 
         First words of names and what follows; of placebo swaps first words on both sides. A row
@@ -115,7 +115,7 @@ class Case(NamedTuple):
         sides = (self.name, self.other) if self.reading == "placebo" else (self.name, self.name)
         found = []
         for part, side in enumerate(sides):
-            number = side[:, 0 if side is self.other else part].astype(np.int64)
+            number = side[:, 0 if side is self.other else part].copy()
             none = (self.words == "").to_numpy()[number]
             number[none] = len(self.words) + np.flatnonzero(none)
             found.append(number)

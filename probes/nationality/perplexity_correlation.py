@@ -171,7 +171,7 @@ def _correlated(
     groups: NDArray[np.int32],
     number: int,
     texts: NDArray[np.int32],
-    names: list[NDArray[np.int64]],
+    names: list[NDArray[np.int32]],
     confidence: float,
     within: bool = False,
 ) -> dict[str, Array]:
