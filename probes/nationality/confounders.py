@@ -27,7 +27,7 @@ TERMS = ("tokens", "log rank")
 MOST = 0.9  # leverage of one name
 ALONE = "none: names of one first or last word, or in one text; not in the model"
 BLOCK = 100_000  # rows of the design held at once
-AT_ONCE = 8  # coefficients whose parts of all rows are
+AT_ONCE = 4  # coefficients whose parts of all rows are
 RANK = 1e-12  # eigenvalues below, of columns of length 1, are none
 VARIES = 1e-9  # standard deviations below are rounding
 METHOD = f"mixed model (REML), source texts swept out, names random; {TWO_WAY}"
@@ -50,7 +50,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     extra, varies = _covariates(case, ranks)
     after, before = (case.said.values[rows, 0] for rows in (case.row, case.compared))
     outcome = centred(100 * (after - before), case.sentence)
-    del after, before
+    del after, before, ranks
     # a name of two countries is one of each: else they would be compared by what they share
     first = case.units()[0] * len(case.countries) + case.country
     names, group = np.unique(first, return_inverse=True)
@@ -71,9 +71,10 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     units, each = case.units(), []
     left = np.concatenate([outcome[rows] - x @ value for rows, x in model.blocks()])
     left *= number[case.country]
+    del outcome
     for start in range(0, inverse.shape[1], AT_ONCE):
         some = range(inverse.shape[1])[start : start + AT_ONCE]
-        added = np.empty((len(outcome), len(some)))
+        added = np.empty((len(left), len(some)))
         for rows, x in model.blocks():
             added[rows] = (x - mean[group[rows]]) @ inverse[:, some]
         for place, column in enumerate(some):
@@ -97,7 +98,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     alone = pl.DataFrame({"term": [f"country {c}" for c in left_out]}, {"term": pl.String})
     table = pl.concat([table, alone.with_columns(null=pl.lit(ALONE))], how="diagonal")
     table = table.fill_nan(None).with_columns(
-        rows=pl.lit(len(outcome)),
+        rows=pl.lit(len(left)),
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),
         sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
         n=pl.lit(len(names)),

@@ -115,8 +115,9 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
                 "confusion": _confusion(case),
             }
             if not placebo:
-                ranks = frequency(inputs.datasets["names"], case)
-                tables["mixed"] = effects(case, ranks, params.confidence)
+                tables["mixed"] = effects(
+                    case, frequency(inputs.datasets["names"], case), params.confidence
+                )
                 if folder is not None:  # read again each time: millions of texts
                     tables |= beside_perplexity(case, scored(folder), params)
             place["reading"] = COMPARED.index(case.reading)

@@ -190,9 +190,9 @@ def _joint(codes: Sequence[Integers], number: int) -> Integers:
 
     They stay small enough to be numbered by group too.
     """
-    found = codes[0].astype(np.int64)
+    found = codes[0]
     for code in codes[1:]:
-        width = int(code.max()) + 1
+        found, width = found.astype(np.int64, copy=False), int(code.max()) + 1
         if (int(found.max()) + 1) * width * number > LARGEST:
             found = np.unique(found, return_inverse=True)[1]
         found = found * width + code
@@ -201,17 +201,30 @@ def _joint(codes: Sequence[Integers], number: int) -> Integers:
 
 def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
     number = len(size)
-    keys, cell, rows = np.unique(
-        code.astype(np.int64) * number + groups, return_inverse=True, return_counts=True
-    )
-    cell = cell.astype(np.int32)
+    keys, cell, rows = _numbered(code.astype(np.int64) * number + groups)
     unit, group = np.divmod(keys, number)
     share = rows / size[group]
     second, fourth = (np.bincount(group, share**k, number) for k in (2, 4))
     freedom = second**2 / np.where(fourth > 0, fourth, np.inf) - 1
     unit = np.cumsum(np.diff(unit, prepend=unit[:1]) > 0)  # without gaps
-    unit, group, rows = (x.astype(np.int32) for x in (unit, group, rows))
+    unit, group, rows = (each.astype(np.int32) for each in (unit, group, rows))
     return _Units(cell, unit, group, rows, np.where(freedom > FLAT, freedom, 0))
+
+
+def _numbered(keys: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return each key once, rising, the place of each row's, and how many rows there are of each.
+
+    As ``np.unique`` does, in half of the memory.
+    """
+    order = keys.argsort()
+    ranked = keys[order]
+    del keys
+    first = np.ones(len(ranked), np.bool_)
+    np.not_equal(ranked[1:], ranked[:-1], out=first[1:])
+    place = np.empty(len(order), np.int32)
+    place[order] = np.cumsum(first, dtype=np.int32) - 1
+    starts = np.flatnonzero(first)
+    return ranked[starts], place, np.diff(starts, append=len(order))
 
 
 def _together(of: _Units, size: Floats, contrasts: Floats) -> Floats:
