@@ -83,7 +83,13 @@ def make(folder: Path, texts: int, countries: int, names: int) -> None:
         rows = pl.concat(_rows(rng, some, effect, countries, names))
         parts.append(folder / f"{start:06d}.parquet")
         rows.drop("value").write_parquet(parts[-1])
-        _said(rng, rows.unique("text"), f"{start:06d}.parquet", said / CONFIG, scores / CONFIG)
+        _said(
+            rng,
+            rows.unique("text", maintain_order=True),
+            f"{start:06d}.parquet",
+            said / CONFIG,
+            scores / CONFIG,
+        )
     whole = pl.scan_parquet(parts)
     whole.sink_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet", row_group_size=100_000)
     original = whole.filter(reading=0).select("text")
@@ -117,7 +123,7 @@ def _rows(rng, texts, effect, countries, names):
     )
     yield plain.with_columns(text=pl.format("{} said so at last, and nobody listened", "target"))
     used = {}
-    for reading, genders in (("corrected", 1), ("placebo", 1), ("faithful", 2)):
+    for reading, genders in (("corrected", 1), ("faithful", 2), ("placebo", 1)):
         own = texts[texts % 100 < 100 * REPLACED] if reading == "faithful" else texts
         shape = len(own), countries, names * genders
         text, country, draw = (each.ravel() for each in np.indices(shape))
