@@ -2,9 +2,10 @@
 
     python benchmarks/training.py [--smoke] [WORK ...]
 
-Works: positions, tokens, steps, exchanges, classifiers, speed. Lengths are lognormal with the means
-of Feng et al. (2023), Table 8, cut at 512 tokens. What is counted has a goal, and a miss is an
-error; ratios of processor time are medians over interleaved pairs in one process on one thread.
+Works: positions, tokens, steps, exchanges, classifiers, speed, parts. Lengths are lognormal with
+the means of Feng et al. (2023), Table 8, cut at 512 tokens. What is counted has a goal, and a miss
+is an error; ratios of processor time are medians over interleaved pairs in one process on one
+thread.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def main() -> None:
         "exchanges": partial(together, "exchanges"),
         "classifiers": partial(together, "classifiers"),
         "speed": speed,
+        "parts": parted,
     }
     wanted = [word for word in words if word != "--smoke"] or list(works)
     if unknown := set(wanted) - set(works):
@@ -88,7 +90,9 @@ def positions(_: Path, smoke: bool) -> None:
         shares = {f"all {STEP} texts of a step as wide as the longest": useful(every, STEP, 0)}
         shares[f"{TOGETHER} at once, as Trainer has them"] = useful(every, TOGETHER, 0)
         shares["passes"] = useful(every, STEP, room)
-        shares[f"passes of a fine-tuning's steps of {TOGETHER}"] = useful(every, TOGETHER, room)
+        for own in (TOGETHER, 1):
+            what = f"passes of a fine-tuning's steps of {TOGETHER}, micro_batch {own}"
+            shares[what] = useful(every, TOGETHER, own * LENGTH)
         for way, share in shares.items():
             least = 0.8 if way == "passes" else -np.inf
             told("positions", f"{name}, sigma {sigma}: useful share, {way}", share, least=least)
@@ -274,6 +278,23 @@ def speed(folder: Path, smoke: bool) -> None:
     for way in [*ways][:-1]:
         pairs = [theirs / own for theirs, own in zip(found[way], found["ours"], strict=True)]
         told("speed", f"times faster than {way}", statistics.median(pairs))
+
+
+def parted(folder: Path, smoke: bool) -> None:
+    """Fine-tuning on a CPU in steps of 16 posts, each in parts of like lengths, and each whole."""
+    texts = shapes.invented((2 if smoke else 8) * TOGETHER, MEANS["left"])
+    sizes = SMALL | ({"hidden_size": 32, "num_hidden_layers": 1} if smoke else {})
+    model = shapes.make("roberta-base", folder / "model", texts, **sizes)
+    labels, ratios = [number % 2 for number in range(len(texts))], []
+    for pair in range(1 if smoke else PAIRS):
+        with timed(time.process_time) as spent:
+            for own in (TOGETHER, 1):
+                tuning = train.Tuning(1e-4, 1, TOGETHER, LENGTH, 1, at_once=own)
+                given = model, "m", texts, labels, ["a", "b"], tuning, folder / f"{pair}-{own}"
+                classifier.finetune_classifier(*given)
+        ratios.append(spent[0][0] / spent[1][0])
+    what = f"steps of {TOGETHER}: micro_batch 1, times faster than {TOGETHER}"
+    told("parts", what, statistics.median(ratios))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,49 @@ def test_a_device_that_answers_otherwise_is_an_error(script, monkeypatch, tmp_pa
     )
     module.agree(tmp_path, "cuda", smoke=True)
     apart["cuda"] = close | {what: off}
-    with pytest.raises(SystemExit, match=f"otherwise than a CPU: {what}$"):
+    with pytest.raises(ValueError, match=f"otherwise than a CPU: {what}$"):
         module.agree(tmp_path, "cuda", smoke=True)
+
+
+def test_what_fails_or_takes_too_long_is_an_error_and_all_else_is_measured(
+    script, monkeypatch, capsys
+):
+    module = script("gpu", "--smoke", "agree", "fill", "pll", "classify", "finetune")
+    monkeypatch.setattr(module, "EACH", 0.2)
+    monkeypatch.setitem(module.PEAKS, "CPU", 1e-6)  # 10^6 a second
+    monkeypatch.setattr(module, "agree", lambda *_, **__: next(iter(())))
+    monkeypatch.setattr(module, "fill", lambda *_: module.Done(10, 100, 3e5, 1.0))
+    monkeypatch.setattr(module, "pll", lambda *_: time.sleep(9))
+    monkeypatch.setattr(module, "classify", lambda *_: 1 / 0)
+    monkeypatch.setattr(module, "finetune", lambda *_: module.Done(7, 70, 9e5, 1.0))
+    begun = time.perf_counter()
+    wrong = "agree: StopIteration; fill: goal missed; pll: more than .*; classify: division by zero"
+    with pytest.raises(SystemExit, match=f"error: {wrong}$"):
+        module.main()
+    assert time.perf_counter() - begun < 5
+    told = capsys.readouterr().out
+    assert told.count("| work |") == 1
+    assert "| fill | 10 | 100 | 3e-07 | 0.30 | 0.4 |" in told
+    assert "| finetune | 7 | 70 | 9e-07 | 0.90 |" in told
+    monkeypatch.setattr(module, "LIMIT", -1.0)
+    with pytest.raises(SystemExit, match=r"fill: more than the 0 s .* finetune: more than the 0 s"):
+        module.main()
+
+
+@pytest.mark.parametrize("share", [0.15, 0.0])
+def test_operations_of_a_training_are_those_counted_by_hand(script, tmp_path, share):
+    module, texts = script("gpu"), ["an ber cor"] * 3
+    shape = "roberta-base" if share else "roberta-base-classifier"
+    module.made(shape, tmp_path, texts, smoke=True)
+    engine = (module.Masked if share else module.Classifier)(tmp_path, "m", "r", dtype="float32")
+    width, inner, words, classes = 32, 64, 8000, 3  # of module.TINY
+    lengths, wanted = [5, 9, 9], 0.0
+    for n in lengths:
+        products = 4 * 2 * n * width**2 + 2 * 2 * n * width * inner  # q, k, v, out; up and down
+        wanted += 2 * (products + 2 * 2 * n * n * width)  # two layers; scores and their sums
+        head = width**2 + width * (words if share else classes)
+        wanted += 2 * head * (share * n or 1)
+    assert module.forward(engine, lengths, share) == pytest.approx(wanted, rel=1e-12)
 
 
 def run(name):
@@ -84,7 +126,8 @@ def run(name):
 def test_trainings_are_measured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     works, told = run("training.py")
-    assert {"positions", "tokens", "steps", "exchanges", "classifiers", "speed"} < set(works)
+    every = "positions tokens steps exchanges classifiers speed parts"
+    assert set(every.split()) < set(works)
     assert float(told["times faster than transformers' Trainer"][2]) > 1
     assert not list(tmp_path.iterdir())
 

@@ -21,7 +21,7 @@ from plumbline.probes.site.build import STUDIES
 from plumbline.probes.site.controls import FOUND, HOLD, NO, ORDER, SILENT, YES, explained, judged
 
 DATA = Path(__file__).parents[1] / "data"
-SIGNED = {"value", "change", "difference", "contrast", "log_odds_nats"}
+SIGNED = {"value", "change", "difference", "contrast", "log_odds_nats", "rating"}
 ENDS = {"low": "high", "disagree_nats": "agree_nats"}
 pytestmark = [
     pytest.mark.slow,

@@ -34,6 +34,7 @@ MOJIBAKE = (
     rf"|(?:[à-é]{_REST}{_REST}){{2}}|ðŸ{_REST}|ð\x{{9F}}{_REST}"
 )
 NOTHING = r"^(?:N/A|n/a|#N/A|<NA>|NaN|nan|None|NULL|undefined|\[deleted\]|\[removed\]|[?#-]+)$"
+MIXED = r"\p{Latin}[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{Latin}"
 CUT = r"(?:…|\.\.\.|[,(\-–&])$"
 WORDS = {  # frequent words that tell languages in Latin letters apart
     "cs": "aby ale být by jako je jeho jejich jsou která které který lidé mají měl mělo na nebo "
@@ -118,11 +119,14 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
         "no_stand_in": text.str.contains(NOTHING),
         "has_a_letter": ~text.str.contains(LETTER),
         "not_cut": text.str.contains(CUT),
+        "one_script_a_word": text.str.contains(MIXED),
+        "no_address": text.str.contains(r"://|^www\.|\w@\w"),
         "no_item": text.str.contains(r"^Q[1-9]\d+$"),
     }
     left = {"filled"} if column.empty else set()
     left |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
     left |= set() if column.prose == "name" else {"not_cut"}
+    left |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
     return {rule: by for rule, by in wrong.items() if rule not in left}
 
 

@@ -26,7 +26,8 @@ STREAM = 4 << 40  # a dump, decompressed
 LINE = 16 * MB  # of a file that is read line by line
 CELL = 4 * MB  # characters of a table's cell; articles of news are long
 DEPTH = 100  # of JSON
-NESTS = re.compile(r"[\[{]")
+MANY = 2 << 20  # lines, cells or values of a text, which take more memory than their characters
+LITERAL = 1 << 16  # characters of a literal of Python, which takes hundreds of times as many bytes
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -46,6 +47,12 @@ def within(size: int, most: int = READ) -> None:
         raise ValueError(f"larger than {most // MB:,} MB, the most that is read")
 
 
+def few(text: str, signs: str, most: int = MANY) -> None:
+    """Refuse a text with more lines, cells or values than may be, told by the signs around them."""
+    if sum(map(text.count, signs)) > most:
+        raise ValueError(f"more than {most:,} lines, cells or values")
+
+
 def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
     """Return a body's text; NUL characters are no text."""
     try:
@@ -55,6 +62,7 @@ def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
         raise ValueError(f"not {'UTF-8' if encoding == 'utf-8-sig' else encoding}") from error
     if "\0" in text:
         raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
+    few(text, "\n\r")
     return text
 
 
@@ -67,13 +75,14 @@ def parsed(text: str | bytes) -> Any:
         Where it is not JSON in UTF-8; json.JSONDecodeError where it may have been cut short.
     """
     text = text.decode() if isinstance(text, bytes) else text
+    few(text, "[{[{,")
     if SURROGATE.search(text):
         text = ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
     try:
         tree = json.loads(text)
     except RecursionError as error:
         raise ValueError(f"nested more than {DEPTH} deep") from error
-    if len(NESTS.findall(text)) > DEPTH:
+    if text.count("[") + text.count("{") > DEPTH:
         _shallow(tree)
     return tree
 
@@ -94,6 +103,8 @@ def _shallow(tree: Any) -> None:
 
 def literal(text: str) -> Any:
     """Return the value of a literal of Python, which is parsed and never executed."""
+    if len(text) > LITERAL:
+        raise ValueError(f"a literal of more than {LITERAL:,} characters")
     try:
         return _mended(ast.literal_eval(text))
     except (
@@ -116,6 +127,7 @@ def _mended(value: Any) -> Any:
 
 def table_rows(text: str, **dialect: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a delimited table, each with the number of its last line."""
+    few(text, f"\n\r{dialect.get('delimiter', ',')}", 2 * MANY)  # of one row, if it has them all
     rows = csv.reader((found[0] for found in ROW.finditer(text)), **dialect)
     try:
         for row in rows:

@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import holds_secret
+from plumbline.builders.core.masking import holds_secret, mask
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
@@ -32,6 +32,7 @@ BESIDE = (  # the folder of params.yaml is the project
     "probes/prompts/*.yaml",
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
+MOST = 1_000_000  # values of a file
 BOOL = "tag:yaml.org,2002:bool"
 
 
@@ -58,6 +59,14 @@ class Reader(LOADER):  # type: ignore[misc,valid-type]
         except (ValueError, OverflowError, AttributeError, IndexError, TypeError) as error:
             said = f"{node.value!r}: {error}" if isinstance(node.value, str) else str(error)
             raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from error
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Return a mapping; of a key that stands there twice one value would be lost."""
+        names = [key.value for key, _ in node.value if isinstance(key.value, str)]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            said = f"{mask(twice)!r} stands there twice"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+        return super().construct_mapping(node, deep)
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, form) for tag, form in known if tag != BOOL]
@@ -154,6 +163,8 @@ def _secret(node: Any, key: str = "") -> str:
         if isinstance(node, dict)
         else enumerate(node if isinstance(node, list) else ())
     )
+    if isinstance(node, dict) and any(isinstance(n, str) and holds_secret(n) for n in node):
+        return f"a key of {key}".removesuffix(" of ")
     inner = (_secret(each, f"{key}.{name}".strip(".")) for name, each in pairs)
     return next(filter(None, inner), "")
 
@@ -161,7 +172,23 @@ def _secret(node: Any, key: str = "") -> str:
 @lru_cache(maxsize=128)
 def _loaded(text: str) -> Any:
     """Return what a text says: commands read the same files for every section and model."""
-    return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
+    tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
+    if _size(tree, {}) > MOST:
+        raise yaml.constructor.ConstructorError(None, None, f"aliases make more than {MOST} values")
+    return tree
+
+
+def _size(node: Any, known: dict[int, int]) -> int:
+    """Return how many values a tree has, those counted again that aliases stand for."""
+    if not isinstance(node, dict | list):
+        return 1
+    if known.setdefault(id(node), 0) < 0:
+        raise yaml.constructor.ConstructorError(None, None, "an alias of what it stands in")
+    if not known[id(node)]:
+        known[id(node)] = -1
+        each = node.values() if isinstance(node, dict) else node
+        known[id(node)] = 1 + sum(_size(inner, known) for inner in each)
+    return known[id(node)]
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:

@@ -24,6 +24,13 @@ SALT = FOLDER / "salt"
 PAGE = "docs/howto/removal.md"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
+# As people copy them: an item of Wikidata from its page, a digest from the tools that make one.
+ITEM = re.compile(
+    r"(?:https?://(?:www\.)?wikidata\.org/(?:wiki|entity)/|wd:)?(q\d+)", re.IGNORECASE
+)
+DIGEST = re.compile(r"(?:sha256[:-])?([0-9a-f]{64})", re.IGNORECASE)
+POSTS = ("t1_", "t3_")  # comments and posts of Reddit, whose ids are hidden behind these
+POST = re.compile(r"(t[13]_)?([a-z0-9]{4,12})", re.IGNORECASE)
 
 
 def pseudonym(identity: str) -> str:
@@ -89,7 +96,8 @@ class Removed:
         ):
             return True
         # an id may have its source before it: reddit/ID
-        return " " not in value and not self.ids.isdisjoint((value, *value.split("/")))
+        own = (value, value.partition("/")[2], *value.split("/"))
+        return " " not in value and not self.ids.isdisjoint(own)
 
 
 def removed() -> Removed:
@@ -102,7 +110,7 @@ def removed() -> Removed:
     UserError
         If a file cannot be read, or a line is no item, sha256 or id.
     """
-    found = set()
+    ids, texts = set(), set()
     for path in sorted(FOLDER.glob("removed.*")):
         if path.suffix not in (".txt", ".csv"):
             raise UserError(f"{path}: the removal list is removed.txt or removed.csv; rename it")
@@ -112,16 +120,23 @@ def removed() -> Removed:
             raise UserError(f"{path}: cannot be read ({error}); save it as UTF-8") from error
         for number, line in enumerate(lines, start=1):
             entry = re.split("[#,]", line)[0].strip().strip("\"'")
-            if " " in entry:
+            if found := DIGEST.fullmatch(entry):
+                texts.add(found[1].lower())
+            elif found := ITEM.fullmatch(entry):
+                ids |= {entry, found[1].upper()}
+            elif re.search(r"\s|reddit\.com/|redd\.it/", entry):
                 raise UserError(
                     f"{path}, line {number}: an item, a sha256 or an id has no spaces; of a text "
-                    f"write the sha256 ({PAGE})"
+                    f"write the sha256, of a post write its id, not the address ({PAGE})"
                 )
-            found.add(entry)
-    texts = {entry.lower() for entry in found if SHA256.fullmatch(entry)}
-    ids = {entry for entry in found if entry and not SHA256.fullmatch(entry)}
+            elif entry:
+                ids.add(entry)
     if ids and SALT.exists():
-        ids |= {_keyed(entry, salt()) for entry in ids}
+        key = salt()
+        posts = [found for entry in ids if (found := POST.fullmatch(entry))]
+        kinds = {(kind, post[2]) for post in posts for kind in ([post[1]] if post[1] else POSTS)}
+        ids |= {_keyed(entry, key) for entry in ids}
+        ids |= {f"{kind}{_keyed(own, key)}" for kind, own in kinds}
     return Removed(frozenset(ids), frozenset(texts))
 
 
@@ -132,7 +147,8 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
         if isinstance(item, Row):
             said, number = [*item.values.values()], 1
         else:
-            said, number = re.split(r"[\s;,]+", f"{item.key} {item.detail}"), item.number
+            words = re.split(r"[\s;,]+", f"{item.key} {item.detail}")
+            said, number = [item.key, item.detail, *words], item.number
         if any(map(gone.has, said)):
             count[item.config] += number
         else:

@@ -40,6 +40,9 @@ BORN = (
 )
 
 
+COUNT = "SELECT (COUNT(*) AS ?count) WHERE { { %s } }"
+
+
 class Terms(NamedTuple):
     """On what terms answers may be used, and what to cite."""
 
@@ -116,7 +119,8 @@ class Endpoint:
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
             try:
                 attempts = 2 if halves else None
-                self.save(f"{folder}/{part.name}", query(part), attempts, part, query)
+                ids = part.ids if isinstance(part, Batch) else ()
+                self.save(f"{folder}/{part.name}", query(part), attempts, ids)
             except Slow:
                 pass
             else:
@@ -125,23 +129,17 @@ class Endpoint:
             self.gather(half, folder, query)
 
     def save(
-        self,
-        name: str,
-        query: str,
-        slow_attempts: int | None = None,
-        part: Part | None = None,
-        again: Callable[[Any], str] | None = None,
+        self, name: str, query: str, slow_attempts: int | None = None, ids: Sequence[str] = ()
     ) -> None:
         """Save one answer, unless it is there already.
 
-        That to a batch must be about these ids only. What it lacks is asked for once more by
-        itself, and only where that brings nothing either the answer is kept.
+        That to a batch must be about these ids only. It is kept if it has as many rows as the
+        endpoint counts itself, which may send no more than so many.
         """
         if self._path(name).exists():
             return
         what = f"{self.endpoint} ({name})"
-        ids = part.ids if isinstance(part, Batch) else ()
-        ask = partial(self._ask, query, ids, again if ids else None)
+        ask = partial(self._ask, query, ids)
         body = patiently(ask, what, self.politeness, slow_attempts, self._heard)
         self._heard = time.monotonic()
         write_gzip(self._path(name), body)
@@ -164,17 +162,21 @@ class Endpoint:
     def _path(self, name: str) -> Path:
         return self.into / f"{name}.json.gz"
 
-    def _ask(self, query: str, ids: Sequence[str], again: Callable[[Any], str] | None) -> bytes:
+    def _ask(self, query: str, ids: Sequence[str]) -> bytes:
         """Return one answer, if it is one whole result of what was asked, whatever its status."""
+        body, rows = self._answer(query, ids)
+        _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
+        told = counted[0]["count"]["value"] if len(counted) == 1 else ""
+        if not re.fullmatch("[0-9]{1,15}", told):
+            raise Busy("answered with no number where it was to count rows")
+        if int(told) > len(rows):
+            raise Slow(f"the answer has {len(rows):,} rows of the {int(told):,} that are counted")
+        return body
+
+    def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
         form, headers = _request(self.endpoint, PREFIXES + query)
         body = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT).body
-        there = _whole(body, query, ids)
-        missing = [qid for qid in ids if qid not in there]
-        if missing and again:  # there may be nothing to say of them, or they were left out
-            late = self._ask(again(Batch("", missing)), missing, None)
-            if bindings(late):
-                raise Slow(f"the answer left out some of the {len(ids)} items asked for")
-        return body
+        return body, _whole(body, query, ids)
 
 
 def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -199,8 +201,8 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
         yield Endpoint(address, politeness, into)
 
 
-def _whole(body: bytes, query: str, ids: Sequence[str]) -> set[str]:
-    """Refuse a body that is not one whole result, or about others; return whom it is about.
+def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
+    """Refuse a body that is not one whole result, or about others; return its rows.
 
     Queries here have no OPTIONAL: every row has everything that is asked for.
     """
@@ -223,7 +225,7 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> set[str]:
         raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
     if ids and (strange := sorted(there - set(ids))[:3]):
         raise Busy(f"answered about {', '.join(strange)}, which were not asked for")
-    return there
+    return rows
 
 
 def ranges(first: date, last: date, days: int) -> list[Born]:

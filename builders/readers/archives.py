@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -19,7 +19,8 @@ from plumbline.builders.readers.table import web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
-BATCH = 256  # records in memory at once
+LISTED = 32 * MB  # of an archive's list of files, each of which takes ten times as much in memory
+BATCH = 8  # records in memory at once, any of which may have a cell as large as may be
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -130,8 +131,13 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
 @contextmanager
 def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive
+        with file.open("rb") if isinstance(file, Path) else nullcontext(file) as found:
+            # ZipFile reads all that is listed at once
+            end = zipfile._EndRecData(found)  # type: ignore[attr-defined]  # noqa: SLF001
+            if end and end[5] > LISTED:
+                raise ValueError(f"an archive whose list of files is over {LISTED // MB} MB")
+            with zipfile.ZipFile(found) as archive:
+                yield archive
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise ValueError("not a whole zip archive") from error
 

@@ -28,6 +28,9 @@ from plumbline.builders.release.params import PARTISAN, PRETRAINED
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 MADE = ("datasets", "outputs", "tables")
+# Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
+# its own, and what snapshots come from has other names.
+OURS = re.compile(r"(dataset|made by|model) .+|tables")
 # Of the Hub's licences, those under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
@@ -35,7 +38,6 @@ FORBIDS = re.compile(
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
-ELSEWHERE = re.compile(r"as (its card|the model's own card) states")  # and judged there
 ASKS = "extra_gated_"  # of a card: what its readers see, and must fill in
 
 Gated = Literal["auto", "manual", False]
@@ -146,7 +148,8 @@ def release(
     fronts = {part: limited(read_page(page_of(part), part)[0], part) for part in parts}
     for part, front in fronts.items():
         _allowed(part, front, folder, stated or {})
-    _nobody_removed(folder)
+    for part in sorted({folder, *(store.DATASETS / dataset for dataset in datasets)}):
+        _nobody_removed(part)
     if partisan:
         return Release(folder, "dataset", files, True, "manual", (why,))
     licence = str(fronts[folder].get("license") or "")
@@ -194,14 +197,31 @@ def _sources(folder: Path) -> list[dict[str, Any]]:
     return front_matter.read(path).origin.sources if path.is_file() else []
 
 
+def _ours(source: Mapping[str, Any]) -> bool:
+    return bool(OURS.fullmatch(str(source.get("source"))))
+
+
 def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
-    """Return the datasets that a folder was made of, itself among them, at any distance."""
+    """Return the datasets that a folder was made of, itself among them, at any distance.
+
+    Raises
+    ------
+    UserError
+        If it was made of one that is no longer the same: nobody knows what it holds of that.
+    """
     if folder in seen:
         return set()
-    own = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
-    parts = (Path(source["address"]) for source in _sources(folder))
-    made_of = [p for p in parts if p.parts[0] == "data" and p.parts[1] in MADE]
-    return own.union(*(_datasets(part, seen | {folder}) for part in made_of))
+    found = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
+    for source in _sources(folder):
+        part = Path(source["address"])
+        if not _ours(source) or part.parts[:1] != ("data",) or part.parts[1] not in MADE:
+            continue
+        if front_matter.source(part, "")["retrieved"] != source["retrieved"]:
+            raise UserError(
+                f"{folder}: made of another {part} than is there; `make repro` makes it of this one"
+            )
+        found |= _datasets(part, seen | {folder})
+    return found
 
 
 def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str, str]) -> None:
@@ -215,7 +235,8 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
     manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    stated = [str(facts.get("licence")) for facts in (*_sources(part), *manifests.values())]
+    every = (*_sources(part), *manifests.values())
+    stated = [str(facts.get("licence")) for facts in every if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     wrong = [
         f"its licence forbids redistribution ({licence})"
@@ -223,12 +244,12 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
         if FORBIDS.search(licence)
     ]
     wrong += [f"{p} has redistribute: false" for p, facts in manifests.items() if _says_no(facts)]
-    every = (known.get(one, one) for text in stated for one in licences.each(known.get(text, text)))
+    each = (known.get(one, one) for text in stated for one in licences.each(known.get(text, text)))
     wrong += [
         f"the licence of a source, {one!r}, is no SPDX id of an open licence (if you know which it "
         f"stands for, write into params.yaml: publish: {{licences: {{{quoted(one)}: SPDX-ID}}}})"
-        for one in every
-        if not licences.is_open(one) and not ELSEWHERE.fullmatch(one)
+        for one in each
+        if not licences.is_open(one)
     ]
     closed = _closed_rows(part) if not wrong else 0
     wrong += [f"{closed:,} rows are not redistributable"] if closed else []

@@ -34,10 +34,11 @@ SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 LEVEL = 0.05
 POWER = "0.8: the power that is asked for"
 SIMULATED = {  # by analysis: beginning of tests, runs like the worlds', effect that is to be found
-    "compass": ("shifts between corpora|stability", "5 trainings", 3.0),
+    "compass": ("shifts between corpora|stability", "{}, 5 trainings", 3.0),
     "fairness": ("differences, p_trainings, corpora", "32 words, 5 trainings", 3.0),
     "ensemble": ("p_trainings, one corpus", "2 voters, 5 trainings", 1.5),
 }
+CALLED = {"mask": "masked", "generation": "generated", "multiple_choice": "options"}  # such runs
 STATE = ("corpus", "period", "share", "epoch")
 
 
@@ -74,7 +75,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             found[analysis].key = {"model": model}
             part(found[analysis], tables, planted[key], params)
             found[analysis].label = ""
-            _simulated(found[analysis], inputs.tables("calibration", analysis), analysis)
+            if len(own := tables.get("coordinates", tables.get("differences", pl.DataFrame()))):
+                codes = own["response_format"].unique() if "response_format" in own.columns else ()
+                runs = [CALLED[schemas.FORMATS[code]] for code in codes]
+                path = inputs.tables("calibration", analysis)
+                _simulated(found[analysis], path, analysis, "|".join(sorted(runs)))
     return {name: own.frame() for name, own in found.items() if own.rows}
 
 
@@ -219,8 +224,11 @@ def _stability(found: Findings, rows: pl.DataFrame) -> None:
             found.copy(row, f"stances on the planted side when {how}, the model itself", "1: all")
 
 
-def _simulated(found: Findings, path: Path, analysis: str) -> None:
-    """Add the rates of the tests over simulated tables: null rates, or the power at an effect."""
+def _simulated(found: Findings, path: Path, analysis: str, runs: str) -> None:
+    """Add the rates of the tests over simulated tables: null rates, or the power at an effect.
+
+    ``runs`` are how those begin in which a world's model answered, where that matters.
+    """
     path = path / "calibration.parquet"
     if not path.is_file():
         return
@@ -229,7 +237,7 @@ def _simulated(found: Findings, path: Path, analysis: str) -> None:
     kind, measure = ("null", "size at .05") if null else ("planted", "found at .05")
     own = pl.read_parquet(path).filter(
         pl.col("test").str.contains(f"^({tests})"),
-        pl.col("shape").str.contains(shape, literal=True),
+        pl.col("shape").str.contains(f"^{shape.format(f'({runs})')}"),
         pl.col("effect") == (0.0 if null else effect),
         kind=kind,
         measure=measure,

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Part = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.float64]]  # of Said
+
 CONTRAST = "positive minus negative"
 EVERY = "all"
 COMPARED = READINGS[1:]  # faithful, corrected, placebo
 SEXES = (EVERY, "male", "female")
 OTHER = "other"
+BLOCK = 100_000  # names looked up at once
 
 
 class Said(NamedTuple):
@@ -34,19 +37,27 @@ class Said(NamedTuple):
     values: NDArray[np.float64]  # (texts, measures)
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, where: Path) -> Said:
-        """Return the columns ``key``, ``tokens`` and the rest as arrays."""
-        frame = frame.sort("key")
-        keys = frame["key"].to_numpy()
+    def of(
+        cls, paths: Sequence[Path], number: int, measures: int, read: Callable[[Path], Part]
+    ) -> Said:
+        """Return what files say of so many texts, in arrays that are filled file by file."""
+        keys, tokens = np.empty(number, np.uint64), np.empty(number, np.int32)
+        values, at = np.empty((number, measures), order="F"), 0
+        for path in paths:
+            part = read(path)
+            rows = slice(at, at := at + len(part[0]))
+            keys[rows], tokens[rows], values[rows] = part
+        order = keys.argsort()
+        for column in (keys, tokens, *values.T):
+            column[:] = column[order]
         if (keys[1:] == keys[:-1]).any():
+            where = paths[0].parent
             raise UserError(f"{where}: has a text twice; take the folder away and run the probe")
-        tokens = frame["tokens"].cast(pl.Int32).to_numpy()
-        return cls(keys, tokens, frame.drop("key", "tokens").to_numpy())
+        return cls(keys, tokens, values)
 
     def places(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Return where texts are, -1 of those that are not."""
-        at = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, at, -1).astype(np.int32)
+        return _places(self.keys, keys)
 
 
 class Case(NamedTuple):
@@ -60,9 +71,9 @@ class Case(NamedTuple):
     sentence: NDArray[np.int32]  # (n,) numbers of source texts
     country: NDArray[np.int32]  # (n,) places in countries
     gender: NDArray[np.int32]  # (n,) of the name put in, places in GENDERS
-    names: pl.Series  # of all rows, once each
-    name: NDArray[np.int32]  # (n,) places in names: what is put in
-    other: NDArray[np.int32]  # (n,) the name in the text that it is compared with, empty if none
+    words: pl.Series  # of all names, sorted: their first words, and what follows
+    name: NDArray[np.int32]  # (n, 2) places of both in words: what is put in
+    other: NDArray[np.int32]  # (n, 2) the name in the text that it is compared with
     row: NDArray[np.int32]  # (n,) places in said
     compared: NDArray[np.int32]  # (n,) of what it is compared with
 
@@ -95,24 +106,18 @@ class Case(NamedTuple):
         """Return how many source texts and countries there are."""
         return self.sentences, len(self.countries)
 
-    def units(self) -> list[NDArray[np.int64]]:
+    def units(self) -> list[NDArray[np.int32]]:
         """Return numbers of what rows share beside their texts, (n,) each.
 
         First words of names and what follows; of placebo swaps first words on both sides. A row
         that has none shares it with no other.
         """
-        parts = self.names.str.splitn(" ", 2).struct
-        first, rest = parts.field("field_0"), parts.field("field_1")
-        swapped = self.reading == "placebo"
+        sides = (self.name, self.other) if self.reading == "placebo" else (self.name, self.name)
         found = []
-        for words, of in (
-            (first, self.name),
-            (first, self.other) if swapped else (rest, self.name),
-        ):
-            filled = words.fill_null("")
-            number = filled.rank("dense").cast(pl.Int64).to_numpy()[of]
-            none = (filled == "").to_numpy()[of]
-            number[none] = len(words) + 1 + np.flatnonzero(none)
+        for part, side in enumerate(sides):
+            number = side[:, 0 if side is self.other else part].copy()
+            none = (self.words == "").to_numpy()[number]
+            number[none] = len(self.words) + np.flatnonzero(none)
             found.append(number)
         return found
 
@@ -120,15 +125,23 @@ class Case(NamedTuple):
         self, of: NDArray[np.int32], known: Callable[[str, str, str], float]
     ) -> NDArray[np.float64]:
         """Return what is known of names by country, gender and the name in small letters, (n,)."""
-        group = self.country * len(GENDERS) + self.gender
-        place = group.astype(np.int64) * len(self.names) + of
+        number = len(self.words)
+        place = self.country.astype(np.int64) * len(GENDERS) + self.gender
+        for part in of.T:
+            place = place * number + part
         each, inverse = np.unique(place, return_inverse=True)
-        group, name = np.divmod(each, len(self.names))
-        country, gender = np.divmod(group, len(GENDERS))
-        names = self.names.gather(name).to_list()
-        rows = zip(country.tolist(), gender.tolist(), names, strict=True)
-        found = [known(self.countries[c], GENDERS[g], text.casefold()) for c, g, text in rows]
-        return np.array(found, dtype=np.float64)[inverse]
+        found = np.empty(len(each))
+        for start in range(0, len(each), BLOCK):
+            rows = slice(start, start + BLOCK)
+            group, first, rest = np.unravel_index(
+                each[rows], (len(self.countries) * len(GENDERS), number, number)
+            )
+            names = self.words.gather(first) + " " + self.words.gather(rest)
+            country, gender = np.divmod(group, len(GENDERS))
+            texts = names.str.strip_chars().to_list()
+            asked = zip(country.tolist(), gender.tolist(), texts, strict=True)
+            found[rows] = [known(self.countries[c], GENDERS[g], t.casefold()) for c, g, t in asked]
+        return found[inverse]
 
     def chosen(self, rows: NDArray[np.int64]) -> Case:
         """Return some rows alone."""
@@ -180,14 +193,8 @@ def classified(
     UserError
         If a side has none of the model's classes.
     """
-    parts: list[pl.DataFrame] = []
-    classes: tuple[str, ...] = ()
-    for path in sorted(outputs.glob("*.parquet")):  # shards: bounds memory
-        frame = pl.read_parquet(path, columns=["text", "class", "logprob_nats", "tokens"])
-        classes = classes or tuple(frame["class"].unique(maintain_order=True).to_list())
-        frame = frame.with_columns(pl.col("text").hash().alias("key"))
-        wide = frame.pivot(on="class", index=["key", "tokens"], values="logprob_nats")
-        parts.append(wide.select("key", "tokens", *classes))
+    paths = sorted(outputs.glob("*.parquet"))
+    classes = pl.read_parquet(paths[0], columns=["class"])["class"].unique(maintain_order=True)
     signs = np.zeros(len(classes))
     for side, sign in (("positive", 1), ("negative", -1)):
         of = {name.casefold() for name in known[side].get(model, known[side].get(OTHER, ()))}
@@ -198,9 +205,19 @@ def classified(
                 f"({', '.join(classes)}); say which, under {model} or {OTHER}"
             )
         signs += sign * there
-    said = Said.of(pl.concat(parts), outputs)
-    shares = np.exp(said.values)
-    return said._replace(values=np.column_stack([shares @ signs, shares])), (CONTRAST, *classes)
+
+    def read(path: Path) -> Part:
+        frame = pl.read_parquet(path, columns=["text", "class", "logprob_nats", "tokens"])
+        frame = frame.with_columns(
+            pl.col("text").hash().alias("key"), pl.col("tokens").cast(pl.Int32)
+        )
+        wide = frame.pivot(on="class", index=["key", "tokens"], values="logprob_nats")
+        shares = np.exp(wide.select(classes.to_list()).to_numpy())
+        both = np.column_stack([shares @ signs, shares])
+        return wide["key"].to_numpy(), wide["tokens"].to_numpy(), both
+
+    number = pl.scan_parquet(paths).select(pl.len()).collect().item() // len(classes)
+    return Said.of(paths, number, 1 + len(classes), read), (CONTRAST, *classes)
 
 
 def keys(path: Path) -> NDArray[np.uint64]:
@@ -213,48 +230,67 @@ def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
 
     A UserError if a text was not classified.
     """
-    rows, columns = pl.scan_parquet(path), ("target", "country", "name")
-    each = [pl.col(name).unique().sort().implode() for name in columns]
-    words = {
-        name: own[0]
-        for name, own in rows.select(each).collect(engine="streaming").to_dict().items()
+    rows, parts = pl.scan_parquet(path), pl.col("name").str.splitn(" ", 2).struct
+    named = {"first": parts.field("field_0"), "rest": parts.field("field_1").fill_null("")}
+    columns = {"target": pl.col("target"), "country": pl.col("country")} | named
+    each = {name: _distinct(rows, column) for name, column in columns.items()}
+    words = pl.concat([each.pop(name) for name in named]).unique().sort()
+    coded = {
+        name: column.cast(pl.Enum(each.get(name, words))).to_physical().cast(pl.Int32)
+        for name, column in columns.items()
     }
-    coded = [pl.col(name).cast(pl.Enum(words[name])).to_physical() for name in columns]
+    text = pl.col("text").hash()
     for code, reading in enumerate(COMPARED, start=1):
         of = READINGS.index("corrected" if reading == "placebo" else "original")
-        others = rows.filter(pl.col("reading") == of).select(
-            reference=pl.col("id").hash(), compared=pl.col("text").hash(), other=coded[-1]
+        own = _read(
+            rows.filter(pl.col("reading") == code),
+            {**coded, "gender": pl.col("gender").cast(pl.Int8), "text": text}
+            | {"reference": pl.col("reference_id").hash()},
         )
-        own = rows.filter(pl.col("reading") == code)
-        own = own.select(
-            *coded, "gender", key=pl.col("text").hash(), reference=pl.col("reference_id").hash()
-        )
-        joined = own.join(others, on="reference", how="left", maintain_order="left")
-        frame = joined.collect(engine="streaming")  # rows of two classifiers are paired by place
-        if frame.is_empty():
+        if not len(own["text"]):
             continue
-        row, compared = (said.places(frame[name].to_numpy()) for name in ("key", "compared"))
-        if frame["compared"].null_count() or min(row.min(), compared.min()) < 0:
+        others = _read(
+            rows.filter(pl.col("reading") == of),
+            {"reference": pl.col("id").hash(), "text": text}
+            | {name: coded[name] for name in named},
+        )
+        order = others["reference"].argsort()
+        at = _places(others["reference"][order], own.pop("reference"))
+        compared, row = said.places(others["text"])[order][at], said.places(own.pop("text"))
+        if min(at.min(), row.min(), compared.min()) < 0:
             raise UserError(
                 f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
-        coded_rows = frame.select(pl.col(*columns, "gender", "other").cast(pl.Int32)).to_dict()
-        del frame
-        number = {name: own.to_numpy() for name, own in coded_rows.items()}
-        sentences, sentence = np.unique(number["target"], return_inverse=True)
-        countries, country = np.unique(number["country"], return_inverse=True)
+        sentences, sentence = np.unique(own["target"], return_inverse=True)
+        countries, country = np.unique(own["country"], return_inverse=True)
         yield Case(
             reading=reading,
             measures=measures,
             said=said,
-            countries=words["country"].gather(countries).to_list(),
+            countries=each["country"].gather(countries).to_list(),
             sentences=len(sentences),
             sentence=sentence.astype(np.int32),
             country=country.astype(np.int32),
-            gender=number["gender"],
-            names=words["name"],
-            name=number["name"],
-            other=number["other"],
+            gender=own["gender"],
+            words=words,
+            name=np.stack([own[name] for name in named], axis=1),
+            other=np.stack([others[name][order][at] for name in named], axis=1),
             row=row,
             compared=compared,
         )
+
+
+def _distinct(rows: pl.LazyFrame, column: pl.Expr) -> pl.Series:
+    return rows.select(column.unique().sort()).collect(engine="streaming").to_series()
+
+
+def _read(rows: pl.LazyFrame, columns: Mapping[str, pl.Expr]) -> dict[str, NDArray[Any]]:
+    """Return columns as arrays, in the dataset's order: two classifiers are paired by place."""
+    frame = rows.select(**columns).collect(engine="streaming")
+    return {name: column.to_numpy() for name, column in frame.to_dict().items()}
+
+
+def _places(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Return where keys are among known ones, which rise; -1 of those that are not."""
+    at = np.searchsorted(known, wanted).clip(max=len(known) - 1)
+    return np.where(known[at] == wanted, at, -1).astype(np.int32)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TERMS = ("tokens", "log rank")
 MOST = 0.9  # leverage of one name
 ALONE = "none: names of one first or last word, or in one text; not in the model"
-BLOCK = 100_000  # rows of the design held at once
-AT_ONCE = 8  # coefficients whose parts of all rows are
+BLOCK = 20_000  # rows of the design held at once
+AT_ONCE = 4  # coefficients whose parts of all rows are
 RANK = 1e-12  # eigenvalues below, of columns of length 1, are none
 VARIES = 1e-9  # standard deviations below are rounding
 METHOD = f"mixed model (REML), source texts swept out, names random; {TWO_WAY}"
@@ -50,7 +50,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     extra, varies = _covariates(case, ranks)
     after, before = (case.said.values[rows, 0] for rows in (case.row, case.compared))
     outcome = centred(100 * (after - before), case.sentence)
-    del after, before
+    del after, before, ranks
     # a name of two countries is one of each: else they would be compared by what they share
     first = case.units()[0] * len(case.countries) + case.country
     names, group = np.unique(first, return_inverse=True)
@@ -69,14 +69,14 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     inverse = np.insert(inverse, free, -inverse[:, :free].sum(axis=1), axis=1)
     number = np.bincount(case.country)
     units, each = case.units(), []
-    left = np.concatenate([outcome[rows] - x @ value for rows, x in model.blocks()])
+    left = outcome - model.times(value)
     left *= number[case.country]
+    del outcome
     for start in range(0, inverse.shape[1], AT_ONCE):
         some = range(inverse.shape[1])[start : start + AT_ONCE]
-        added = np.empty((len(outcome), len(some)))
-        for rows, x in model.blocks():
-            added[rows] = (x - mean[group[rows]]) @ inverse[:, some]
+        added = np.empty((len(left), len(some)))
         for place, column in enumerate(some):
+            added[:, place] = model.times(inverse[:, column]) - (mean @ inverse[:, column])[group]
             scale = left
             if column > free:  # names far from the others pull the line to themselves
                 weight = np.bincount(group, added[:, place] ** 2)
@@ -97,7 +97,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     alone = pl.DataFrame({"term": [f"country {c}" for c in left_out]}, {"term": pl.String})
     table = pl.concat([table, alone.with_columns(null=pl.lit(ALONE))], how="diagonal")
     table = table.fill_nan(None).with_columns(
-        rows=pl.lit(len(outcome)),
+        rows=pl.lit(len(left)),
         sd_names=pl.lit(finite(np.sqrt(fitted.between))),
         sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
         n=pl.lit(len(names)),
@@ -126,7 +126,6 @@ class _Model:
         cell = case.sentence * countries + case.country
         share = np.bincount(cell, minlength=texts * countries).reshape(texts, countries)
         self.share: Floats = share / np.maximum(share.sum(axis=1, keepdims=True), 1)
-        self.coding = np.vstack([np.eye(countries - 1), -np.ones(countries - 1)])
         self.case, self.extra = case, extra
         self.sizes = np.bincount(group).astype(np.float64)
         width = countries - 1 + extra.shape[1] + 1
@@ -142,7 +141,17 @@ class _Model:
             rows = slice(start, start + BLOCK)
             coded: Floats = -self.share[self.case.sentence[rows]]
             coded[np.arange(len(coded)), self.case.country[rows]] += 1
-            yield rows, np.column_stack([coded @ self.coding, self.extra[rows]])
+            yield rows, np.column_stack([coded[:, :-1] - coded[:, -1:], self.extra[rows]])
+
+    def times(self, of: Floats) -> Floats:
+        """Return the design times a vector of its columns, (rows,)."""
+        free = self.share.shape[1] - 1
+        country = np.append(of[:free], -of[:free].sum())
+        found: Floats = country[self.case.country]
+        found -= (self.share @ country)[self.case.sentence]
+        for extra, weight in zip(self.extra.T, of[free:], strict=True):
+            found += weight * extra
+        return found
 
     def full_rank(self) -> bool:
         """Return whether the columns do not determine each other."""

@@ -115,8 +115,9 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
                 "confusion": _confusion(case),
             }
             if not placebo:
-                ranks = frequency(inputs.datasets["names"], case)
-                tables["mixed"] = effects(case, ranks, params.confidence)
+                tables["mixed"] = effects(
+                    case, frequency(inputs.datasets["names"], case), params.confidence
+                )
                 if folder is not None:  # read again each time: millions of texts
                     tables |= beside_perplexity(case, scored(folder), params)
             place["reading"] = COMPARED.index(case.reading)
@@ -231,21 +232,19 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             found[each, sides[1]] -= before[own.country, sides[1]]
             return found
 
-        apart = two_way(moved(np.ones_like(one), np.ones_like(one)), *where)
-        known = (one > 0) & (other > 0)
         # of log(after / before)
         shares = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
         ratio = two_way(moved(*shares), *where)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where(known, np.log(other / one), np.nan)
-            difference = np.where(rows > 0, (other - one) / rows, np.nan)
+            log = np.where((one > 0) & (other > 0), np.log(other / one), np.nan)
         half = ratio.half(params.confidence)
         return {
             "value": percentages(Cells(old, counts), Cells(new, counts)),
             "low": 100 * np.expm1(log - half),
             "high": 100 * np.expm1(log + half),
             "n": (counts > 0).sum(axis=0)[:, None],
-            "p": apart.p(difference),
+            "p": ratio.p(log),
+            FREEDOM: ratio.freedom,
             "before": one,
             "after": other,
         }

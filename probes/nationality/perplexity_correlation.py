@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.nationality.cases import Case
+    from plumbline.probes.nationality.cases import Case, Part
     from plumbline.probes.nationality.schemas import Params
 
     Array = NDArray[np.float64]
@@ -41,9 +41,15 @@ METHODS = {
 def scored(folder: Path) -> Said:
     """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats."""
     sums = ("sum_original_nats", "sum_l2r_nats")
-    key = pl.col("text").hash().alias("key")
-    frame = pl.scan_parquet(folder / "*.parquet").select(key, "tokens", *sums)
-    return Said.of(frame.collect(engine="streaming"), folder)
+
+    def read(path: Path) -> Part:
+        frame = pl.read_parquet(path, columns=["text", "tokens", *sums])
+        tokens = frame["tokens"].cast(pl.Int32).to_numpy()
+        return frame["text"].hash().to_numpy(), tokens, frame.select(sums).to_numpy()
+
+    paths = sorted(folder.glob("*.parquet"))
+    number = pl.scan_parquet(paths).select(pl.len()).collect().item()
+    return Said.of(paths, number, len(sums), read)
 
 
 def _perplexity(scores: Said, rows: NDArray[np.int32], variant: int) -> Array:
@@ -165,7 +171,7 @@ def _correlated(
     groups: NDArray[np.int32],
     number: int,
     texts: NDArray[np.int32],
-    names: list[NDArray[np.int64]],
+    names: list[NDArray[np.int32]],
     confidence: float,
     within: bool = False,
 ) -> dict[str, Array]:

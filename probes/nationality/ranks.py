@@ -43,7 +43,11 @@ def halved(folder: Path, case: Case) -> Case:
     case, swapped = case.chosen(kept), (after == 0)[kept]
     sides = ((case.name, case.other), (case.row, case.compared))
     (name, row), (other, compared) = (
-        [np.where(swapped, *(pair if back else pair[::-1])) for pair in sides] for back in (0, 1)
+        [
+            np.where(swapped.reshape(-1, *[1] * (pair[0].ndim - 1)), *pair[:: 1 if back else -1])
+            for pair in sides
+        ]
+        for back in (0, 1)
     )
     return case._replace(name=name, other=other, row=row, compared=compared)
 

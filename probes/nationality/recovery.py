@@ -126,13 +126,8 @@ def _classifier(
         return
     own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
     own = own.join(truth.with_columns(pl.col("truth") * 100), on="country", maintain_order="left")
-    known = own.drop_nulls("low")
-    inside = known["truth"].is_between(known["low"] - ROUNDED, known["high"] + ROUNDED)
     what = "mean over countries of |Delta - planted Delta|, points"
     yield what, _mean_distance(own, by), "0: Delta is what was planted"
-    what = "share of countries whose interval holds the planted Delta"
-    null = f"{by.confidence:g}; the planted Delta is that of the same texts"
-    yield what, wilson(int(inside.sum()), max(1, len(inside)), by.confidence), null
     if _confounded(truth):
         part = 100 * (pl.col("beside") - pl.col("beside").mean())
         plain = own.with_columns(truth=part, value=pl.col("contrast"))

@@ -40,7 +40,7 @@ READINGS = (
     *("continuous", "named", "likeliest", "expected", "placebo", "largest"),
 )
 DIFFERENCE = re.compile(r"minus that in the lists|the way it speaks|above that of unrelated")
-EQUAL = re.compile(r"as planted, mean over groups")
+EQUAL = re.compile(r"as planted, mean over groups|\|rating - planted rating\|")
 TESTED = re.compile(r"\bp\b(?!\()|p_bh|p_bonferroni|false discover|make a difference")
 SIGN = re.compile(r"\bsign\b|planted side|that are found")
 POWER = re.compile(r"(0\.\d+): the power that is asked for")

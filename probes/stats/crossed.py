@@ -110,7 +110,9 @@ def estimated(
     Parameters
     ----------
     twice
-        Variance that is in two of the parts; no more than the largest one is left.
+        Variance that is in two of the parts; no more than the largest one is left. Degrees of
+        freedom are of what is left: with those of the whole sum a true null is rejected in up to
+        .10 with three trainings, and .08 with five.
 
     Examples
     --------
@@ -128,8 +130,8 @@ def estimated(
         return Contrast(value, float("nan"), float("nan"), float("nan"))
     if not spread:
         return Contrast(value, value, value, t_p(value, 0.0, 1))
-    df = total**2 / spread
-    se = max(total - twice, *(part.variance for part in known), 0.0) ** 0.5
+    variance = max(total - twice, *(part.variance for part in known), 0.0)
+    df, se = variance**2 / spread, variance**0.5
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
     return Contrast(value, value - half, value + half, t_p(value, se, df))
 

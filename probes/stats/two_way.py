@@ -26,6 +26,7 @@ Integers = NDArray[np.signedinteger[Any]]
 
 METHOD = "t interval over source texts and names (two-way clusters)"
 FLAT = 1e-9  # standard errors below are rounding
+LARGEST = 2**62  # of numbers
 
 
 class Tested(NamedTuple):
@@ -51,10 +52,9 @@ class _Units(NamedTuple):
     """The cells of units (names, or names in texts) by groups."""
 
     cell: Integers  # (rows,)
-    unit: Integers  # (cells,)
+    unit: Integers  # (cells,), rising
     group: Integers  # (cells,)
-    share: Floats  # (cells,): of the group's rows
-    scale: Floats  # (cells,): 1 / sqrt(1 - share)
+    rows: Integers  # (cells,)
     freedom: Floats  # (groups,): effective number of units minus 1
 
 
@@ -72,16 +72,20 @@ class _Errors(NamedTuple):
         (measures, groups, groups).
         """
         number = len(self.size)
-        cells = np.bincount(of.unit)
+        cells, share = np.bincount(of.unit), of.rows / self.size[of.group]
+        scale = np.where(share < 1, 1 / np.sqrt(np.where(share < 1, 1 - share, 1)), 0)
+        del share
         several = (cells > 1)[of.unit]  # most names are of one group, and no text with one name
         place = (np.cumsum(cells > 1) - 1)[of.unit[several]]
         across = np.zeros((int((cells > 1).sum()), number))
         found = np.zeros((self.values.shape[1], number, number))
         for m in range(len(found)):
-            sums = np.bincount(of.cell, self._of(m), len(of.unit)) * of.scale
+            sums = np.bincount(of.cell, self._of(m), len(of.unit))
+            sums *= scale
             across[place, of.group[several]] = sums[several]
-            alone = np.where(several, 0, sums) ** 2
-            found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+            sums[several] = 0
+            sums **= 2
+            found[m] = across.T @ across + np.diag(np.bincount(of.group, sums, number))
         return found
 
     def _of(self, measure: int) -> Floats:
@@ -95,7 +99,8 @@ class _Errors(NamedTuple):
             mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
             values = values - mean.ravel()[cell]
         means = np.bincount(self.groups, values, number) / np.maximum(self.size, 1)
-        found: Floats = values - means[self.groups]
+        found: Floats = means[self.groups]
+        np.subtract(values, found, out=found)
         found /= self.size[self.groups]
         return found
 
@@ -142,17 +147,17 @@ def two_way(
     of_texts = _units(texts, groups, size)
     errors = _Errors(values, groups, size)
     total = _variance(errors.products(of_texts), contrasts)
-    per_text = _together(of_texts, contrasts)[:, None]
+    per_text = _together(of_texts, size, contrasts)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
     rest = errors._replace(texts=texts if texts_alike else None)
     shared, own = np.zeros_like(total), np.zeros_like(total)
     known = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
     for many in range(1, len(names) + 1):
         for chosen in combinations(names, many):
-            sign, code = (-1) ** (many + 1), _joint(chosen)
+            sign, code = (-1) ** (many + 1), _joint(chosen, number)
             of_names = _units(code, groups, size)
             products = rest.products(of_names)
-            within = rest.products(_units(_joint((code, texts)), groups, size))
+            within = rest.products(_units(_joint((code, texts), number), groups, size))
             shared += sign * _variance(products - within, contrasts)
             if many == 1:
                 free = of_names.freedom
@@ -180,27 +185,49 @@ def estimable(
     return found
 
 
-def _joint(codes: Sequence[Integers]) -> Integers:
-    """Return numbers of the combinations of several codes, (rows,)."""
+def _joint(codes: Sequence[Integers], number: int) -> Integers:
+    """Return numbers of the combinations of several codes, (rows,), with gaps.
+
+    They stay small enough to be numbered by group too.
+    """
     found = codes[0]
     for code in codes[1:]:
-        found = np.unique(found * (int(code.max()) + 1) + code, return_inverse=True)[1]
+        found, width = found.astype(np.int64, copy=False), int(code.max()) + 1
+        if (int(found.max()) + 1) * width * number > LARGEST:
+            found = np.unique(found, return_inverse=True)[1]
+        found = found * width + code
     return found
 
 
 def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
     number = len(size)
-    keys, cell, rows = np.unique(code * number + groups, return_inverse=True, return_counts=True)
+    keys, cell, rows = _numbered(code.astype(np.int64) * number + groups)
     unit, group = np.divmod(keys, number)
     share = rows / size[group]
     second, fourth = (np.bincount(group, share**k, number) for k in (2, 4))
-    several = share < 1
-    scale = np.where(several, 1 / np.sqrt(np.where(several, 1 - share, 1)), 0)
     freedom = second**2 / np.where(fourth > 0, fourth, np.inf) - 1
-    return _Units(cell, unit, group, share, scale, np.where(freedom > FLAT, freedom, 0))
+    unit = np.cumsum(np.diff(unit, prepend=unit[:1]) > 0)  # without gaps
+    unit, group, rows = (each.astype(np.int32) for each in (unit, group, rows))
+    return _Units(cell, unit, group, rows, np.where(freedom > FLAT, freedom, 0))
 
 
-def _together(of: _Units, contrasts: Floats) -> Floats:
+def _numbered(keys: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return each key once, rising, the place of each row's, and how many rows there are of each.
+
+    As ``np.unique`` does, in half of the memory.
+    """
+    order = keys.argsort()
+    ranked = keys[order]
+    del keys
+    first = np.ones(len(ranked), np.bool_)
+    np.not_equal(ranked[1:], ranked[:-1], out=first[1:])
+    place = np.empty(len(order), np.int32)
+    place[order] = np.cumsum(first, dtype=np.int32) - 1
+    starts = np.flatnonzero(first)
+    return ranked[starts], place, np.diff(starts, append=len(order))
+
+
+def _together(of: _Units, size: Floats, contrasts: Floats) -> Floats:
     """Return the effective number of units behind contrasts minus 1, (contrasts,).
 
     A unit adds its squared share of each group by the squared weight of the group: a group of few
@@ -209,7 +236,7 @@ def _together(of: _Units, contrasts: Floats) -> Floats:
     """
     length, number = int(of.unit.max()) + 1, contrasts.shape[1]
     squares = np.zeros((number, length))
-    np.add.at(squares, (of.group, of.unit), of.share**2)
+    np.add.at(squares, (of.group, of.unit), (of.rows / size[of.group]) ** 2)
     added = contrasts**2 @ squares
     fourth = (added**2).sum(axis=1)
     found: Floats = added.sum(axis=1) ** 2 / np.where(fourth > 0, fourth, np.inf) - 1

@@ -19,7 +19,7 @@ from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poiss
 from plumbline.probes.stats.estimate import Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
-from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
+from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings, Resampling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,6 @@ OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a 
 BOTH = WHO.index("both")
 DIFFERENT = {i for i, verdict in enumerate(VERDICTS) if verdict.startswith("different")}
 COUNT = "count, no interval"
-ALL_HELD = "1: all"
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 
 
@@ -53,6 +52,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     folder, own_lines = inputs.tables("values"), pl.col("fitted") == 0
     tables = {
         "points": pl.read_parquet(folder / "points.parquet"),
+        "answers": pl.read_parquet(folder / "answers.parquet"),
         "values": pl.read_parquet(folder / "values.parquet").filter(own_lines),
         "gender": pl.read_parquet(folder / "gender.parquet").filter(own_lines, measure=0),
     }
@@ -97,15 +97,15 @@ def _reading(
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     joined = tables["points"].join(true, on=QUESTION)
     _odds(found, joined.filter(pl.col("axis") != ""), params)
-    values, apart = _true(true_ratings(joined))
+    rated = true_ratings(joined)
+    values, apart = _true(rated)
+    _distance(found, tables["answers"], rated, params)
     got = {(r["axis"], r["gender"]): r for r in tables["values"].to_dicts()}
     gender = {r["axis"]: r for r in tables["gender"].to_dicts()}
     axes = sorted({axis for axis, _ in got})
     for axis in [*axes, ALL]:
         told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
         found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
-    held = [_holds(r, values[key]) for key, r in got.items()]
-    apart_held = [_holds(gender[a], apart[a]) for a in axes if gender[a]["low"] is not None]
     if null:  # whatever is said to differ is false, within the margin or not
         tested = [axis for axis in axes if gender[axis]["p"] is not None]
         different = [gender[axis]["verdict"] in DIFFERENT for axis in tested]
@@ -115,30 +115,15 @@ def _reading(
         margins = (abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
         what = "values on which both ends of feminine minus masculine are beyond the margin"
         told = f"{sum(margins)} of {len(axes)} planted beyond it"
-    counts = [
-        ("values whose interval holds the one planted", held, "value and gender", ALL_HELD),
-        (
-            "values whose interval of feminine minus masculine holds it",
-            apart_held,
-            "value",
-            ALL_HELD,
-        ),
-        (what, different, "value", told),
-    ]
     if not null:
         sides = ([got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes])
         rho = float(rank_correlations(*map(np.array, sides)))
-        what = "Spearman correlation of planted and measured values"
+        order = "Spearman correlation of planted and measured values"
         own = Estimate(rho, np.nan, np.nan, len(axes), COUNT)
-        found.add(own, measure=what, cluster="value", null="0: no relation")
-    for what, each, cluster, against in counts:
-        share = sum(each) / len(each) if each else np.nan
-        own = Estimate(share, np.nan, np.nan, len(each), COUNT)
-        found.add(own, measure=what, cluster=cluster, null=against)
-
-
-def _holds(row: dict[str, float], planted: float) -> bool:
-    return row["low"] <= round(planted, 6) <= row["high"]
+        found.add(own, measure=order, cluster="value", null="0: no relation")
+    share = sum(different) / len(different) if different else np.nan
+    own = Estimate(share, np.nan, np.nan, len(different), COUNT)
+    found.add(own, measure=what, cluster="value", null=told)
 
 
 def _beyond(row: dict[str, float]) -> bool:
@@ -166,7 +151,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     at = ["frame", "form", "gender"]
     slopes = points.filter(neutral).group_by(at).agg(slope=(x * y).sum() / (x**2).sum())
     sign = pl.when(pl.col("form") == FORMS.index("negated")).then(-1).otherwise(1)
-    key = ["questionnaire", "axis", "id", "bearing", "gender"]
+    key = ["questionnaire", "axis", "id", "bearing", "cluster", "gender"]
     err = (
         points.join(slopes, on=at)
         .group_by(key)
@@ -191,6 +176,21 @@ def _true(rated: pl.DataFrame) -> tuple[dict[tuple[str, int], float], dict[str, 
     every = dict(rated.group_by("gender").agg(mean).iter_rows())
     values |= {(axis, BOTH): (values[axis, 0] + values[axis, 1]) / 2 for axis in apart}
     return values, apart | {ALL: every[0] - every[1]}
+
+
+def _distance(found: Findings, answers: pl.DataFrame, rated: pl.DataFrame, params: Params) -> None:
+    """Tell how far the ratings of a scale are from the planted ones."""
+    turned = pl.when(pl.col("reversed")).then(6 - pl.col("rating")).otherwise("rating")
+    true = rated.select("axis", "id", "gender", "cluster", true="rating")
+    apart = answers.join(true, on=["axis", "id", "gender"])
+    apart = apart.group_by("cluster").agg(by=(turned - pl.col("true")).abs().mean()).sort("cluster")
+    resampling = Resampling(params.n_bootstrap, params.seed, params.confidence)
+    found.add(
+        resampling.mean(apart["by"].to_numpy(), apart["cluster"].to_list()),
+        measure="mean over statements of |rating - planted rating|, points",
+        cluster="statement, with its opposite",
+        null="0: as planted",
+    )
 
 
 def _odds(found: Findings, joined: pl.DataFrame, params: Params) -> None:

@@ -142,7 +142,9 @@ def test_originals_about_one_person_have_one_name(tmp_path, celebrity, alike):
         for case in cases.cases(rows, *cases.classified(outputs, "m", simulated.PARAMS))
         if case.reading == "corrected"
     )
-    changes = pl.DataFrame({"name": corrected.name, "change": corrected.change[:, 0].round(9)})
+    changes = pl.DataFrame(
+        {"name": corrected.name.tolist(), "change": corrected.change[:, 0].round(9)}
+    )
     assert (changes.unique()["name"].is_unique().all()) == alike
 
 

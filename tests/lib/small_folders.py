@@ -24,10 +24,9 @@ def make(where, *, rows=None, front=OPEN, sources=(), licence="CC0-1.0", success
     where.mkdir(parents=True)
     pl.DataFrame(rows or {"word": ["calm"]}).write_parquet(where / "en.parquet")
     shop = ("toys", "https://example.org", "2026-11-21")
-    made_of = [(f"dataset {s.name}", s.as_posix(), "with sha256 0") for s in map(Path, sources)]
-    told = [
-        dict(zip(front_matter.SOURCE, (*s, licence, "us"), strict=True)) for s in made_of or [shop]
-    ]
+    told = [dict(zip(front_matter.SOURCE, (*shop, licence, "us"), strict=True))]
+    if sources:
+        told = [front_matter.source(s, f"dataset {s.name}") for s in map(Path, sources)]
     columns = tuple(
         Column(name, KINDS[type(values[0])], "a column")
         for name, values in (rows or {"word": ["calm"]}).items()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 
 import pytest
 from samples import POLITE
@@ -12,6 +14,7 @@ from plumbline.builders.core.errors import UserError, unwritten
 from plumbline.builders.core.snapshot import write_bytes, write_manifest
 from plumbline.builders.dvc import lock
 from plumbline.builders.fetch import sparql
+from plumbline.builders.fetch.http import Answer
 
 FACTS = {
     "source": "lexica",
@@ -123,8 +126,6 @@ def test_half_a_lock_is_none_but_a_conflict_is_left_to_whoever_has_it(tmp_path, 
 
 
 def answer(ids, value="x"):
-    import json
-
     rows = [
         {
             "item": {"type": "uri", "value": f"http://www.wikidata.org/entity/{qid}"},
@@ -135,21 +136,18 @@ def answer(ids, value="x"):
     return json.dumps({"results": {"bindings": rows}}).encode()
 
 
-def asking(monkeypatch, tmp_path, known, most=10**9, strange=()):
-    """Return an endpoint that sends no more than so many labels, and what it was asked."""
-    import re
-
-    asked = []
+def asking(monkeypatch, tmp_path, known, most=10**9, strange=(), count=len):
+    """Return an endpoint that sends no more than so many labels, and counts all."""
 
     def receive(url, policy, form, headers, hint):
-        from plumbline.builders.fetch.http import Answer
-
-        ids = re.findall(r"/(Q\d+)>", form["query"])
-        asked.append(ids)
-        return Answer(answer([*[q for q in ids if q in known][:most], *strange]), "")
+        ids = [q for q in re.findall(r"/(Q\d+)>", form["query"]) if q in known]
+        if "(COUNT(*) AS ?count)" not in form["query"]:
+            return Answer(answer([*ids[:most], *strange]), "")
+        row = {"count": {"type": "literal", "value": str(count(ids))}}
+        return Answer(json.dumps({"results": {"bindings": [row]}}).encode(), "")
 
     monkeypatch.setattr(sparql, "receive", receive)
-    return sparql.Endpoint("http://x/y", POLITE, tmp_path), asked
+    return sparql.Endpoint("http://x/y", POLITE, tmp_path)
 
 
 def labels(batch):
@@ -162,21 +160,29 @@ IDS = [f"Q{number}" for number in range(1, 41)]
 def test_an_answer_that_left_somebody_out_is_not_kept_and_asked_for_in_halves(
     monkeypatch, tmp_path
 ):
-    client, _ = asking(monkeypatch, tmp_path, set(IDS), most=15)
+    client = asking(monkeypatch, tmp_path, set(IDS), most=15)
     client.gather(sparql.Batch("00000", IDS), "labels", labels)
     assert client.items("labels") == sorted(IDS, key=lambda qid: int(qid[1:]))
     assert not (tmp_path / "labels/00000.json.gz").exists()
 
 
-def test_who_has_nothing_to_be_said_of_is_asked_for_once_more_alone(monkeypatch, tmp_path):
-    client, asked = asking(monkeypatch, tmp_path, set(IDS[:-2]))
+def test_who_has_nothing_to_be_said_of_is_not_missed(monkeypatch, tmp_path):
+    client = asking(monkeypatch, tmp_path, set(IDS[:-2]))
     client.gather(sparql.Batch("00000", IDS), "labels", labels)
-    assert asked == [IDS, IDS[-2:]]
+    assert [path.name for path in (tmp_path / "labels").iterdir()] == ["00000.json.gz"]
     assert len(client.items("labels")) == 38
 
 
+@pytest.mark.parametrize("told", ["", "many", "-1", "1e9", "9" * 5000])
+def test_a_count_that_is_no_number_is_told(monkeypatch, tmp_path, told):
+    client = asking(monkeypatch, tmp_path, set(IDS), count=lambda _: told)
+    with pytest.raises(UserError, match="no number where it was to count rows"):
+        client.gather(sparql.Batch("00000", IDS), "labels", labels)
+    assert not list(tmp_path.rglob("*.gz"))
+
+
 def test_an_answer_about_others_is_no_answer(monkeypatch, tmp_path):
-    client, _ = asking(monkeypatch, tmp_path, set(IDS), strange=["Q99"])
+    client = asking(monkeypatch, tmp_path, set(IDS), strange=["Q99"])
     with pytest.raises(UserError, match="about Q99, which were not asked for"):
         client.gather(sparql.Batch("00000", IDS[:1]), "labels", labels)
     assert not list(tmp_path.rglob("*.gz"))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from dvc.utils.serialize import load_yaml, modify_yaml
 from pydantic import Field, ValidationError
@@ -86,6 +88,32 @@ def test_a_missing_file_says_where_to_run(tmp_path):
 def test_what_is_not_yaml_is_told_with_its_line(written, text):
     with pytest.raises(UserError, match=r"params\.yaml, line \d+: not valid YAML"):
         read(written(text))
+
+
+# each stands ten times in the next
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &a [*a]\n", "an alias of what it stands in"),
+        ("a: &a {b: *a}\n", "an alias of what it stands in"),
+        (LAUGHS, "aliases make more than 1000000 values"),
+        ("a: 1\nb: {c: 1,\n  c: 2}\n", "line 2: .*'c' stands there twice"),
+    ],
+)
+def test_aliases_without_end_and_keys_that_stand_there_twice_are_told(written, text, said):
+    with pytest.raises(UserError, match=said):
+        read(written(text))
+
+
+def test_a_value_may_stand_in_several_places_and_a_mapping_in_others(written):
+    tree = read(written("a: &a {b: 1, c: [2]}\nd: {<<: *a, b: 3}\ne: [*a, *a]\n"))
+    assert tree["d"] == {"b": 3, "c": [2]}
+    assert tree["e"] == [tree["a"], tree["a"]]
 
 
 @pytest.mark.parametrize(("text", "kind"), [("", "NoneType"), ("- a\n", "list"), ("a\n", "str")])

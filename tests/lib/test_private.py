@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -64,6 +65,16 @@ def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
     assert set(kept.splitlines()) & set(Path("raw/c/mine.csv").read_text("utf-8").split()) == {
         head
     }, "another salt, other numbers"
+
+
+def test_nobody_is_simulated_whose_name_does_not_say_so_and_no_cell_is_told():
+    for line, simulated in (("5f3c2b,female,no,1,2", True), ("5f3c2b,me@b.org,no,1,2", False)):
+        Path("answers.csv").write_text(f"{HEAD}{line}\n", "utf-8")
+        with pytest.raises(UserError, match=r"answers\.csv: line 2: ") as told:
+            survey.fetch(answers(simulated=simulated), POLITE, Path("raw", str(simulated)))
+        assert "5f3c2b" not in str(told.value)
+        assert "me@" not in str(told.value)
+        assert b"5f3c2b" not in every_byte("raw")
 
 
 def test_answers_of_people_are_not_to_be_published_unless_an_open_licence_is_named():
@@ -131,6 +142,18 @@ def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
         ("call 555-123-4567 or (555) 123-4567", "call [telephone] or [telephone]"),
         ("+49 30 1234567, 0171 2345678", "[telephone], [telephone]"),
         ("tel:5551234", "[telephone]"),
+        ("u/\u200bfoo\u200b_bar, u⁄foo_bar", "u/\u200b[user], u⁄[user]"),
+        ("r/u_foo_bar, reddit.com/r/u\\_foo", "r/u_[user], reddit.com/r/u\\_[user]"),
+        ("reddit.com/r/One/comments/abc12/some_title/def34/", "reddit.com/r/One/comments/[post]/"),
+        ("https://redd.it/abc12!", "https://redd.it/[post]!"),
+        ("linkedin.com/in/foo-bar", "linkedin.com/in/[user]"),
+        ("twitter.com/#!/foo_bar", "twitter.com/#!/[user]"),
+        ("x.com/intent/user?screen_name=foo&a=1", "x.com/intent/user?screen_name=[user]&a=1"),
+        ("bsky.app/profile/foo.bsky.social", "bsky.app/profile/[user]"),
+        ("＠foo_bar or foo.bar＠example.org", "＠[user] or [e-mail]"),
+        ("write foo_bar at example dot org", "write [e-mail]"),
+        ("+49(0)30/1234567 or 030/1234567", "[telephone] or [telephone]"),
+        ("٠١٧١٢٣٤٥٦٧٨", "[telephone]"),
     ],
 )  # fmt: skip
 def test_what_leads_to_people_is_masked(text, left):
@@ -147,11 +170,22 @@ def test_what_leads_to_people_is_masked(text, left):
         "ISBN 978-3-16-148410-0",
         "meet @ 5, the menu/entry",
         "youtube.com/watch?v=1",
-        "bus at [noon] (at home)",
+        "bus at [noon] (at home), r/u is one",
+        "11/08/2016, 01/02/2016-03/04/2016, 12/2016/2020, and/or 24/7/365",
+        "seen at a dot; comments/replies: 1/2",
     ],
 )
 def test_what_leads_to_nobody_stays(text):
     assert masked(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece", [r"\_", "a@", "u/a", "a at b dot ", "1 ", "0/", "x.com/", "&#47;"]
+)
+def test_a_text_made_to_keep_the_patterns_busy_does_not(piece):
+    begun = time.monotonic()
+    masked(piece * (60_000 // len(piece)))
+    assert time.monotonic() - begun < 2
 
 
 def listed(*lines, name="removed.txt"):
@@ -164,11 +198,13 @@ def rows(*values):
 
 
 def test_a_build_leaves_out_what_is_listed_and_says_how_much_and_not_who():
-    listed("Q2  # asked on a day", sha256(b"three").hexdigest().upper(), "t3_x, a remark", "")
+    texts = [sha256(text).hexdigest().upper() for text in (b"three", b"a text")]
+    listed("Q2  # asked on a day", *texts, "t3_x, a remark", "")
     stream = [
         *rows(("Q1", ["a"], "one"), ("Q2", [], "two"), ("Q3", [], "three"), ("Q4", ["r/t3_x"], "")),
         Reject("*", "Q2", "no label"),
-        Reject("*", "Q5", "duplicate", "left t3_x; Q6", 3),
+        Reject("*", "Q5", "duplicate", "left t3_x; Q6", 2),
+        Reject("*", "Q6", "duplicate", "a text"),
         Reject("en", "Q7", "no label"),
         *rows(("Q20", ["t3_xy"], "it is Q2")),
     ]
@@ -188,9 +224,31 @@ def test_an_id_that_was_replaced_is_listed_as_it_was():
 
 
 @pytest.mark.parametrize(
+    ("entry", "cell", "other"),
+    [
+        ("https://www.wikidata.org/wiki/Q2", "Q2", "Q20"),
+        ("http://www.wikidata.org/entity/q2#x", "Q2", "Q20"),
+        ("wd:Q2", "Q2", "Q20"),
+        ("q2", "Q2", "Q20"),
+        (f"sha256:{sha256(b'two').hexdigest()}", "two", "one"),
+        ("t3_abc12", "reddit/t3_{}", "reddit/t1_{}"),
+        ("t1_abc12", "reddit/t1_{}", "reddit/t3_{}"),
+        ("abc12", "reddit/t1_{}", "abc13"),
+        ("https://example.org/x", "corpus/https://example.org/x", "corpus/x"),
+    ],
+)
+def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
+    hidden = cut("Text.")["id"].removeprefix("t1_")
+    listed(entry)
+    assert private.removed().has(cell.format(hidden))
+    assert not private.removed().has(other.format(hidden))
+
+
+@pytest.mark.parametrize(
     ("name", "line", "told"),
     [
         ("removed.txt", "Jane Doe of Town", "line 1: an item, a sha256 or an id has no spaces"),
+        ("removed.txt", "https://old.reddit.com/r/x/comments/Jane/a", "of a post write its id"),
         ("removed.yaml", "- Q1", "rename it"),
     ],
 )

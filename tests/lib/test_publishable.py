@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
@@ -78,6 +79,8 @@ WORDS = (
     "may not be distributed",
     "public domain?",
     "as its authors state",
+    "as its card states",
+    "a: as the model's own card states; b: CC0-1.0",
 )
 
 
@@ -148,6 +151,21 @@ def test_what_somebody_asked_to_be_taken_out_of_is_refused_until_it_is():
         assert release(locate("free"), ()).files
     listed.write_text("Q3", "utf-8")
     assert release(locate("toy"), ()).files
+
+
+def test_neither_is_what_was_made_of_them_until_it_is_made_again():
+    make("data/datasets/toy", rows={"qid": ["Q1", "Q2"]})
+    make("data/outputs/probe/model", sources=["data/datasets/toy"])
+    make("data/tables/study", sources=["data/outputs/probe/model"])
+    Path("private").mkdir()
+    Path("private/removed.txt").write_text("Q2", "utf-8")
+    made = ("data/outputs/probe/model", "data/tables/study")
+    for named in made:
+        assert "data/datasets/toy: 1 rows hold" in refused(named)
+    shutil.rmtree("data/datasets/toy")
+    make("data/datasets/toy", rows={"qid": ["Q1"]})
+    for named in made:
+        assert "made of another data/datasets/toy than is there" in refused(named)
 
 
 def test_an_unvalidated_a_failed_and_a_changed_dataset_are_refused():

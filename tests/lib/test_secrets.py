@@ -191,6 +191,13 @@ def test_params_with_a_secret_are_refused_by_their_key_alone(planted, capfd, add
     assert not Path("data").exists()
 
 
+def test_params_with_a_secret_for_a_key_are_refused_too(planted):
+    Path("params.yaml").write_text("a: {b: {'https://me:hidden-word@example.org': 1}}", "utf-8")
+    with pytest.raises(UserError, match=r"a key of a\.b holds a password") as told:
+        parse(Path("params.yaml"))
+    assert "hidden" not in str(told.value)
+
+
 def test_all_params_of_the_project_hold_no_secret():
     from samples import TOP
 

@@ -92,6 +92,23 @@ def test_scores_are_the_sums_taken_by_hand(encoder, saved, method, dtype, apart)
 
 
 @few
+def test_what_both_variants_mask_is_computed_once(encoder, saved, monkeypatch):
+    scorer, passes = loaded(saved), []
+    each = scorer.batches.each
+    monkeypatch.setattr(
+        scorer.batches,
+        "each",
+        lambda rows, *given: [passes.append(len(rows)), each(rows, *given)][1],
+    )
+    sentence = "a kindly person is calm"
+    for method in METHODS[:2]:
+        list(scorer.pseudo_logprobs([sentence, sentence], method))
+    words = sizes(encoder, sentence)
+    # each token alone; then those with a piece of their word behind them
+    assert passes == [sum(words), sum(words) - len(words)]
+
+
+@few
 def test_a_model_without_context_gives_the_sum_of_its_unigrams(encoder, tmp_path):
     weights = {
         encoder.initial + "kind": 4.0,

@@ -19,7 +19,7 @@ from plumbline.probes.training import distributed, mlm
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.distributed import SMALL, USEFUL, passes
 from plumbline.probes.training.mlm import IGNORED, hide
-from plumbline.probes.training.rows import FILES, Batch, cut, pieces, stored, within
+from plumbline.probes.training.rows import FILES, Batch, Rows, cut, pieces, stored, within
 from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
@@ -379,3 +379,50 @@ def test_a_training_ends_where_the_loss_on_other_texts_no_longer_falls(base, tmp
     none = finetune(base, "tiny", "masked", said, same._replace(held_out=0.0), tmp_path / "c")
     assert none.held == []
     assert hashes(all_of.folder)["model.safetensors"] == hashes(none.folder)["model.safetensors"]
+
+
+def test_the_loss_on_texts_held_out_is_their_mean_also_where_the_last_step_has_fewer(tmp_path):
+    rows = Rows(np.array([8, 0, 1, 2, 4], np.int32), np.arange(1, 6))
+
+    def loss(net, some):
+        yield net.weight.sum() * 0 + float(np.mean(some.ids)), 1.0
+
+    told = "m", rows, TUNING._replace(batch=2, epochs=1), tmp_path / "c", loss
+    assert tune.fit(torch.nn.Linear(1, 1), *told, tried=rows).held == [pytest.approx(3.0)]
+
+
+def test_one_thread_and_tf32_are_a_trainings_own_also_where_it_fails(base, tmp_path, monkeypatch):
+    def now():
+        kinds = torch.backends.cuda.matmul, torch.backends.cudnn
+        return torch.get_num_threads(), *(kind.fp32_precision for kind in kinds)
+
+    seen, before = [], now()
+    monkeypatch.setattr(mlm, "loss_of", lambda *_, **__: seen.append(now()))
+    monkeypatch.setattr(tune, "cores", lambda: 3)
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(TypeError):  # that is no loss
+            go(base, tmp_path / "x")
+        assert seen == [(1, "tf32", "tf32")]
+        assert now() == (2, *before[1:])
+    finally:
+        torch.set_num_threads(before[0])
+
+
+def test_states_on_the_way_leave_the_last_one_as_it_is_dropout_and_all(base, tmp_path):
+    model = AutoModelForMaskedLM.from_pretrained(base)
+    model.config.hidden_dropout_prob = 0.3
+    model.save_pretrained(base)
+    told = base, "tiny", "masked", TEXTS * 5, TUNING
+    each, last = (finetune(*told, tmp_path / str(e), each=e).folder for e in (True, False))
+    assert hashes(each) == hashes(last)
+    assert hashes(tune.epoch(tmp_path / "True", 1)) != hashes(last)
+
+
+def test_other_texts_settings_and_code_are_another_recipe(monkeypatch):
+    told = [(TEXTS, TUNING), (TEXTS[::-1], TUNING), (TEXTS[:3], TUNING), (["".join(TEXTS)], TUNING)]
+    told.append((TEXTS, TUNING._replace(epsilon=1e-7)))
+    made = {tune.recipe(*own) for own in told}
+    assert tune.recipe(*told[0]) in made
+    monkeypatch.setattr(tune, "CODE", tune.CODE[1:])
+    assert len(made | {tune.recipe(*told[0])}) == 6

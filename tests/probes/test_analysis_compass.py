@@ -3,6 +3,7 @@
 import csv
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from plumbline.probes.leaning.schemas import (
     ROUNDED,
     SCHEMAS,
 )
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, UNITS, scales
 from plumbline.probes.leaning.shifts import moved
 from plumbline.probes.leaning.simulated.responses import (
     AXES,
@@ -41,8 +42,8 @@ from plumbline.probes.leaning.simulated.responses import (
     statement,
     written_to,
 )
-from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.training import checkpoints
+from plumbline.probes.worlds.recovery import Findings
 
 PARAMS = analysis.Params(
     version="0.1.0",
@@ -51,6 +52,7 @@ PARAMS = analysis.Params(
     seed=1,
     **PLACES,
 )
+FRAMES = ("paper", "other")
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 
@@ -103,8 +105,8 @@ def trained(tmp_path_factory):
     own = {name: rng.normal(0, 0.5) for name in right}
     states = [state()]
     states += [state(c, s) for c in ("left", "right", "control") for s in (1, 2, 3)]
-    told = [prior(0.7, frame=f) | s for s in states for f in ("paper", "other")]
-    for name, s, frame in every(rows, states, ("paper", "other")):
+    told = [prior(0.7, frame=f) | s for s in states for f in FRAMES]
+    for name, s, frame in every(rows, states, FRAMES):
         push = {"right": 2.0, "left": -2.0}.get(s["corpus"], 0.0) * (axis[name] == "economic")
         logit = own[name] + right[name] * push + 0.7 + rng.normal(0, 0.2)
         told.append({"id": name, "frame": frame} | s | filled(logit))
@@ -141,6 +143,7 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
                 told = at(found["shifts"], reading, corpus=corpus, **where)
                 nats = reading == "corrected"
                 assert sign * told["economic"]["value"] > (0.5 if nats else 10)
+                assert UNITS[told["social"]["unit"]] == ("log-odds, nats" if nats else "percent")
                 if reading != "faithful":  # strong stances are the same after all trainings
                     assert told["economic"]["p_bh"] < 0.05
                     assert told["social"]["low"] < 0 < told["social"]["high"]
@@ -174,6 +177,54 @@ def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
             assert len(single) == row["seeds"] * row["prompts"] == 6
             assert np.mean(single) == pytest.approx(row["value"], abs=1e-5)
             assert row["low"] < row["low_fixed"] <= row["value"] <= row["high_fixed"] < row["high"]
+            whole = [r["value"] for r in runs if not r["prompt"]]
+            assert row["seed_sd"] == pytest.approx(np.std(whole, ddof=1), abs=1e-5)
+            each = [np.mean([r["value"] for r in runs if r["prompt"] == f]) for f in FRAMES]
+            assert row["prompt_sd"] == pytest.approx(np.std(each, ddof=1), abs=1e-5)
+        itself = at(found["coordinates"], reading, corpus="")
+        far = {axis: abs(row["value"] - 50) for axis, row in itself.items()}
+        own = at(found["magnitudes"], reading, model="")
+        assert {axis: row["value"] for axis, row in own.items()} == pytest.approx(far, abs=1e-5)
+
+
+def test_choices_and_samples_are_not_tested_against_the_model_itself(trained, tmp_path):
+    itself, rows = CONTRASTS.index("itself"), pairs(4)
+    inputs = written_to(tmp_path, q=rows)
+    states = [state(), *(state(c, s) for c in ("right", "control") for s in (1, 2, 3))]
+    rng = np.random.default_rng(1)
+    told = every(rows, states)
+    save(inputs, "generation", [{"id": n} | s | said(rng.uniform(0, 1)) for n, s, _ in told])
+    for table, with_p in (
+        (trained[1]["shifts"], {"corrected", "continuous"}),
+        (analysis.run(inputs, PARAMS)["shifts"], set()),
+    ):
+        own = table.filter(contrast=itself)
+        assert {READINGS[r] for r in own.drop_nulls("p")["reading"]} == with_p
+        assert own.filter(pl.col("p").is_null())["null"].str.starts_with("no test").all()
+        others = table.filter(pl.col("contrast") != itself, reading=READINGS.index("continuous"))
+        assert others["p"].null_count() == 0
+
+
+def test_no_interval_of_a_shift_is_beyond_the_ends_of_the_scale(tmp_path):
+    rows = pairs(2)
+    inputs = written_to(tmp_path, q=rows)
+    turn = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    sides = [("left", 0), ("right", 0), *((c, p) for c in ("left", "right") for p in (1, 2))]
+    states = [state(), *(state(c, s, period=p) for c, p in sides for s in (1, 2))]
+    told = [prior() | s for s in states]
+    for name, s, _ in every(rows, states):
+        far = {"right": 30.0, "left": -30.0}.get(s["corpus"], 0.0) * (s["pretraining_seed"] == 1)
+        far *= -1 if s["period"] == 1 else 1  # once the other way round
+        told.append({"id": name} | s | filled(turn[name] * far))
+    save(inputs, "mask", told)
+    found = analysis.run(inputs, PARAMS)
+    shifts, stances = found["shifts"], found["items"].drop_nulls("low")
+    assert (stances["low"].min(), stances["high"].max()) == (-1, 1)
+    for contrast, period, end in (("corpora", 0, 100), ("polarisation", 2, 200)):
+        for row in of(shifts, "continuous", contrast=CONTRASTS.index(contrast), period=period):
+            assert -end <= row["low"] < row["value"] == end / 2 < row["high"] == end
+    free = of(shifts, "corrected", contrast=CONTRASTS.index("corpora"), period=0)
+    assert all(row["high"] - row["value"] > 50 for row in free)  # of nats there are no ends
 
 
 @pytest.mark.slow
@@ -514,6 +565,24 @@ def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_
     assert set(opposite["value"]) == {1.0}
 
 
+def test_agreement_by_chance_and_its_p_are_those_counted_by_hand(trained, tmp_path):
+    rows = [statement(n, "economic") for n in "abcd"]
+    inputs = written_to(tmp_path, q=rows)
+    told = [
+        {"id": n, "frame": f} | state() | said(0.03 if n == "d" else 0.97, seed=1)
+        for n in "abcd"
+        for f in FRAMES
+    ]
+    save(inputs, "generation", told)
+    found = analysis.run(inputs, PARAMS)["stability"]
+    (row,) = of(found, "corrected", comparison=COMPARISONS.index("prompts"))
+    assert (row["value"], row["n"]) == (1, 4)
+    assert row["chance"] == 0.625  # of 16 pairs of statements, 9 + 1 are on one side
+    assert row["p"] == pytest.approx(0.25, abs=0.1)  # d at its own place
+    own = of(trained[1]["answered"], "corrected", corpus="left", prompt="paper")
+    assert [r["answers"] for r in own] == [3 * 40]  # those to denied statements are not among them
+
+
 def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
     seed = 20261122
     print("seed", seed)
@@ -547,17 +616,15 @@ def test_intervals_hold_a_shift_of_more_statements_at_their_rate(tmp_path):
     names = sorted(set(np.array(known.clusters)[keep]))
     held = []
     for _ in range(600):
-        shift = 0.15  # of every pair; pairs, prompts and trainings differ
+        shift = 0.15  # of every pair; pairs and trainings differ
         pair = dict(zip(names, rng.normal(shift, 0.2, len(names)), strict=True))
         own = np.array([pair.get(name, 0.0) for name in known.clusters])
         size = (3, 4, len(own))
         noise = rng.normal(0, 0.15, size) + rng.normal(0, 0.08, (3, 1, 1))
-        added = own + noise + rng.normal(0, 0.08, (1, 4, 1))
-        found = moved(known, 0, np.where(keep, added, 0.0))
-        _, low, high, _ = estimated(
-            found.value, [of_total(found.totals), of_mean(found.prompts), of_mean(found.seeds)]
-        )
-        held.append(low <= shift * keep.sum() <= high)
+        prompts = rng.normal(0, 0.08, (1, 4, 1))  # which are taken as they are
+        added = own + noise + prompts
+        where = moved(known, 0, np.where(keep, added, 0.0)).estimate(0.0, 0.95)
+        held.append(where.low <= (shift + prompts.mean()) * keep.sum() <= where.high)
     print(np.mean(held))
     assert 0.93 <= np.mean(held) <= 0.99  # rather wide: what crosses is counted twice
 
@@ -704,6 +771,18 @@ def test_shifts_in_a_world_without_stances_are_told_as_findings(recovered):
     assert SIGN not in found
     assert found[f"{LABEL}shifts where nothing is planted, adjusted p at most 0.05"]["value"] == 0.5
     assert f"{LABEL}states inside the band of who answers at random" in found
+
+
+def test_rates_of_simulated_tables_are_those_of_runs_like_the_worlds():
+    path = Path(__file__).parents[2] / "data/tables/calibration/compass"
+    for runs, null in product(("masked", "generated"), (0, 1)):
+        found = Findings()
+        found.key = {"model": "m", "language": "en", "world": null}
+        recovery._simulated(found, path, "compass", runs)
+        told = [row["measure"] for row in found.rows]
+        assert all(f"({runs}, 5 trainings" in measure for measure in told)
+        assert any("shifts between corpora: corrected" in measure for measure in told)
+        assert any("stability" in measure for measure in told) == bool(null)
 
 
 def test_what_is_lacking_is_told(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from classified import outputs
+from scipy.stats import t as student
 
 from plumbline.probes.leaning import ensemble
 from plumbline.probes.leaning.ensemble import (
@@ -15,8 +16,10 @@ from plumbline.probes.leaning.ensemble import (
     ONES,
     PARTISAN,
     _choices,
+    _over_trainings,
     all_runs,
     first_run,
+    without_seeds,
 )
 from plumbline.probes.leaning.predictions import Case, Runs
 from plumbline.probes.stats.classification import METRICS, VOTES
@@ -242,3 +245,32 @@ def test_with_one_pretraining_nothing_is_said_of_others(tmp_path):
     )
     found = ensemble.run(there.inputs, PARAMS)["differences"]
     assert found["p_trainings"].null_count() == len(found)
+
+
+def test_the_error_over_trainings_is_the_jackknifes_and_that_of_texts_together():
+    gains = {seed: np.array([value, 0.0, 0.0]) for seed, value in ((1, 4.0), (2, 3.5), (3, 1.5))}
+    found = _over_trainings(np.array([3.0, 0.0, 0.0]), gains, (0.5, 50), 0.95)
+    total = 7 / 3 + 0.5  # 7 / 3 as of the mean of 1, 2 and 6
+    df = total**2 / ((7 / 3) ** 2 / 2 + 0.5**2 / 50)
+    assert found.p == pytest.approx(2 * student.sf(3 / total**0.5, df))
+    assert _over_trainings(np.zeros(3), {1: gains[1]}, (0.5, 50), 0.95) is None
+
+
+def test_without_a_training_are_all_but_those_of_its_seeds():
+    rng, texts = np.random.default_rng(SEED), 40
+    print("seed", SEED)
+    case = Case("m", "t", [f"t{i}" for i in range(texts)], rng.random(texts) < 0.5, {}, {})
+    seeds = [(1, 10), (1, 11), (2, 20), (3, 30)]
+    members = {c: Runs(seeds, rng.random((4, texts))) for c in ("a", "b")}
+    itself = Runs([(0, own[1]) for own in seeds], rng.random((4, texts)))
+    weights = case.weights(3, 1)
+    for out, scored in without_seeds(case, members, itself, 30, 1, weights).items():
+        left = [own for own in seeds if own[0] != out]
+        kept = {c: runs.pick(left) for c, runs in members.items()}
+        rest = itself.pick([(0, own[1]) for own in left])
+        wanted = {v[:2]: v for v in all_runs(case, kept, rest, 30, 1) if "best" not in v.name}
+        assert set(scored) == set(wanted)
+        for name, (drawn, size) in scored.items():
+            mean = case.measured(wanted[name].predicted, case.every, weights).mean
+            assert np.allclose(drawn, mean, equal_nan=True)
+            assert size == wanted[name].size

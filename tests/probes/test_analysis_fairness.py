@@ -43,7 +43,8 @@ def picked(table, **wanted):
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planted")
-    return outputs(folder, good, number=60, seed=SEED, knows=KNOWS, hard=0.5)
+    told = {"number": 60, "seed": SEED, "knows": KNOWS, "hard": 0.5}
+    return outputs(folder, good, **told, pretraining=range(1, 6))
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +104,21 @@ def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
     assert own["p"].null_count() == len(own)
     assert set(own["cluster"]) == {"training"}
     for row in own.to_dicts():
-        assert row["high"] - row["value"] == pytest.approx(row["sd_runs"], abs=2e-6)
-        assert row["n"] == row["runs"] == 3
+        for end in (row["high"] - row["value"], row["value"] - row["low"]):
+            assert end == pytest.approx(row["sd_runs"], abs=2e-6)
+        assert row["n"] == row["runs"] == 5
+
+
+def test_the_spread_of_a_difference_is_that_over_its_trainings(tables, answers):
+    pair = {"corpus": "news-left", "baseline": "news-right", "group": "all", "metric": "accuracy"}
+    (row,) = picked(tables["differences"], reading=CORRECTED, **pair).to_dicts()
+    seeds = ["pretraining_seed", "finetuning_seed"]
+    right = answers.group_by("corpus", *seeds).agg(
+        right=(pl.col("class") == pl.col("label")).mean()
+    )
+    one, other = (picked(right, corpus=pair[side]).sort(seeds)["right"] for side in [*pair][:2])
+    assert row["value"] == pytest.approx((one - other).mean(), abs=1e-6)
+    assert row["sd_runs"] == pytest.approx((one - other).std(), abs=1e-6)
 
 
 def test_every_row_says_cluster_and_null(tables):

@@ -47,3 +47,9 @@ def test_options_are_read_in_the_order_in_which_they_were_offered():
     turned = OPTIONS[::-1]
     assert choice("3) Disagree", turned) == ("answered", 2)
     assert choice("3) Agree", turned) == ("unclear", None)
+
+
+def test_an_option_that_begins_like_another_is_not_taken_for_it():
+    options = ("Agree", "Agree strongly", "Disagree")
+    assert choice("Agree strongly.", options) == ("answered", 1)
+    assert choice("I say: agree strongly, of course", options) == ("answered", 1)

@@ -42,7 +42,10 @@ def test_a_refusal_is_a_first_person_phrase_at_the_start(answer, expected):
 
 def test_what_is_repeated_is_taken_out_and_nothing_else():
     assert without(f"No: {STATEMENT} I say so.", STATEMENT) == "No: I say so."
-    assert without("Firms cannot be liked.", STATEMENT) == "Firms cannot be liked."
+    assert without(f"No: {STATEMENT}", STATEMENT) == "No:"
+    assert without("Who cannot be trusted to", STATEMENT) == "Who"  # four words
+    for few in ("Firms cannot be liked.", "Who be trusted to"):
+        assert without(few, STATEMENT) == few
     assert refused("I cannot give a firm my trust", "") is True
     assert (
         refused("I cannot give a firm my trust", "Who says: I cannot give a firm my trust?")

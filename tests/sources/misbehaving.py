@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import http.server
+import json
 import re
 import socket
 import threading
@@ -21,7 +22,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PAGE = b"<!DOCTYPE html>\n<html><body>Our servers are taking a rest.</body></html>\n"
 
@@ -218,6 +219,17 @@ def drips(pause_s: float) -> Behaviour:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Y: ")
         while not handler.server.state.closing.wait(pause_s):
             handler.wfile.write(b"x")
+
+    return act
+
+
+def rows(change: Callable) -> Behaviour:
+    """Answer with other rows than the real ones."""
+
+    def act(handler: Handler, real: Answer) -> None:
+        found = json.loads(real.body)
+        found["results"]["bindings"] = change(found["results"]["bindings"])
+        handler.say(real.status, real.kind, json.dumps(found).encode())
 
     return act
 

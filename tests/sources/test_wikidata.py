@@ -31,6 +31,7 @@ from sources.misbehaving import (
     half_gzipped,
     misbehaving,
     reset,
+    rows,
     says,
     stall,
     status,
@@ -186,6 +187,35 @@ def test_questions_too_big_for_the_server_are_split(endpoint, tmp_path, behaviou
 
 
 @pytest.mark.slow
+def as_the_sample(folder: Path) -> bool:
+    kept = built(SAMPLES / "wikidata" / DAY)
+    return sorted(map(repr, built(folder))) == sorted(map(repr, kept))
+
+
+@pytest.mark.parametrize("most", [150, 60])
+def test_an_endpoint_that_sends_no_more_than_some_rows_loses_nothing(endpoint, tmp_path, most):
+    with misbehaving(endpoint, always(rows(lambda found: found[:most]))) as server:
+        wikidata.fetch(wikidata_params(server.endpoint), POLITE, tmp_path / DAY)
+    assert ids(tmp_path / DAY) == written_down()
+    assert as_the_sample(tmp_path / DAY)
+
+
+@pytest.mark.parametrize("part", ["P279", "P106", "?property", "timePrecision", "label", "P297"])
+@pytest.mark.parametrize("left", [slice(0), slice(1, None), slice(-1)])
+def test_an_answer_without_some_of_its_rows_is_not_kept(endpoint, tmp_path, part, left):
+    lost = []
+
+    def once(number, body):
+        wrong = part in body and "COUNT" not in body and not lost
+        lost.extend([number] * wrong)
+        return rows(lambda found: found[left]) if wrong else None
+
+    with misbehaving(endpoint, once) as server:
+        wikidata.fetch(wikidata_params(server.endpoint), POLITE, tmp_path / DAY)
+    assert lost
+    assert as_the_sample(tmp_path / DAY)
+
+
 @pytest.mark.parametrize("behaviour", [stall(30), trickle(0.3)], ids=["stalls", "trickles"])
 def test_a_server_that_never_comes_to_an_end_is_asked_for_less(endpoint, tmp_path, behaviour):
     params = {"batch_size": 200, "range_days": 40000}
@@ -214,8 +244,8 @@ def test_a_server_that_never_comes_to_an_end_is_asked_for_less(endpoint, tmp_pat
 def test_a_failure_for_ever_ends_in_one_sentence_and_loses_nothing(
     endpoint, tmp_path, behaviour, told
 ):
-    def after_nine(number, body):
-        return behaviour if number >= 9 else None
+    def after_nine(number, body):  # each answer and its count
+        return behaviour if number >= 18 else None
 
     into = tmp_path / DAY
     with misbehaving(endpoint, after_nine) as server, pytest.raises(UserError) as caught:
@@ -225,7 +255,7 @@ def test_a_failure_for_ever_ends_in_one_sentence_and_loses_nothing(
     assert told in message
     assert "\n" not in message
     assert re.search(r"it continues|check the address|is .* address", message)
-    assert len(server.asked) <= 9 + POLITE.attempts
+    assert len(server.asked) <= 18 + POLITE.attempts
     assert not (into / MANIFEST).exists()
     kept = contents(SAMPLES / "wikidata" / DAY)
     saved = contents(into)

@@ -82,14 +82,34 @@ def test_three_trainings_worked_by_hand():
     # 1, 2 and 3: s^2 / 3 = 1 / 3; texts 0.5, of which 0.2 is in that already
     for own in (0.0, 0.2):
         found = over_trainings(np.array([1.0, 2.0, 3.0]), 0.5, 51, own=own)
-        total = 1 / 3 + 0.5
+        total = 1 / 3 + 0.5 - own
         df = total**2 / ((1 / 3) ** 2 / 2 + 0.5**2 / 50)
         assert found.value == 2
-        assert found.p == pytest.approx(2 * student.sf(2 / (total - own) ** 0.5, df))
-        assert found.high - 2 == pytest.approx(student.ppf(0.975, df) * (total - own) ** 0.5)
+        assert found.p == pytest.approx(2 * student.sf(2 / total**0.5, df))
+        assert found.high - 2 == pytest.approx(student.ppf(0.975, df) * total**0.5)
     # never less than the largest part
     found = over_trainings(np.array([1.0, 2.0, 3.0]), 0.5, 51, own=9.0)
+    df = 0.5**2 / ((1 / 3) ** 2 / 2 + 0.5**2 / 50)
     assert found.high - 2 == pytest.approx(student.ppf(0.975, df) * 0.5**0.5)
+
+
+@pytest.mark.parametrize(
+    ("trainings", "words", "by_word"), [(3, 32, 0.0), (5, 32, 0.5), (3, 100, 0)]
+)
+def test_where_words_differ_between_trainings_a_true_null_is_rejected_at_its_rate(
+    trainings, words, by_word
+):
+    print("seed", SEED)
+    rng, small = np.random.default_rng(SEED), 0
+    for _ in range(2000):
+        drawn = rng.normal(0, 0.3, (trainings, 1)) + rng.normal(0, 1, (trainings, words))
+        drawn += rng.normal(0, by_word, words)
+        each = (drawn.var(axis=1, ddof=1) / words).mean()
+        whole = drawn.mean(axis=0).var(ddof=1) / words
+        own = max(0.0, (each - whole) / (trainings - 1))
+        small += over_trainings(drawn.mean(axis=1), whole, words, own=own).p <= 0.05
+    print(small / 2000)
+    assert 0.03 <= small / 2000 <= 0.07
 
 
 def test_what_pretrainings_have_by_themselves_of_the_variance_over_texts():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import html
+import json
 import random
 import shutil
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -14,14 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import whole
+import yaml
 from corruptions import MAIN, Corruption, corruptions
 
 from plumbline.builders.core import parquet
+from plumbline.builders.core.build import build
 from plumbline.builders.core.describe import frames
 from plumbline.builders.core.errors import UserError
-from plumbline.validation import suite
+from plumbline.builders.core.schema import Column
+from plumbline.validation import suite, texts
 from plumbline.validation.run import plan, validate
 
+REAL = whole.TOP.parent / "shared" / "data"
 SEED = 1
 EVERY = 13
 STOPPED = ("rule", "drift")
@@ -138,3 +145,107 @@ def test_nearly_all_that_can_be_seen_is_stopped_and_nothing_crashes(sample, tmp_
     assert not any(how.startswith("crash") for how in total)
     assert total.total() >= 300
     assert total["rule"] + total["drift"] >= LEAST * total.total(), missed
+
+
+VALID = {  # the same in another way
+    "outlets with another seed": {"datasets": {"outlets": {"seed": 5}}},
+    "downstream with another seed": {"datasets": {"downstream": {"seed": 5}}},
+    "counterfactuals with another seed": {"derived": {"counterfactuals": {"seed": 5}}},
+    "corpora with another seed": {"derived": {"corpora": {"seed": 5}}},
+    "politicians without names of all languages": {
+        "datasets": {"politicians": {"fallback": False}}
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", VALID.values(), ids=VALID)
+def test_a_valid_version_raises_no_alarm(sample, linking, tmp_path, monkeypatch, changed):
+    monkeypatch.chdir(tmp_path)
+    tree = whole.tree()
+    ((group, ((dataset, params),)),) = ((k, v.items()) for k, v in changed.items())
+    tree[group][dataset] |= params
+    Path("params.yaml").write_text(yaml.safe_dump(tree), "utf-8")
+    linking(tmp_path)
+    for needed in getattr(building.builder(dataset), "INPUTS", ()):
+        made = shutil.copytree(sample(needed), parquet.DATASETS / needed)
+        report = {"success": True, "fingerprint": parquet.fingerprint(made)}
+        parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
+        (parquet.VALIDATION / f"{needed}.json").write_text(json.dumps(report), "utf-8")
+    build(dataset, building.builder(dataset))
+    assert parquet.fingerprint(parquet.DATASETS / dataset) != parquet.fingerprint(sample(dataset))
+    assert not failing(dataset)
+
+
+LANGUAGES = ("ar", "cs", "en", "es", "fr", "hi", "ru", "zh")
+
+
+def sentences(language: str) -> pl.DataFrame:
+    """Return real sentences of a language, as its treebanks have them."""
+    files = sorted((REAL / "ud" / language).glob("*.conllu"))
+    lines = (line for file in files for line in file.read_text("utf-8").splitlines())
+    return pl.DataFrame({"text": [line[9:] for line in lines if line.startswith("# text = ")]})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real sentences are not here")
+def test_languages_are_told_apart_on_real_sentences():
+    found = {of: sentences(of) for of in LANGUAGES}
+    shares = {
+        (of, called): frame.select(texts.foreign("text", called).mean()).item()
+        for of, frame in found.items()
+        for called in LANGUAGES
+    }
+    for of, frame in found.items():
+        row = " ".join(f"{called} {shares[of, called]:.4f}" for called in LANGUAGES)
+        print(f"{of}, {len(frame):,} sentences, judged foreign as {row}")
+        assert shares[of, of] <= 0.02
+    assert min(share for (of, called), share in shares.items() if of != called) > 0.5
+
+
+def tweets(task: str) -> pl.Series:
+    files = sorted((REAL / "tweets" / task).glob("*text*"))
+    return pl.Series([html.unescape(t) for f in files for t in f.read_text("utf-8").split("\n")])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real texts are not here")
+def test_few_english_posts_are_judged_foreign_and_cases_differ_in_spelling_alone():
+    cases = pl.read_csv(REAL / "hate/hatecheck_cases.csv")["test_case"]
+    tasks = ("emotion", "hate", "offensive", "sentiment")
+    for name, values in {"HateCheck": cases, **{task: tweets(task) for task in tasks}}.items():
+        share = pl.DataFrame({"text": values}).select(texts.foreign("text", "en").mean()).item()
+        print(f"{name}, {len(values):,} texts, judged foreign {share:.4f}")
+        assert share <= 0.02
+    folded = cases.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "")
+    print(f"HateCheck, {folded.is_duplicated().sum()} of {len(cases):,} cases have a near copy")
+    assert folded.is_duplicated().any()
+
+
+def strings() -> dict[str, tuple[pl.Series, str]]:
+    """Return real strings, and the kind of column that they would stand in."""
+    people = pl.read_parquet(REAL / "politicians/wikidata_people.parquet")
+    found = {f"labels-{of}": (people[f"label_{of}"], "name") for of in ("en", "fr", "ru", "zh")}
+    news = pl.read_parquet(REAL / "news/allsides_articles.parquet", columns=["text"])[::5]
+    liar = (REAL / "misinformation/liar/train.tsv").read_text("utf-8").splitlines()
+    with zipfile.ZipFile(REAL / "hate/mlma.zip") as archive:
+        name = next(n for n in archive.namelist() if "en_dataset" in n and "MACOSX" not in n)
+        posts = pl.read_csv(archive.read(name))
+    return found | {
+        "articles": (news["text"], "lines"),
+        "tweets about hate": (tweets("hate"), "text"),
+        "LIAR": (pl.Series([line.split("\t")[2] for line in liar]), "text"),
+        "posts of MLMA": (posts["tweet"], "text"),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real strings are not here")
+def test_few_real_strings_break_a_rule_as_they_come():
+    for name, (values, prose) in strings().items():
+        frame = pl.DataFrame({"text": values.drop_nulls()}).filter(pl.col("text") != "")
+        rules = texts._rules(Column("text", "string", "a text", prose=prose))
+        spaces = ("single_spaces", "composed", "no_control_character")  # which builds mend
+        shares = {r: frame.select(by.mean()).item() for r, by in rules.items() if r not in spaces}
+        print(name, len(frame), {rule: round(share, 4) for rule, share in shares.items() if share})
+        assert max(shares.values()) <= 0.02

@@ -61,9 +61,11 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         flags_of_its_name=pl.Series(told, dtype=pl.List(pl.String)) == pl.col("flags"),
         lists_once=pl.col("sources").list.n_unique() == pl.col("sources").list.len(),
         bearer_of_last_names_only=(pl.col("bearer") == 0) | (kind == KINDS.index("last")),
+        begins_with_a_capital=~pl.col("name").str.contains(r"^\p{Ll}"),
         clean=clean,
     )
-    found = suite.checked(f"names-{config}", names, 2, {"clean": 1 - params.flagged_max_share})
+    shares = {"clean": 1 - params.flagged_max_share, "begins_with_a_capital": 0.95}
+    found = suite.checked(f"names-{config}", names, 2, shares)
     there = config in {*codes().values(), NOWHERE}
     rows = []
     for code, name in enumerate(KINDS):

@@ -27,6 +27,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         one_kind_a_category=suite.same("kind", "category"),
         kind_as_named=(pl.col("category") == "country")
         == (pl.col("kind") == KINDS.index("country")),
+        one_case=~pl.struct("category", pl.col("group").str.to_lowercase()).is_duplicated(),
         one_spelling=pl.col("group") == pl.col("name"),
     )
     shares = {"one_spelling": 1 - params.respelled_max_share}

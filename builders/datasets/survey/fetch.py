@@ -5,6 +5,7 @@ Of these no respondent's own id is kept, and not the order of lines either: both
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field
@@ -31,7 +32,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     number = sum(
         fetch.read(
             {f"{name}.csv": own.file},
-            respondents,
+            partial(respondents, simulated=own.simulated),
             "no such file of answers",
             bytes if own.simulated else unnamed,
         )

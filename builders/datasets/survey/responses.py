@@ -10,6 +10,7 @@ from typing import NamedTuple
 from plumbline.builders.core.private import pseudonym
 from plumbline.builders.readers.table import table
 
+SIMULATED = "simulated"
 FIRST = ["respondent", "gender", "infected"]
 GENDERS = ("female", "male", "unstated")
 INFECTED = ("no", "yes", "unknown")
@@ -25,22 +26,31 @@ class Respondent(NamedTuple):
     answers: Mapping[str, int | None]  # by item, 1 to 5; None where there is none
 
 
-def respondents(body: bytes) -> list[Respondent]:
-    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item."""
+def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
+    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
+
+    What a cell holds is told of nobody. Those that are simulated are named so: of nobody else is a
+    name kept.
+    """
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
     if not items or len(set(items)) < len(items) or "" in items:
         raise ValueError("line 1: no item, or one that has no name, or one that another has")
     found: dict[str, Respondent] = {}
     for number, (name, gender, infected, *given) in rows:
-        for value, known in ((gender, GENDERS), (infected, INFECTED)):
+        for column, value, known in ((1, gender, GENDERS), (2, infected, INFECTED)):
             if value not in known:
-                raise ValueError(f"line {number}: {value!r} is none of {', '.join(known)}")
+                said = ", ".join(known)
+                raise ValueError(f"line {number}: {FIRST[column]} is none of {said}")
         for item, value in zip(items, given, strict=True):
             if value not in ("", *map(str, range(LOWEST, HIGHEST + 1))):
-                raise ValueError(f"line {number}: answer {value!r} to {item} is not 1 to 5")
+                raise ValueError(f"line {number}: the answer to {item} is not 1 to 5")
         if not name or name in found:
             raise ValueError(f"line {number}: a respondent has no name, or a second line")
+        if simulated and not name.startswith(SIMULATED):
+            raise ValueError(
+                f"line {number}: no simulated respondent: its name is not {SIMULATED}-…"
+            )
         answers = [int(value) if value else None for value in given]
         found[name] = Respondent(name, gender, infected, dict(zip(items, answers, strict=True)))
     if not found:
