@@ -72,7 +72,7 @@ def analyse(folder: Path) -> None:
 def make(folder: Path, texts: int, countries: int, names: int) -> None:
     """Write datasets and outputs, some texts at a time."""
     rng = np.random.default_rng(1)
-    effect = rng.normal(0, 0.3, (countries, LISTED))
+    effect = rng.normal(0, 0.3, (countries, 2, LISTED))
     sets = {name: folder / "datasets" / name for name in ("counterfactuals", "names", "targets")}
     said, scores = (folder / "outputs" / name / MODEL for name in ("classification", "perplexity"))
     for place in (*sets.values(), said / CONFIG, said / "pieces", scores / CONFIG):
@@ -135,7 +135,7 @@ def _rows(rng, texts, effect, countries, names):
         used[reading] = place
         yield _frame(
             *(own[text], country, READINGS.index(reading), draw, gender, first, last),
-            effect[country, first],
+            effect[country, gender, first],
         )
 
 
