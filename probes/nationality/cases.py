@@ -37,16 +37,16 @@ class Said(NamedTuple):
     values: NDArray[np.float64]  # (texts, measures)
 
     @classmethod
-    def of(
-        cls, paths: Sequence[Path], number: int, measures: int, read: Callable[[Path], Part]
+    def read(
+        cls, paths: Sequence[Path], number: int, measures: int, part: Callable[[Path], Part]
     ) -> Said:
         """Return what files say of so many texts, in arrays that are filled file by file."""
         keys, tokens = np.empty(number, np.uint64), np.empty(number, np.int32)
         values, at = np.empty((number, measures), order="F"), 0
         for path in paths:
-            part = read(path)
-            rows = slice(at, at := at + len(part[0]))
-            keys[rows], tokens[rows], values[rows] = part
+            own = part(path)
+            rows = slice(at, at := at + len(own[0]))
+            keys[rows], tokens[rows], values[rows] = own
         order = keys.argsort()
         for column in (keys, tokens, *values.T):
             column[:] = column[order]
@@ -58,6 +58,13 @@ class Said(NamedTuple):
     def places(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Return where texts are, -1 of those that are not."""
         return _places(self.keys, keys)
+
+    def of_texts(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the values of texts by place, (rows, measures), one measure after the other."""
+        found = np.empty((len(rows), self.values.shape[1]), order="F")
+        for column, values in zip(found.T, self.values.T, strict=True):
+            column[:] = values[rows]
+        return found
 
 
 class Case(NamedTuple):
@@ -80,12 +87,12 @@ class Case(NamedTuple):
     @property
     def after(self) -> NDArray[np.float64]:
         """Return the measures of the counterfactuals, (n, measures)."""
-        return self.said.values[self.row]
+        return self.said.of_texts(self.row)
 
     @property
     def before(self) -> NDArray[np.float64]:
         """Return the measures of what they are compared with, (n, measures)."""
-        return self.said.values[self.compared]
+        return self.said.of_texts(self.compared)
 
     @property
     def change(self) -> NDArray[np.float64]:
@@ -94,6 +101,14 @@ class Case(NamedTuple):
         for measure, before in enumerate(self.said.values.T):  # bounds memory
             found[:, measure] -= before[self.compared]
         return found
+
+    def predicted(self) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """Return the most probable class, the first of equal ones, (n,): after, and before."""
+        found = np.empty(len(self.said.keys), np.int8)
+        for start in range(0, len(found), BLOCK):
+            rows = slice(start, start + BLOCK)
+            found[rows] = self.said.values[rows, 1:].argmax(axis=1)
+        return found[self.row], found[self.compared]
 
     @property
     def tokens(self) -> NDArray[np.float64]:
@@ -206,7 +221,7 @@ def classified(
             )
         signs += sign * there
 
-    def read(path: Path) -> Part:
+    def part(path: Path) -> Part:
         frame = pl.read_parquet(path, columns=["text", "class", "logprob_nats", "tokens"])
         frame = frame.with_columns(
             pl.col("text").hash().alias("key"), pl.col("tokens").cast(pl.Int32)
@@ -217,7 +232,7 @@ def classified(
         return wide["key"].to_numpy(), wide["tokens"].to_numpy(), both
 
     number = pl.scan_parquet(paths).select(pl.len()).collect().item() // len(classes)
-    return Said.of(paths, number, 1 + len(classes), read), (CONTRAST, *classes)
+    return Said.read(paths, number, 1 + len(classes), part), (CONTRAST, *classes)
 
 
 def keys(path: Path) -> NDArray[np.uint64]:
@@ -226,7 +241,7 @@ def keys(path: Path) -> NDArray[np.uint64]:
 
 
 def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the readings of a config of the dataset that have rows.
+    """Return the readings of a config of the dataset that have rows, one made after the other.
 
     A UserError if a text was not classified.
     """
@@ -240,30 +255,32 @@ def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
         for name, column in columns.items()
     }
     text = pl.col("text").hash()
-    for code, reading in enumerate(COMPARED, start=1):
+
+    def case(code: int) -> Case:
+        reading = READINGS[code]
         of = READINGS.index("corrected" if reading == "placebo" else "original")
         own = _read(
             rows.filter(pl.col("reading") == code),
             {**coded, "gender": pl.col("gender").cast(pl.Int8), "text": text}
             | {"reference": pl.col("reference_id").hash()},
         )
-        if not len(own["text"]):
-            continue
         others = _read(
             rows.filter(pl.col("reading") == of),
             {"reference": pl.col("id").hash(), "text": text}
             | {name: coded[name] for name in named},
         )
         order = others["reference"].argsort()
-        at = _places(others["reference"][order], own.pop("reference"))
-        compared, row = said.places(others["text"])[order][at], said.places(own.pop("text"))
-        if min(at.min(), row.min(), compared.min()) < 0:
+        at = _places(others.pop("reference")[order], own.pop("reference"))
+        order, found = order[at], at.min()
+        del at
+        compared, row = said.places(others.pop("text"))[order], said.places(own.pop("text"))
+        if min(found, row.min(), compared.min()) < 0:
             raise UserError(
                 f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
-        sentences, sentence = np.unique(own["target"], return_inverse=True)
-        countries, country = np.unique(own["country"], return_inverse=True)
-        yield Case(
+        sentences, sentence = np.unique(own.pop("target"), return_inverse=True)
+        countries, country = np.unique(own.pop("country"), return_inverse=True)
+        return Case(
             reading=reading,
             measures=measures,
             said=said,
@@ -274,10 +291,14 @@ def cases(path: Path, said: Said, measures: tuple[str, ...]) -> Iterator[Case]:
             gender=own["gender"],
             words=words,
             name=np.stack([own[name] for name in named], axis=1),
-            other=np.stack([others[name][order][at] for name in named], axis=1),
+            other=np.stack([others[name][order] for name in named], axis=1),
             row=row,
             compared=compared,
         )
+
+    there = rows.select(pl.col("reading").unique().sort()).collect(engine="streaming")
+    # none is kept here while the next is made: bounds memory
+    return (case(code) for code in there["reading"].to_list() if READINGS[code] in COMPARED)
 
 
 def _distinct(rows: pl.LazyFrame, column: pl.Expr) -> pl.Series:

@@ -74,7 +74,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     del outcome
     for start in range(0, inverse.shape[1], AT_ONCE):
         some = range(inverse.shape[1])[start : start + AT_ONCE]
-        added = np.empty((len(left), len(some)))
+        added = np.empty((len(left), len(some)), order="F")
         for place, column in enumerate(some):
             added[:, place] = model.times(inverse[:, column]) - (mean @ inverse[:, column])[group]
             scale = left

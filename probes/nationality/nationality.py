@@ -8,6 +8,7 @@ texts and names, swaps within a country, and a mixed model with what is confound
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,7 @@ from plumbline.probes.stats.two_way import METHOD, estimable, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -104,26 +106,43 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
             texts = cases.keys(inputs.datasets["targets"] / path.name)
             own = of_targets(texts, said, measures, scored(folder), params)
             yield "correlations", own.with_columns(**{k: pl.lit(v) for k, v in place.items()})
-        for each in cases.cases(path, said, measures) if path.is_file() else ():
-            placebo = each.reading == "placebo"
-            case = halved(inputs.datasets["names"], each) if placebo else each
-            if not len(case.sentence):
-                continue
-            tables = {
-                "delta": _delta(case, params),
-                "changes": _changes(case, params),
-                "confusion": _confusion(case),
-            }
-            if not placebo:
-                tables["mixed"] = effects(
-                    case, frequency(inputs.datasets["names"], case), params.confidence
-                )
-                if folder is not None:  # read again each time: millions of texts
-                    tables |= beside_perplexity(case, scored(folder), params)
-            place["reading"] = COMPARED.index(case.reading)
-            columns = [pl.lit(value).alias(name) for name, value in place.items()]
-            yield from ((name, own.with_columns(columns)) for name, own in tables.items())
+        if path.is_file():
+            each = partial(_compared, inputs.datasets["names"], folder, params)
+            # no reading is kept while the next is read: bounds memory
+            for reading, tables in map(each, cases.cases(path, said, measures)):
+                place["reading"] = COMPARED.index(reading)
+                columns = [pl.lit(value).alias(name) for name, value in place.items()]
+                yield from ((name, own.with_columns(columns)) for name, own in tables.items())
     yield "confounders", confounders(outputs / PIECES)
+
+
+def _compared(
+    names: Path, scores: Path | None, params: Params, case: Case
+) -> tuple[str, dict[str, pl.DataFrame]]:
+    """Return what a reading is, and its tables, without config and reading.
+
+    Parameters
+    ----------
+    names
+        The dataset.
+    scores
+        Outputs of the masked model, if there is one.
+    """
+    placebo = case.reading == "placebo"
+    if placebo:
+        case = halved(names, case)
+    if not len(case.sentence):
+        return case.reading, {}
+    tables = {
+        "delta": _delta(case, params),
+        "changes": _changes(case, params),
+        "confusion": _confusion(case),
+    }
+    if not placebo:
+        tables["mixed"] = effects(case, frequency(names, case), params.confidence)
+        if scores is not None:  # read again each time: millions of texts
+            tables |= beside_perplexity(case, scored(scores), params)
+    return case.reading, tables
 
 
 def _by_gender(
@@ -173,6 +192,9 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         # halves of names of one country are not compared with those of others
         compared = case.reading != "placebo" and int(there.sum()) > 1
         contrast, other = (np.where(compared, x, np.nan) for x in (contrast, half[number:]))
+        np.abs(change, out=change)
+        spread = delta(gather(change, own.sentence, own.country, case.shape))
+        del change
         return {
             "value": value,
             "low": value - half[:number],
@@ -184,9 +206,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "rows": cells.counts.sum(axis=0)[:, None],
             "names": np.bincount(firsts, minlength=number)[:, None],
             "before": delta(gather(own.before, own.sentence, own.country, case.shape)),
-            "spread": delta(
-                gather(np.abs(change, out=change), own.sentence, own.country, case.shape)
-            ),
+            "spread": spread,
             "contrast": contrast,
             "contrast_low": contrast - other,
             "contrast_high": contrast + other,
@@ -211,12 +231,11 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
     classes = case.measures[1:]
-    predicted = case.said.values[:, 1:].argmax(axis=1).astype(np.int8)
 
     def estimated(own: Case) -> dict[str, Array]:
         shape = *case.shape, len(classes)
         place = (own.sentence * shape[1] + own.country).astype(np.int64)
-        sides = predicted[own.row], predicted[own.compared]
+        sides = own.predicted()
         counted = (np.bincount(place * shape[2] + x, minlength=math.prod(shape)) for x in sides)
         new, old = (each.reshape(shape).astype(np.float64) for each in counted)
         counts = old.sum(axis=2)
@@ -226,7 +245,7 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
 
         def moved(after: Array, before: Array) -> Array:
             """Return what each row adds, (rows, classes), of (countries, classes) a prediction."""
-            found = np.zeros((len(place), len(classes)))
+            found = np.zeros((len(place), len(classes)), order="F")
             each = np.arange(len(place))
             found[each, sides[0]] += after[own.country, sides[0]]
             found[each, sides[1]] -= before[own.country, sides[1]]
@@ -260,8 +279,7 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
 def _confusion(case: Case) -> pl.DataFrame:
     """Return which class became which; the most probable one, the first of equal ones."""
     classes = case.measures[1:]
-    predicted = case.said.values[:, 1:].argmax(axis=1)
-    after, before = predicted[case.row], predicted[case.compared]
+    after, before = case.predicted()
     of = (case.country == c for c in range(len(case.countries)))
     counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
     columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}

@@ -42,14 +42,14 @@ def scored(folder: Path) -> Said:
     """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats."""
     sums = ("sum_original_nats", "sum_l2r_nats")
 
-    def read(path: Path) -> Part:
+    def part(path: Path) -> Part:
         frame = pl.read_parquet(path, columns=["text", "tokens", *sums])
         tokens = frame["tokens"].cast(pl.Int32).to_numpy()
         return frame["text"].hash().to_numpy(), tokens, frame.select(sums).to_numpy()
 
     paths = sorted(folder.glob("*.parquet"))
     number = pl.scan_parquet(paths).select(pl.len()).collect().item()
-    return Said.of(paths, number, len(sums), read)
+    return Said.read(paths, number, len(sums), part)
 
 
 def _perplexity(scores: Said, rows: NDArray[np.int32], variant: int) -> Array:
@@ -102,6 +102,7 @@ def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.
         )
     if after.min() < 0:
         return {}
+    scores = scores._replace(keys=scores.keys[:0].copy())  # found: bounds memory
     return {
         "correlations": _correlations(case, scores, after, before, params),
         "perplexities": _changes(case, scores, after, before, params),
@@ -182,12 +183,15 @@ def _correlated(
     shape = int(texts.max()) + 1, number
     cell = texts * number + groups
     x = centred(x, cell) if within else x
-    each, correlations, added = [], [], np.empty((len(x), measures))
+    each, correlations, added = [], [], np.empty((len(x), measures), order="F")
     for pair, column in enumerate(y):
         own = centred(column, cell) if within else column
+        del column
         each.append(moments(x, own, texts, groups, shape))
         correlations.append(counterfactual.pooled(each[-1]))
         added[:, pair] = _influence(x, own, correlations[-1], groups)
+        del own
+    del cell
     r = np.stack(correlations, axis=1)
     tested = two_way(added, groups, texts, names, np.eye(number))
     del added
@@ -247,10 +251,10 @@ def _changes(
     params: Params,
 ) -> pl.DataFrame:
     """Return counterfactual minus original, by country."""
-    each = range(len(PERPLEXITIES))
-    change = np.stack(
-        [_perplexity(scores, after, v) - _perplexity(scores, before, v) for v in each], 1
-    )
+    change = np.empty((len(after), len(PERPLEXITIES)), order="F")
+    for variant in range(change.shape[1]):
+        change[:, variant] = _perplexity(scores, after, variant)
+        change[:, variant] -= _perplexity(scores, before, variant)
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)

@@ -68,7 +68,8 @@ def delta(cells: Cells) -> Floats:
 
 def confusion(before: Integers, after: Integers, classes: int) -> Integers:
     """Return how often each class became which, (classes before, classes after)."""
-    return np.bincount(before * classes + after, minlength=classes**2).reshape(classes, classes)
+    both = before.astype(np.int64) * classes + after
+    return np.bincount(both, minlength=classes**2).reshape(classes, classes)
 
 
 def percentages(before: Cells, after: Cells) -> Floats:
