@@ -27,7 +27,7 @@ from plumbline.builders import DATASETS  # noqa: E402
 from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
 from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
-from plumbline.probes import ACROSS, ALL, EACH, PROBES, module_of  # noqa: E402
+from plumbline.probes import ACROSS, ALL, EACH, OF_GROUPS, PROBES, module_of  # noqa: E402
 from plumbline.probes.calibration import summary  # noqa: E402
 from plumbline.probes.calibration.calibrate import simulated, those  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
@@ -111,7 +111,8 @@ def study_page(text: str, study: str) -> str:
                 raise SystemExit(f"error: docs/{_page(study)}: no section '## {name}'")
             columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
             if kind == "tables":
-                columns = _found(name, study) + columns
+                runs = [name, *filter(None, [OF_GROUPS.get(name)])]
+                columns = "".join(_found(run, study) for run in runs) + columns
             text = (
                 text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
             )
@@ -302,7 +303,8 @@ def _listed(kind: str, name: str) -> str:
         front = read_page(TOP / "docs" / page)[0][CARDS][kind].get(name, {})
         link = f"[{name}]({page}#{name}-columns)"
     alone = kind == "outputs" or name in EACH
-    command = f"`python -m plumbline.{package} {name}{' MODEL' if alone else ''}`"
+    own = " [MODEL]" if name in OF_GROUPS else " MODEL" if alone else ""
+    command = f"`python -m plumbline.{package} {name}{own}`"
     return f"| {link} | {front.get('pretty_name', '')} | {configs} | {command} |"
 
 
