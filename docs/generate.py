@@ -287,7 +287,7 @@ def _page(study: str) -> str:
 
 def _schemas(kind: str, name: str) -> dict[str, Schema]:
     module = importlib.import_module(_module(kind, name))
-    return getattr(module, "SCHEMAS", None) or {"": module.SCHEMA}
+    return getattr(module, "SCHEMAS", None) or {"": module.SCHEMA, **dict(module.SCHEMA.others)}
 
 
 def _listed(kind: str, name: str) -> str:
@@ -320,7 +320,7 @@ def _columns(title: str, schemas: dict[str, Schema], common: tuple[Column, ...])
             plain = Column(
                 column.name, column.kind, column.description, column.nullable, column.labels
             )
-            found.setdefault(plain, []).append(name)
+            found.setdefault(plain, []).append(name or "others")
     shared: dict[str, list[str]] = {}
     rows = []
     for column, names in found.items():
