@@ -320,7 +320,7 @@ def _columns(title: str, schemas: dict[str, Schema], common: tuple[Column, ...])
             plain = Column(
                 column.name, column.kind, column.description, column.nullable, column.labels
             )
-            found.setdefault(plain, []).append(name or "others")
+            found.setdefault(plain, []).append(name or "all others")
     shared: dict[str, list[str]] = {}
     rows = []
     for column, names in found.items():

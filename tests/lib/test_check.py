@@ -111,6 +111,14 @@ def test_a_section_that_another_has_taken_in_is_named_with_it(project):
     assert problems(project, older) == [f"  analysis.pooled_pmi: {said}"]
 
 
+def test_a_model_is_not_called_as_the_tables_of_pooled_models_are(project):
+    def called(params):
+        params["models"]["pooled"] = {"id": "a/b", "revision": "c" * 40}
+
+    (problem,) = problems(project, called)
+    assert problem.startswith("  models.pooled: the tables of pooled models are called that")
+
+
 def test_the_model_that_judges_stances_must_be_there(project):
     def away(params):
         params["probes"]["stances"]["generation"]["nli_model"] = "nowhere"
