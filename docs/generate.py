@@ -27,7 +27,7 @@ from plumbline.builders import DATASETS  # noqa: E402
 from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
 from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
-from plumbline.probes import ACROSS, ALL, EACH, PROBES, module_of  # noqa: E402
+from plumbline.probes import ACROSS, ALL, EACH, OF_GROUPS, PROBES, module_of  # noqa: E402
 from plumbline.probes.calibration import summary  # noqa: E402
 from plumbline.probes.calibration.calibrate import simulated, those  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
@@ -111,7 +111,8 @@ def study_page(text: str, study: str) -> str:
                 raise SystemExit(f"error: docs/{_page(study)}: no section '## {name}'")
             columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
             if kind == "tables":
-                columns = _found(name, study) + columns
+                runs = [name, *filter(None, [OF_GROUPS.get(name)])]
+                columns = "".join(_found(run, study) for run in runs) + columns
             text = (
                 text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
             )
@@ -286,7 +287,7 @@ def _page(study: str) -> str:
 
 def _schemas(kind: str, name: str) -> dict[str, Schema]:
     module = importlib.import_module(_module(kind, name))
-    return getattr(module, "SCHEMAS", None) or {"": module.SCHEMA}
+    return getattr(module, "SCHEMAS", None) or {"": module.SCHEMA, **dict(module.SCHEMA.others)}
 
 
 def _listed(kind: str, name: str) -> str:
@@ -302,7 +303,8 @@ def _listed(kind: str, name: str) -> str:
         front = read_page(TOP / "docs" / page)[0][CARDS][kind].get(name, {})
         link = f"[{name}]({page}#{name}-columns)"
     alone = kind == "outputs" or name in EACH
-    command = f"`python -m plumbline.{package} {name}{' MODEL' if alone else ''}`"
+    own = " [MODEL]" if name in OF_GROUPS else " MODEL" if alone else ""
+    command = f"`python -m plumbline.{package} {name}{own}`"
     return f"| {link} | {front.get('pretty_name', '')} | {configs} | {command} |"
 
 
@@ -318,7 +320,7 @@ def _columns(title: str, schemas: dict[str, Schema], common: tuple[Column, ...])
             plain = Column(
                 column.name, column.kind, column.description, column.nullable, column.labels
             )
-            found.setdefault(plain, []).append(name)
+            found.setdefault(plain, []).append(name or "all others")
     shared: dict[str, list[str]] = {}
     rows = []
     for column, names in found.items():

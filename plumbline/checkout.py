@@ -23,7 +23,7 @@ from plumbline.builders.core.progress import warn
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.paper import Selection, Source, known
-from plumbline.probes import EACH
+from plumbline.probes import EACH, POOLED
 from plumbline.probes.report.tables import Tables, labelled, labels
 
 if TYPE_CHECKING:
@@ -110,13 +110,11 @@ def _sources(top: Path, name: str) -> Iterator[Source]:
             found.setdefault(inside, []).append((folder, front_matter.read(facts)))
     for inside, folders in found.items():
         for config in sorted({config for _, built in folders for config in built.schemas}):
-            frames = [
-                _frame(folder, built, config, models)
-                for folder, built in folders
-                if config in built.schemas
-            ]
-            schema = next(b.schemas[config] for _, b in folders if config in b.schemas)
-            if models and MODEL.name not in {column.name for column in schema.columns}:
+            those = [(folder, built) for folder, built in folders if config in built.schemas]
+            each = models and those[0][0].name != POOLED
+            frames = [_frame(folder, built, config, each) for folder, built in those]
+            schema = those[0][1].schemas[config]
+            if each and MODEL.name not in {column.name for column in schema.columns}:
                 schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
             yield Source(f"{inside}/{config}", pl.concat(frames, how="vertical"), schema)
 
@@ -176,8 +174,9 @@ def figures(tables: Tables, analysis: str) -> Iterator[tuple[str, str]]:
     from plumbline.probes.site import readings
     from plumbline.probes.site.build import STUDIES
 
+    own = {analysis, f"{analysis}-{POOLED}"}
     for study in STUDIES:
-        shown = [section(step, tables) for step in study.steps if step.stage == analysis]
+        shown = [section(step, tables) for step in study.steps if step.stage in own]
         groups = [(one.name, group) for one in shown for group in one.groups]
         if study.readings and study.readings.stage == analysis:
             of = readings.models(tables, study.readings)

@@ -251,11 +251,11 @@ def _run(
             note.write_text(wanted, encoding="utf-8")
         analyse(analysis, name if analysis in EACH else "")
         read = Tables(Path("data"))
-        tables = {
-            table: read.read(f"{analysis}/{table}").with_columns(
-                pl.selectors.enum().cast(pl.String)
-            )
-            for table in telling.SCHEMAS
+        found = {table: read.read(f"{analysis}/{table}") for table in telling.SCHEMAS}
+        tables = {  # without those of groups of models: here is one
+            table: frame.with_columns(pl.selectors.enum().cast(pl.String))
+            for table, frame in found.items()
+            if frame.width
         }
         facts = json.loads(pointer(name).read_text("utf-8"))
         inputs = Task(probe, name).inputs()

@@ -24,8 +24,9 @@ EACH = {  # analyses of single models
     "subgroups": "gender and sentiment among parts of the people",
     "robustness": "which numbers move with settings, names and templates",
 }
+POOLED = "pooled"  # folder of tables over groups of models, beside those of each
+OF_GROUPS = {"pmi": "pooled_pmi"}  # analyses of EACH that have such: what simulates these tables
 ALL = {  # analyses over all models at once
-    "pooled_pmi": "words and genders, models pooled",
     "sentiment": "sentiments of the words that deviate most, men and women",
     "averages": "sentiment shares by language, averaged over models",
     "anova": "sentiment shares by architecture, size and language",
@@ -45,6 +46,8 @@ ACROSS = ("reliability",)  # folders of analyses over all studies
 ASIDE = {  # analyses of models that somebody names, which no stage runs; a folder has its name
     "comparison": "by how much two models differ, over the same names, groups, statements, texts",
 }
+SIMULATIONS = {name: name for name in EACH} | {name: of for of, name in OF_GROUPS.items()}
+SIMULATIONS |= {name: name for name in (*ALL, *ASIDE)}  # what may be simulated: of which analysis
 
 
 def module_of(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
-from plumbline.probes import ALL, EACH, PROBES
+from plumbline.probes import ALL, EACH, OF_GROUPS, PROBES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         command(name, f"tables: {words} {STAGE}", _of_a_model) for name, words in EACH.items()
     ]
     for one in several:
-        one.add_argument("model", nargs="+", help="names of models")
+        _models(one)
     for name, words in ALL.items():
         command(name, f"tables over all models: {words} {STAGE}", _analyse)
     about = f"tables: what changed between two waves of suggestions {STAGE}"
@@ -102,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     command("report", f"write data/report {STAGE}", _report)
     cli.options(parser, commands)
     return parser
+
+
+def _models(parser: argparse.ArgumentParser) -> None:
+    pooled = parser.prog.split()[-1] in OF_GROUPS
+    more = "; none: those of each group of the params, pooled" if pooled else ""
+    parser.add_argument("model", nargs="*" if pooled else "+", help=f"names of models{more}")
 
 
 def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) -> None:
@@ -336,7 +342,7 @@ def _analyse(given: argparse.Namespace) -> None:
     from plumbline.probes.core.run_analysis import analyse, same_arithmetic
 
     same_arithmetic()
-    for model in getattr(given, "model", [""]):
+    for model in getattr(given, "model", None) or [""]:
         print(analyse(given.command, model))
 
 

@@ -133,7 +133,7 @@ def graph(*, types: bool) -> dict[str, set[str]]:
 
 def entries(stage: str) -> list[str]:
     """Return the modules that a stage runs."""
-    name = stage.partition("@")[0].removesuffix("-controls")
+    name = stage.partition("@")[0].removesuffix("-controls").removesuffix("-pooled")
     builders, validation, probes = (f"{PACKAGE}{p}" for p in ("builders", "validation", "probes"))
     own = {
         "cards": [f"{builders}.release.card"],

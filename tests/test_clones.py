@@ -12,7 +12,7 @@ from cloned import clone, ended, repro
 pytestmark = pytest.mark.slow
 STAGES = [  # with all above them: names and words of people, their checks, models, statistics
     f"probes/politicians/dvc.yaml:{name}"
-    for name in ("pmi-controls", "representations-controls", "pooled_pmi")
+    for name in ("pmi-controls", "representations-controls", "pmi-pooled")
 ]
 ELSEWHERE = {
     "USER": "somebody",

@@ -225,7 +225,7 @@ def test_names_in_it_lead_somewhere():
     assert evaluated == set(validation["labelled_texts"]["rows_min"])
     assert evaluated <= set(sources["labelled_texts"]["corpora"])
     assert datasets["lexica"].get("divergence", 1) == 1  # the paper's bound
-    groups = TREE["analysis"]["pooled_pmi"]["groups"]
+    groups = TREE["analysis"]["pmi"]["groups"]
     assert {*groups["monolingual"], *groups["multilingual"]} == set(asked["associations"])
     for name in asked["associations"]:  # factors of anova
         assert {"family", "size"} <= set(TREE["models"][name])

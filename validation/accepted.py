@@ -41,7 +41,10 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     for config, frame in frames(folder) if known else ():
         there.add(config)
         if before := known.get(config):
-            rows += [(config, *row) for row in _compared(schema, frame, before, params.drift)]
+            rows += [
+                (config, *row)
+                for row in _compared(schema.config(config), frame, before, params.drift)
+            ]
     held = [(config, config in there) for config in sorted(known)]
     return [
         listed("accepted", "config column what before now tolerance near", rows, 6),
@@ -62,7 +65,9 @@ def accept(name: str) -> str:
     known = json.loads(FILE.read_text("utf-8"))
     if not (version := _version(folder)):
         raise UserError(f"{folder}: does not say what it was made of; build it anew")
-    known[version] = {config: profile(schema, frame) for config, frame in frames(folder)}
+    known[version] = {
+        config: profile(schema.config(config), frame) for config, frame in frames(folder)
+    }
     texts = []
     for of, configs in sorted(known.items()):
         lines = (f"  {json.dumps(c)}: {_text(p)}" for c, p in sorted(configs.items()))

@@ -155,9 +155,9 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     A column that is missing or cannot be cast is null, and nulls that must not be are what no value
     is: the checks of the schema say so, and all others go on.
     """
-    schema = schema_of(folder.name)
-    kinds = pl.DataFrame(schema.arrow().empty_table()).schema
     for config, frame in describe.frames(folder):
+        schema = schema_of(folder.name).config(config)
+        kinds = pl.DataFrame(schema.arrow().empty_table()).schema
         columns = {name: _cast(frame, name, kind) for name, kind in kinds.items()}
         for c in schema.columns:
             if not c.nullable and c.kind != "date32":
@@ -239,15 +239,16 @@ def known(column: str, values: Collection[str]) -> pl.Expr:
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return the checks that follow from schema and params alone, for every config."""
-    key, found = list(schema.key), []
+    found: list[Table] = []
     types: list[Row] = []
     for config in store.configs(folder):
         path = folder / f"{config}.parquet"
         limits = {"min_value": params.rows_min.get(config, 1), "max_value": params.rows_max}
         rows = Check("ExpectTableRowCountToBeBetween", limits)
-        found.append(Table(config, path, key, [*_columns(schema), rows]))
+        own = schema.config(config)
+        found.append(Table(config, path, list(own.key), [*_columns(own), rows]))
         have = {field.name: str(field.type) for field in pq.read_schema(path)}
-        wanted = {field.name: str(field.type) for field in schema.arrow()}
+        wanted = {field.name: str(field.type) for field in own.arrow()}
         declared = ((name, kind, have.get(name, "missing")) for name, kind in wanted.items())
         types += [(config, *row, row[1] == row[2]) for row in declared]
     there = store.configs(folder)

@@ -58,12 +58,13 @@ LOUD = 0.2  # of texts in capitals
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return what says of each config and column how many strings break a rule, and which."""
-    texts = [c for c in schema.columns if c.kind == "string"]
-    prose = [c.name for c in texts if c.prose in ("text", "lines", "word")]
-    split = "split" in {c.name for c in schema.columns} and not getattr(params, "leaks", False)
     clean, spoken, dates, copies = [], [], [], []
     until = retrieved(folder)
     for config, frame in frames(folder):
+        columns = schema.config(config).columns
+        texts = [c for c in columns if c.kind == "string"]
+        prose = [c.name for c in texts if c.prose in ("text", "lines", "word")]
+        split = "split" in {c.name for c in columns} and not getattr(params, "leaks", False)
         wrong = {(c.name, rule): by for c in texts for rule, by in _rules(c).items()}
         sums = frame.select(by.sum().alias("\t".join(at)) for at, by in wrong.items()).row(0)
         for (column, rule), number in zip(wrong, sums, strict=True):
@@ -80,7 +81,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         if "language" in frame:
             own = set(frame["language"].drop_nulls())
             spoken.append((config, "language", language, 0.0, 0.0, own == {language}, True))
-        for column in (c.name for c in schema.columns if c.kind == "date32" or c.name == "date"):
+        for column in (c.name for c in columns if c.kind == "date32" or c.name == "date"):
             days = frame[column].drop_nulls()
             if days.dtype == pl.String:
                 days = days.str.to_date("%Y-%m-%d", strict=False).drop_nulls()

@@ -59,7 +59,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         command = f"make repro STAGE={parquet.stage_of(name)}"
         origin = front_matter.Origin(sources, command, params.version, recorded)
         partial = parquet.partial(folder)
-        front_matter.write(partial, dict.fromkeys(counts.rows, module.SCHEMA), origin)
+        front_matter.write(partial, {c: module.SCHEMA.config(c) for c in counts.rows}, origin)
         parquet.finish(folder)
     except BaseException as error:
         shutil.rmtree(parquet.partial(folder), ignore_errors=True)

@@ -143,7 +143,6 @@ def write(
     import pyarrow as pa
 
     working, inputs = fresh(folder), inputs or {}
-    arrow = carrying(schema.arrow(), inputs)
     counts = Counts()
     writers: dict[str, Writer] = {}
     try:
@@ -156,7 +155,8 @@ def write(
             counts.rows[item.config] += 1
             file = f"{item.config}.parquet"
             if file not in writers:
-                writers[file] = Writer(working / file, arrow)
+                arrow = schema.config(item.config).arrow()
+                writers[file] = Writer(working / file, carrying(arrow, inputs))
             writers[file].add(item.values)
         for writer in writers.values():
             writer.close()

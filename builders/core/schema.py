@@ -55,13 +55,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a dataset, the same in all of its configs, and the key that names a row."""
+    """The columns of a dataset, of all configs without ones of their own, and what names a row."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     unit: tuple[str, str] = ("row", "rows")  # what one row is, and several are
     across: bool = False  # the same key in several configs is the same thing
     sentiment: tuple[str, str] | None = None  # columns: the first less the second
+    others: tuple[tuple[str, Schema], ...] = ()  # configs that have one of their own
 
     @classmethod
     def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
@@ -86,6 +87,10 @@ class Schema:
             for c in self.columns
         ]
         return {"key": list(self.key), "columns": columns}
+
+    def config(self, name: str) -> Schema:
+        """Return the schema of a config."""
+        return dict(self.others).get(name, self)
 
     def role(self, *roles: Role) -> tuple[str, ...]:
         """Return the names of the columns that have one of these roles."""

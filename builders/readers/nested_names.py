@@ -38,6 +38,7 @@ TOLD = {"language", "lang", "gender", "sex"}  # by the value of a key of these w
 BESIDE = NAME | {"code", "or", "of", "item"}  # with no others than these
 WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
+Entry = tuple[str, str, str, str]
 
 
 def normal(name: str) -> str:
@@ -46,7 +47,18 @@ def normal(name: str) -> str:
 
 
 def people(text: str, items: Mapping[str, str]) -> Iterator[Told]:
-    """Yield language, name and gender of each person, once.
+    """Yield language, name and gender of each person, once; see :func:`entries`.
+
+    Examples
+    --------
+    >>> list(people('{"en": {"female": ["Ada Example"], "male": ["Bo Example"]}}', {}))
+    [('en', 'Ada Example', 'female'), ('en', 'Bo Example', 'male')]
+    """
+    yield from dict.fromkeys(entry[:3] for entry in entries(text, items))
+
+
+def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
+    """Yield language, name, gender and the word or item for it, as often as a file has them.
 
     Parameters
     ----------
@@ -62,23 +74,24 @@ def people(text: str, items: Mapping[str, str]) -> Iterator[Told]:
 
     Examples
     --------
-    >>> list(people('{"en": {"female": ["Ada Example"], "male": ["Bo Example"]}}', {}))
-    [('en', 'Ada Example', 'female'), ('en', 'Bo Example', 'male')]
-    >>> list(people('[{"qid": "Q5", "sex": "Q1", "names": {"fr": "Ada"}}]', {"Q1": "female"}))
-    [('fr', 'Ada', 'female')]
+    >>> list(entries('[{"qid": "Q5", "sex": "Q1", "names": {"fr": "Ada"}}]', {"Q1": "female"}))
+    [('fr', 'Ada', 'female', 'Q1')]
     """
     try:
         tree = parsed(text)
     except ValueError:
         tree = [parsed(line) for line in text.splitlines() if line.strip()]
-    genders = GENDER | {item.lower(): gender for item, gender in items.items()}
-    found = list(dict.fromkeys(_people(tree, genders, "", "", named=False)))
+    genders = {word: f"{gender}\n{word}" for word, gender in GENDER.items()}
+    genders |= {item.lower(): f"{gender}\n{item}" for item, gender in items.items()}
+    found = list(_people(tree, genders, "", "", named=False))
     if not found:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
             f"language (a code), name, gender ({', '.join(sorted(set(GENDER.values())))})"
         )
-    yield from found
+    for language, name, told in found:
+        gender, _, word = told.partition("\n")
+        yield language, name, gender, word
 
 
 def _people(

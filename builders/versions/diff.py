@@ -88,14 +88,18 @@ def diff(
         for config, (before, after) in sides.items():
             if before and after:
                 stated = [version.card.keys.get(config, ()) for version in reversed(both)]
-                key = _key((before, after), schema, stated, kind)
-                configs[config] = _config((before, after), key, schema, kind)
+                own = schema.config(config)
+                key = _key((before, after), own, stated, kind)
+                configs[config] = _config((before, after), key, own, kind)
             elif before:
                 gone[config] = before.rows()
             elif after:
                 come[config] = after.rows()
         rejects = _rejects(both, only)
-        across = _across(sides, configs, schema) if schema.across else None
+        alike = [config for config in sides if schema.config(config) == schema]
+        of_these = {config: configs[config] for config in alike if config in configs}
+        sides = {config: sides[config] for config in alike}
+        across = _across(sides, of_these, schema) if schema.across else None
     turned = any(one[BEFORE] != one[AFTER] for one in rejects)
     versions = {
         when: {"named": v.named, "described": v.described, "version": v.card.version}

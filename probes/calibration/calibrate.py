@@ -30,7 +30,7 @@ from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.workers import pool
-from plumbline.probes import ALL, ASIDE, EACH, module_of
+from plumbline.probes import SIMULATIONS, module_of
 from plumbline.probes.calibration.rates import CALIBRATION, firsts, rows
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.core.run_analysis import write_tables
@@ -87,14 +87,22 @@ def simulated(analysis: str) -> Any:
     """
     if analysis not in those():
         raise UserError(f"calibrate {analysis}: nothing simulates it; one of {' '.join(those())}")
-    study = module_of(analysis).split(".")[2]
+    study = module_of(SIMULATIONS[analysis]).split(".")[2]
     return importlib.import_module(f"plumbline.probes.{study}.simulated.{analysis}")
+
+
+def simulating(analysis: str) -> tuple[Any, Params]:
+    """Return the function of an analysis that is simulated, and its settings in the params."""
+    own = SIMULATIONS[analysis]
+    module: Any = importlib.import_module(module_of(own))
+    params = section(f"analysis.{own}", module.Params)
+    return module.run if own == analysis else module.pooled, params
 
 
 def those() -> list[str]:
     """Return the analyses that can be calibrated."""
     files = {path.stem for path in TOP.glob("*/simulated/*.py")}
-    return [name for name in (*EACH, *ALL, *ASIDE) if name in files]
+    return [name for name in SIMULATIONS if name in files]
 
 
 def calibrate(
@@ -233,8 +241,9 @@ def code_of(analysis: str) -> list[Path]:
     Those of the study and of the statistics that the analysis and its simulation import, directly
     or by way of each other, wherever in a file they do.
     """
-    study = module_of(analysis).split(".")[2]
-    found, todo = set(), {module_of(analysis), f"plumbline.probes.{study}.simulated.{analysis}"}
+    behind = module_of(SIMULATIONS[analysis])
+    study = behind.split(".")[2]
+    found, todo = set(), {behind, f"plumbline.probes.{study}.simulated.{analysis}"}
     todo |= {f"plumbline.probes.calibration.{name}" for name in ("truth", "tally")}
     while todo:
         name = todo.pop()
@@ -251,11 +260,10 @@ def code_of(analysis: str) -> list[Path]:
 
 
 def replicate(
-    chunk: Chunk, shape: Any, params: Params, settings: Settings, number: int
+    chunk: Chunk, shape: Any, run: Any, params: Params, settings: Settings, number: int
 ) -> pl.DataFrame:
     """Draw one replicate, analyse it, and return its tallies."""
     module = simulated(chunk.analysis)
-    analysis: Any = importlib.import_module(module_of(chunk.analysis))
     truth = module.TRUTHS[chunk.truth]
     place = zlib.crc32(f"{chunk.analysis}/{chunk.shape}/{chunk.truth}".encode())
     rng = np.random.default_rng([settings.seed, place, number])
@@ -263,7 +271,7 @@ def replicate(
         drawn = module.draw(Path(folder), truth, shape, rng)
         own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
         given = params.model_dump() | module.PARAMS | drawn.params | own
-        tables = analysis.run(drawn.inputs, type(params).model_validate(given))
+        tables = run(drawn.inputs, type(params).model_validate(given))
         found = module.outcomes(tables, drawn)
     each = [frame.with_columns(test=pl.lit(test)) for test, frame in found.items()]
     return tally(pl.concat(each)).with_columns(
@@ -278,11 +286,11 @@ def replicate(
 def made(chunk: Chunk, settings: Settings) -> pl.DataFrame:
     """Return the tallies of the replicates of a chunk."""
     shape = _shapes(simulated(chunk.analysis), chunk.analysis, settings)[chunk.shape]
-    params = _params(chunk.analysis)
+    own = simulating(chunk.analysis)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that do not converge: the tables say so
         numbers = range(chunk.first, chunk.end)
-        return pl.concat(replicate(chunk, shape, params, settings, number) for number in numbers)
+        return pl.concat(replicate(chunk, shape, *own, settings, number) for number in numbers)
 
 
 def _here(
@@ -325,18 +333,13 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
         ) from error
 
 
-def _params(analysis: str) -> Params:
-    kind: type[Params] = importlib.import_module(module_of(analysis)).Params
-    return section(f"analysis.{analysis}", kind)
-
-
 def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
     """Return the folder of chunks with these settings, of code that says the same."""
     own = {
         "seed": settings.seed,
         "chunk": settings.chunk,
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
-        "params": _params(analysis).model_dump(mode="json"),
+        "params": simulating(analysis)[1].model_dump(mode="json"),
         "first": {"; ".join(of): sha256 for of, sha256 in first(analysis, settings).items()},
     }
     text = json.dumps(own, sort_keys=True, indent=1)

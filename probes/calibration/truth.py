@@ -1,7 +1,8 @@
 """What a simulation of an analysis is made of.
 
-A module ``probes/STUDY/simulated/ANALYSIS.py`` draws responses from a known truth, in the schema of
-the probe and without a model, and tells of each test of the tables what was true of it. It has
+A module ``probes/STUDY/simulated/ANALYSIS.py`` (of pooled models another, see ``OF_GROUPS``) draws
+responses from a known truth, in the schema of the probe and without a model, and tells of each test
+of the tables what was true of it. It has
 
 - ``Shape``: the shape of a run, its params with defaults like a real run's; ``SHAPES``, those that
   are simulated, by name;

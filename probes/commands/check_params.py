@@ -13,7 +13,7 @@ from plumbline.builders.core.params import FILE, Params, files, parse, read
 from plumbline.builders.core.params import check as check_sections
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.sample import CONFIGS
-from plumbline.probes import ALL, ASIDE, EACH, PROBES, module_of
+from plumbline.probes import ALL, ASIDE, EACH, POOLED, PROBES, module_of
 from plumbline.probes.core import assignments
 from plumbline.probes.models import preflight
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
@@ -31,6 +31,7 @@ WHOLE = (
     "calibration",
 )  # sections that hold no sections
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
+MERGED = {"analysis.pooled_pmi": "analysis.pmi"}  # sections that are part of another now
 ABOVE = {  # list whose models one list is of
     "words": "associations",
     "representations": "words",
@@ -120,6 +121,8 @@ def _misnamed(tree: dict[str, Any]) -> Iterator[str]:
     for name in at(tree, "models"):
         if not NAME.fullmatch(str(name)):
             yield f"models.{name}: a name has letters, digits, - and _ only"
+        elif name == POOLED:
+            yield f"models.{name}: the tables of pooled models are called that; choose another name"
 
 
 def _strayed(path: Path) -> Iterator[str]:
@@ -148,6 +151,9 @@ def _unknown(tree: dict[str, Any], known: dict[str, type[Params]]) -> Iterator[s
         elif top not in WHOLE:
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in sorted(set(at(tree, top)) - own):
+                if now := MERGED.get(f"{top}.{name}"):
+                    yield f"{top}.{name}: part of {now}; move `groups` and `n_permutations` there"
+                    continue
                 yield f"{top}.{name}: unknown; {_near(name, own)}there are {', '.join(sorted(own))}"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from plumbline.probes import ALL, ASIDE, EACH
+from plumbline.probes import SIMULATIONS
 from plumbline.probes.calibration import summary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def table(folder: Path = FOLDER) -> str:
 
 
 def _lines(folder: Path) -> Iterator[str]:
-    for analysis in (*EACH, *ALL, *ASIDE):
+    for analysis in SIMULATIONS:
         path = folder / analysis / "calibration.parquet"
         for line in summary.lines(pl.read_parquet(path)) if path.is_file() else ():
             if summary.LEAST in line:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
+from plumbline.probes import EACH, POOLED
 
 LISTS = {  # list that an analysis of single models follows, where it has none of its own name
     "pmi": "words",
@@ -24,7 +25,7 @@ LISTS = {  # list that an analysis of single models follows, where it has none o
 class Params(Section):
     """Names of models, for each probe and for the analyses that take long."""
 
-    associations: list[str] = Field([], description="pooled_pmi, sentiment and anova follow")
+    associations: list[str] = Field([], description="pmi over groups, sentiment and anova follow")
     words: list[str] = Field([], description="of associations: pmi, latent and supersenses")
     representations: list[str] = Field([], description="of words; clusters follow")
     completions: list[str] = Field([], description="recall, emotions and rsa follow")
@@ -59,12 +60,14 @@ def assigned_models(name: str) -> tuple[str, ...]:
 def stage_of(name: str, model: str = "") -> str:
     """Return the stage of dvc.yaml that makes the outputs or tables of a model, or of all models.
 
-    One stage makes those of all planted worlds.
+    One stage makes those of all planted worlds, and one those over groups of models.
     """
     controls = _lists().get("controls")
     if controls and model in getattr(controls, LISTS.get(name, name), ()):
         return f"{name}-controls@{read()['controls']['sets'][0]}"
-    return f"{name}@{model}" if model else name
+    if model:
+        return f"{name}@{model}"
+    return f"{name}-{POOLED}" if name in EACH else name
 
 
 def _lists() -> dict[str, Section]:

@@ -5,7 +5,8 @@ An analysis is a module of a study with
 - ``EACH``: whether it has tables for every model, or one set over all models,
 - ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
   with datasets alone is of no model; ``BESIDE``, if it has it: probes of other models,
-- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them.
+- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them; and
+  ``pooled(inputs, params)``, if it has it: those over groups of models.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import STUDIES, section
 from plumbline.builders.core.progress import during
-from plumbline.probes import EACH, PROBES, module_of
+from plumbline.probes import EACH, POOLED, PROBES, module_of
 from plumbline.probes.core.assignments import assigned_models, stage_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class Inputs(NamedTuple):
 def analyse(name: str, model: str = "") -> Path:
     """Run an analysis, of one model or over all, and return the folder of its tables.
 
-    A UserError if what it reads is not there, or the params are wrong.
+    Over all models, one of single models has those of groups. A UserError if what it reads is not
+    there, or the params are wrong.
     """
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
@@ -66,9 +68,10 @@ def analyse(name: str, model: str = "") -> Path:
             raise UserError(
                 f"{folder}: nothing there; run `make repro STAGE={stage_of(*of)}` first"
             )
-    final = inputs.tables(name, model)
+    groups = module.EACH and not model
+    final = inputs.tables(name, POOLED if groups else model)
     with during(f"{name} {model}".rstrip()):
-        found = module.run(inputs, params)
+        found = (module.pooled if groups else module.run)(inputs, params)
     hashes = {
         folder: parquet.fingerprint(folder)
         for folder in dict.fromkeys([*(folder for folder, *_ in read), *datasets.values()])

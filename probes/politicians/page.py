@@ -250,7 +250,7 @@ def _averages(own: pl.DataFrame, place: Place) -> figures.Forest:
     return _shares(own.sort("label", "gender", "sentiment"), place.title)
 
 
-@made_of("pooled_pmi/differences", "pooled_pmi/pooled_pmi")
+@made_of("pmi/differences", "pmi/pooled")
 def apart(frame: pl.DataFrame, each: pl.DataFrame) -> pl.DataFrame:
     """Return the words that are furthest apart, with the PMI of women and of men (Table 3)."""
     by = ["group", "models", "language", "pos", "unit", "word", "reading"]

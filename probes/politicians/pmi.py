@@ -1,26 +1,31 @@
 """Analysis ``pmi``: which words go with which gender, from the outputs of ``associations``.
 
-Stańczak et al. (2023), equation 1 and Table 3, with intervals, a null and control of multiplicity;
-of lemmas, as the paper counts, and of forms, of which some agree with a person's gender.
+Stańczak et al. (2023), equation 1, of a model; and section 4 and Table 3, of the lists of several
+models added up. With intervals, a null over names, as what several models answer to one name is no
+independent evidence, and control of multiplicity; of lemmas, as the paper counts, and of forms, of
+which some agree with a person's gender.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
-from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words import columns, gender_difference, word_counts
 from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
+from plumbline.probes.politicians.words.gender_difference import differences
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
 from plumbline.probes.stats.pmi import intervals, pmi
-from plumbline.probes.stats.tests import fisher_p
+from plumbline.probes.stats.tests import fisher_p, permuted_sums_p
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
     from numpy.typing import NDArray
 
@@ -46,14 +51,40 @@ PMI = columns.schema(
     *ESTIMATE,
     columns.FAMILY,
 )
-SCHEMAS = {"pmi": PMI}
+GROUP = (
+    Column("group", "string", "name of the group of models in params.yaml"),
+    Column("models", "int64", "models of the group with outputs in the language", minimum=1),
+    Column("members", "string", "their names"),
+    columns.LANGUAGE,
+    columns.PART,
+)
+POOLED = columns.schema(
+    "group language pos unit word gender reading",
+    *GROUP,
+    *CELL,
+    Column("count", "int64", "lists of people of this gender that have the word", minimum=0),
+    Column("count_all", "int64", "lists that have the word", minimum=1),
+    Column("people", "int64", "people of this gender; each has a list of a model", minimum=1),
+    *ESTIMATE,
+    columns.FAMILY,
+)
+DIFFERENCES = columns.schema(
+    "group language pos unit word reading", *GROUP, *gender_difference.COLUMNS
+)
+SCHEMAS = {"pmi": PMI, "pooled": POOLED, "differences": DIFFERENCES}
 
 
 class Params(Bootstrap):
-    """How estimates and intervals are made."""
+    """How estimates, intervals and tests are made, and which models are pooled."""
 
     smoothing: float = Field(gt=0, description="added to every cell in the smoothed reading")
     min_count: int = Field(ge=1, description="lists that must have the word")
+    groups: dict[str, list[str] | Literal["all"]] = Field(
+        {"all": "all"},
+        min_length=1,
+        description="models by name of the group; `all`: every assigned model but the worlds",
+    )
+    n_permutations: int = Field(9999, ge=999, description="drawn where several models are pooled")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -80,6 +111,73 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
     return {"pmi": columns.table_of(PMI, tables, ["unit", "reading"], model=model)}
+
+
+def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the tables ``pooled`` and ``differences`` of all groups of models.
+
+    Raises
+    ------
+    UserError
+        If a group names a model without outputs, or no word is in enough lists.
+    """
+    tables = [
+        table
+        for group, models in members(inputs, params).items()
+        for table in _added(inputs, group, models, params)
+    ]
+    if not tables:
+        raise UserError(
+            f"analysis.pmi.min_count: no word is in {params.min_count} lists of any group; "
+            "lower it, or name models under analysis.pmi.groups"
+        )
+    each, apart = zip(*tables, strict=True)
+    return {
+        "pooled": columns.table_of(POOLED, each, ["group", "unit", "reading"]),
+        "differences": columns.table_of(DIFFERENCES, apart),
+    }
+
+
+def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
+    """Return the models of each group that has some."""
+    real = [m for m in inputs.models if not (inputs.weights(m) / "world.json").is_file()]
+    found = {}
+    for group, models in sorted(params.groups.items()):
+        chosen = real if models == "all" else sorted(set(models))
+        if strange := sorted(set(chosen) - set(inputs.models)):
+            raise UserError(
+                f"analysis.pmi.groups.{group}: {', '.join(strange)} not under "
+                f"assignments.associations; there are {', '.join(inputs.models)}"
+            )
+        if chosen:
+            found[group] = chosen
+    return found
+
+
+def _added(
+    inputs: Inputs, group: str, models: list[str], params: Params
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the rows of both tables of a group, for each language, part of speech and unit."""
+    for language, source, path in word_counts.sources(inputs, *models):
+        people = word_counts.read_people(path)
+        for unit in UNITS:
+            counts = word_counts.count(source._replace(unit=unit), people)
+            if not len(chosen := counts.common(params.min_count)):
+                continue
+            times = word_counts.overlaps(counts, chosen)
+            p = permuted_sums_p(
+                times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
+            )
+            test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
+            draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+            at: dict[str, Any] = {"group": group, "models": len(source.folders)}
+            at["language"] = language
+            at["members"] = ", ".join(folder.parent.name for folder in source.folders)
+            how = params.smoothing, params.seed, params.confidence
+            yield (
+                rows(counts, draws, p, params, test, **at),
+                differences(counts, chosen, draws, *how, **at),
+            )
 
 
 def rows(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from plumbline.builders.core import front_matter
-from plumbline.probes import EACH
+from plumbline.probes import EACH, POOLED
 from plumbline.probes.core import assignments
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ class Tables:
         self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return where the tables of an analysis are: of models that are still assigned to it."""
+        """Return where tables of an analysis are: of models still assigned to it, and of groups."""
         folder = self.data / "tables" / analysis
-        return [folder / name for name in self.models(analysis)] if analysis in EACH else [folder]
+        if analysis not in EACH:
+            return [folder]
+        return [folder / name for name in (*self.models(analysis), POOLED)]
 
     def read(self, source: Source) -> pl.DataFrame:
         """Return ``ANALYSIS/TABLE``, ``outputs/PROBE/CONFIG``, or what a function makes of such.
@@ -56,7 +58,8 @@ class Tables:
             if any(folder.glob(files)):
                 codes = self._labels(folder / front_matter.FACTS).get(table, {})
                 frame = labelled(pl.read_parquet(folder / files), codes)
-                if "model" not in frame.columns and (outputs or name in EACH):
+                of_one = outputs or (name in EACH and folder.name != POOLED)
+                if of_one and "model" not in frame.columns:
                     frame = frame.with_columns(model=pl.lit(folder.name))
                 frames.append(frame)
         return pl.concat(frames, how="vertical") if frames else pl.DataFrame()

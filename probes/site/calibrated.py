@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from plumbline.probes import OF_GROUPS
 from plumbline.probes.calibration import summary
 from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed, number
 
@@ -23,7 +24,9 @@ TITLE = "Size, power and coverage of these tests, by simulation"
 
 def calibrated(shown: Section, tables: Tables) -> Section:
     """Return a section with a sentence on the calibration of its tests, and a table of it."""
-    path = tables.data / "tables" / "calibration" / shown.stage / "calibration.parquet"
+    analysis, _, groups = shown.stage.partition("-")
+    name = OF_GROUPS[analysis] if groups else analysis
+    path = tables.data / "tables" / "calibration" / name / "calibration.parquet"
     if not shown.groups:
         return shown
     found = summary.lines(pl.read_parquet(path)) if path.is_file() else []

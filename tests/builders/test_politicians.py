@@ -12,6 +12,7 @@ import building
 import polars as pl
 import pytest
 import yaml
+from datasets import load_dataset
 from samples import DAY, SAMPLES
 
 from plumbline.builders.core.build import build
@@ -21,6 +22,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import person as stated
 from plumbline.builders.release.card import render
+from plumbline.validation.run import validate
 
 ENTITY = "http://www.wikidata.org/entity/"
 MALE, FEMALE, TRANS_WOMAN, NON_BINARY = "Q6581097", "Q6581072", "Q1052281", "Q48270"
@@ -361,6 +363,60 @@ def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path
     assert sorted(gone) == [("en", "Q7"), ("fr", "Q5")]
 
 
+RELEASED = "language,name,gender\n" + "".join(
+    f"{row}\n"
+    for row in (
+        "en,Ada Example,female",
+        "en,Ada Example,female",
+        "en,Bo  Example,male",
+        "en,!,male",
+        "ru,Анна Мартен,female",
+    )
+)
+
+
+def test_published_names_are_a_config_of_what_their_file_says_and_nobody_is_left_out(tmp_path):
+    source, wanted = brought(tmp_path / "s", TWO, published=RELEASED), {"published": True}
+    people = list(politicians.build(source, params()))
+    assert len(people) == 2
+    ended = list(politicians.build(source, params().model_copy(update=wanted)))
+    assert [item for item in ended if item.config != "published"] == people
+    released = [item for item in ended if item.config == "published"]
+    assert [tuple(item.values.values()) for item in released if isinstance(item, Row)] == [
+        ("en", ADA, stated.GENDERS.index("female"), "female", 2),
+        ("en", BO, stated.GENDERS.index("male"), "male", 1),
+        ("ru", ANNA, stated.GENDERS.index("female"), "female", 1),
+    ]
+    assert [item.detail for item in released if isinstance(item, Reject)] == ["!"]
+    with pytest.raises(UserError, match=r"no published names; name their file under sources\.wiki"):
+        list(politicians.build(snapshot(tmp_path / "t", TWO), params().model_copy(update=wanted)))
+
+
+def test_published_names_are_built_validated_and_counted_on_the_card(project, tmp_path):
+    tree = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    made = Snapshot.open(project / tree["datasets"]["politicians"]["snapshot"])
+    stored = {path: (made.folder / path).read_bytes() for path in made.manifest["files"]}
+    names = "language,name,gender\nen,Angela Merkel,female\nen,Bo Example,male\nde,Ada,female\n"
+    request = made.manifest["request"] | {"published": {}}
+    more = building.snapshot(
+        tmp_path / made.folder.name, "wikidata", stored | {"published": names.encode()}, request
+    )
+    tree["datasets"]["politicians"] |= {"snapshot": more.folder.as_posix(), "published": True}
+    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    build("politicians", politicians)
+    folder = project / "data/datasets/politicians"
+    rows = load_dataset(str(folder), "published", split="train", cache_dir=str(tmp_path / "c"))
+    assert rows.features["gender"].int2str(rows[0]["gender"]) == "female"
+    assert rows["name"][:] == ["Ada", "Angela Merkel", "Bo Example"]
+    assert validate("politicians")["success"]
+    counts = render(Path("data/datasets/politicians"))["README.md"].decode()
+    assert "| en | 1 (1); 206,493; 0 | 1 (1); 44,703; 1 | 0 (0); 66; 0 |" in counts
+    assert "| de | 0 (0); –; – | 1 (1); –; – | 0 (0); –; – |" in counts
+    table = pl.read_parquet(folder / "published.parquet")
+    table.with_columns(name=pl.lit("ada")).write_parquet(folder / "published.parquet")
+    assert len(building.failing("politicians", folder)["begins_with_a_capital"]) == 3
+
+
 ADA, ANNA, BO = "Ada Example", "Анна Мартен", "Bo Example"
 FOUND = [("en", ADA, "female"), ("en", BO, "male"), ("ru", ANNA, "female")]
 WOMAN = "http://www.wikidata.org/entity/Q6581072"
@@ -397,16 +453,18 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_names_are_found_however_a_json_file_is_nested(layout):
     body = json.dumps(LAYOUTS[layout]).encode()
-    assert sorted(politicians.names(body)) == FOUND
+    assert sorted(of[:3] for of in politicians.names(body)) == FOUND
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
         archive.writestr("data.json", body)
         archive.writestr("__MACOSX/._data.json", "of the system that packed it")
-    assert sorted(politicians.names(packed.getvalue())) == FOUND
+    assert sorted(of[:3] for of in politicians.names(packed.getvalue())) == FOUND
 
 
 def test_names_of_a_json_file_may_be_an_object_a_line():
     rows = "".join(f"{json.dumps(row)}\n" for row in LAYOUTS["records"])
-    assert sorted(politicians.names(rows.encode())) == FOUND
+    found = sorted(politicians.names(rows.encode()))
+    assert [of[:3] for of in found] == FOUND
+    assert [of[3] for of in found] == ["female", "male", FEMALE]  # as the file has it
 
 
 @pytest.mark.parametrize(

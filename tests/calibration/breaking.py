@@ -18,10 +18,8 @@ import polars as pl
 import pytest
 from breakages import SEED, Breakage
 
-from plumbline.builders.core.params import section
-from plumbline.probes import module_of
 from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.calibrate import simulated
+from plumbline.probes.calibration.calibrate import simulated, simulating
 from plumbline.probes.calibration.rates import rows
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import NULL, PLANTED
@@ -44,12 +42,11 @@ def run(
     beginning: str = "",
 ) -> list[dict[str, object]]:
     """Return the rows of rates of some replicates of a truth."""
-    module, of = simulated(analysis), importlib.import_module(module_of(analysis))
+    module, (measure, params) = simulated(analysis), simulating(analysis)
     (shape, given), *_ = (x for x in module.SHAPES.items() if x[0].startswith(beginning))
-    params = section(f"analysis.{analysis}", of.Params)
     if broken and broken.target:
         name, _, attribute = broken.target.partition(":")
-        where = importlib.import_module(f"{module_of(analysis).rpartition('.')[0]}.{name}")
+        where = importlib.import_module(f"{measure.__module__.rpartition('.')[0]}.{name}")
         true, instead = getattr(where, attribute), broken.instead
         monkeypatch.setattr(where, attribute, lambda *a, **k: instead(true, *a, **k))
     parts, what = [], module.TRUTHS[truth]
@@ -61,7 +58,7 @@ def run(
                 broken.files(Path(folder))
             own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
             settings = params.model_dump() | module.PARAMS | dict(drawn.params) | own
-            tables = of.run(drawn.inputs, type(params).model_validate(settings))
+            tables = measure(drawn.inputs, type(params).model_validate(settings))
             for test, frame in module.outcomes(tables, drawn).items():
                 same = {"test": test, "shape": shape, "truth": truth, "kind": what.kind}
                 same |= {"replicate": number}

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.core.params import section
-from plumbline.probes import module_of
+from plumbline.probes.calibration.calibrate import simulating
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.simulated import lists, pooled_pmi, subgroups
@@ -50,11 +49,9 @@ def replicate(analysis, kind, folder, change=None):
     drawn = module.draw(folder, of_kind(module, kind), shape, np.random.default_rng(SEED))
     if change:
         change(drawn.inputs)
-    run = importlib.import_module(module_of(analysis))
-    given = section(f"analysis.{analysis}", run.Params).model_dump()
-    tables = run.run(
-        drawn.inputs, run.Params.model_validate(given | module.PARAMS | dict(drawn.params))
-    )
+    run, params = simulating(analysis)
+    given = params.model_dump() | module.PARAMS | dict(drawn.params)
+    tables = run(drawn.inputs, type(params).model_validate(given))
     return tables, module.outcomes(tables, drawn)
 
 
@@ -87,9 +84,9 @@ def test_nothing_is_planted_in_the_null(null, analysis):
 
 
 def test_every_p_is_told(null):
-    for name in ("pmi", "pooled_pmi"):
+    for name, table in (("pmi", "pmi"), ("pooled_pmi", "pooled")):
         tables, found = null[name]
-        units = [part.drop("unit") for _, part in tables[name].group_by("unit")]
+        units = [part.drop("unit") for _, part in tables[table].group_by("unit")]
         assert units[0].equals(units[1])  # each word is its own lemma
         assert sum(map(number, found.values())) == number(units[0]) > 0
     tables, found = null["subgroups"]
@@ -122,7 +119,7 @@ def test_every_family_is_one_of_the_tables(null, analysis):
         sizes = found["pmi: half"].group_by("family").len()
         assert sizes["len"].to_list() == [6, 6]  # two halves, parts of speech by sentiments
     else:
-        family = tables[analysis]["family"][0]
+        family = next(iter(tables.values()))["family"][0]
         assert {number(rows) for rows in found.values()} == {family}
 
 

@@ -102,6 +102,23 @@ def test_a_section_in_a_file_that_its_stages_do_not_read_is_named(project):
     assert not [line for line in lines if "analysis.recall" in line]  # another study's
 
 
+def test_a_section_that_another_has_taken_in_is_named_with_it(project):
+    def older(params):
+        own = params["analysis"]["pmi"]
+        params["analysis"]["pooled_pmi"] = {"groups": own.pop("groups")}
+
+    said = "part of analysis.pmi; move `groups` and `n_permutations` there"
+    assert problems(project, older) == [f"  analysis.pooled_pmi: {said}"]
+
+
+def test_a_model_is_not_called_as_the_tables_of_pooled_models_are(project):
+    def called(params):
+        params["models"]["pooled"] = {"id": "a/b", "revision": "c" * 40}
+
+    (problem,) = problems(project, called)
+    assert problem.startswith("  models.pooled: the tables of pooled models are called that")
+
+
 def test_the_model_that_judges_stances_must_be_there(project):
     def away(params):
         params["probes"]["stances"]["generation"]["nli_model"] = "nowhere"

@@ -74,13 +74,11 @@ def little(tree):
     )
     tree["assignments"] |= {name: [] for name in elsewhere}  # in tests of their own
     tree["assignments"]["subgroups"] = [WORLDS[0], "tiny"]
-    tree["analysis"]["pooled_pmi"]["groups"] = {"all": "all", "worlds": asked[:2]}
+    tree["analysis"]["pmi"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
-    for analysis in ("pmi", "pooled_pmi"):
-        tree["analysis"][analysis]["n_bootstrap"] = 200
-    tree["analysis"]["pooled_pmi"]["n_permutations"] = 999
+    tree["analysis"]["pmi"] |= {"n_bootstrap": 200, "n_permutations": 999}
     for analysis in ("sentiment", "robustness"):
         tree["analysis"][analysis] |= {"n_bootstrap": 100, "n_permutations": 100}
     tree["analysis"]["subgroups"] |= {"n_bootstrap": 100, "n_permutations": 99, "min_people": 5}
@@ -182,7 +180,7 @@ def finished(built, once):
             for analysis in EACH:
                 if model in OF_ONE.get(analysis, (model,)):
                     analyse(analysis, model)
-        for analysis in ("pooled_pmi", "sentiment", "averages", "anova", "lexicon_evaluation"):
+        for analysis in ("pmi", "sentiment", "averages", "anova", "lexicon_evaluation"):
             analyse(analysis)
         recover(("politicians",))
         write()

@@ -19,8 +19,8 @@ from plumbline.probes.report import figures
 from plumbline.probes.site.build import PAGES, write
 
 TOP = Path(__file__).parents[2]
-STEPS = ["results", "latent", "supersenses", "sentiments", "averages", "anova", "clusters"]
-STEPS += ["subgroups", "pooled_pmi", "robustness", "lexicon_evaluation"]
+STEPS = ["results", "pooled", "latent", "supersenses", "sentiments", "averages", "anova"]
+STEPS += ["clusters", "subgroups", "robustness", "lexicon_evaluation"]
 FIRST, LAST = ["headlines", "controls", "readings"], ["downloads", "versions"]
 SECTIONS = {  # of every page, in their order
     "index": ["results", "controls", "contents", "versions", "studies"],
@@ -318,11 +318,11 @@ def test_means_over_models_and_differences_of_genders_are_shown(sections, finish
             shown_as(r["highest"]),
         ]
         assert [*row, str(r["n"])] in shown
-    pooled = pl.read_parquet(finished / "data/tables/pooled_pmi/differences.parquet")
+    pooled = pl.read_parquet(finished / "data/tables/pmi/pooled/differences.parquet")
     pooled = pooled.filter(pl.col("unit") == 0).drop_nulls("value")
     for _, part in pooled.group_by("group", "language", "pos", "reading"):
         first = part.sort("rank").row(0, named=True)
-        rows = [row for row in sections["pooled_pmi"].rows if row[0] == first["word"]]
+        rows = [row for row in sections["pooled"].rows if row[0] == first["word"]]
         cells = [shown_as(first["value"]), str(first["n"])]
         assert cells in [[row[3], row[5]] for row in rows]
 
@@ -346,8 +346,8 @@ def test_subgroups_show_people_of_each_gender_and_differences(sections, finished
 
 
 def test_pooled_shows_the_highest_words_of_each_group(sections, finished):
-    table = pl.read_parquet(finished / "data/tables/pooled_pmi/pooled_pmi.parquet").filter(unit=0)
-    shown = sections["pooled_pmi"].rows
+    table = pl.read_parquet(finished / "data/tables/pmi/pooled/pooled.parquet").filter(unit=0)
+    shown = sections["pooled"].rows
     keys = ("group", "language", "pos", "gender", "reading")
     for _, part in table.drop_nulls("value").group_by(*keys):
         r = part.sort(["value", "word"], descending=[True, False]).to_dicts()[0]

@@ -11,6 +11,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet as store
+from plumbline.builders.datasets.politicians.build import PUBLISHED
 from plumbline.builders.datasets.politicians.person import (
     GENDERS,
     PRECISIONS,
@@ -22,6 +23,7 @@ from plumbline.validation import suite
 
 FEW = 20  # people who may all have as many links
 # Of 24,000 real labels .0005 have brackets or digits (of 2,300 Russian ones .005).
+BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
 
 
@@ -43,7 +45,8 @@ def _people(params: Params, folder: Path) -> list[suite.Table]:
     """Hold that one person is the same in all languages, and none was lost in one."""
     columns = ["gender", "gender_qids", "birth_date", "birth_precision", "countries"]
     columns += ["country_qids", "popularity"]
-    all_of = pl.concat(f.select("qid", *columns) for _, f in suite.frames(folder))
+    configs = {c: f for c, f in suite.frames(folder) if c != PUBLISHED}
+    all_of = pl.concat(f.select("qid", *columns) for f in configs.values())
     people = all_of.group_by("qid").agg(
         **{f"one_{c}_in_all_languages": pl.col(c).n_unique() == 1 for c in columns},
         _codes=pl.col("countries").first(),
@@ -54,7 +57,7 @@ def _people(params: Params, folder: Path) -> list[suite.Table]:
     checks = [c for c in people.columns if not c.startswith("_")]
     rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())
     lost = dict(rejects.iter_rows())
-    numbers = {c: (len(f), lost.get(c, 0)) for c, f in suite.frames(folder)}
+    numbers = {c: (len(f), lost.get(c, 0)) for c, f in configs.items()}
     most = max(map(sum, numbers.values()))
     rows = [(c, *of, most, sum(of) == most) for c, of in numbers.items()]
     return [
@@ -70,6 +73,8 @@ def _shares(params: Params, checks: Iterable[str]) -> dict[str, float]:
 @suite.each_config("genders", "config gender people floor over_floor", 4, across=_people)
 def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     """Hold that columns agree, nobody is there twice, and each gender has enough people."""
+    if config == PUBLISHED:
+        return _released(params, frame)
     name, born, language = pl.col("name"), pl.col("birth_date"), pl.col("name_language")
     exact, first = pl.col("birth_precision"), (born.dt.month() == 1) & (born.dt.day() == 1)
     genders = [gender_of(qids or [])[0] for qids in frame["gender_qids"].to_list()]
@@ -91,15 +96,13 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         fallback_to_all_languages=pl.col("name_fallback") == (language == "mul"),
         born_in_time=born.is_between(*params.born),
         first_of_a_year=(exact != PRECISIONS.index("year")) | first,
-        no_brackets_no_digits=~name.str.contains(r"[()\[\]{}<>]|\p{Nd}"),
+        no_brackets_no_digits=~name.str.contains(BRACKETS),
         begins_with_a_capital=~name.str.contains(r"^\p{Ll}"),
         there_once=~(pl.struct("name", "birth_date").is_duplicated() & (exact == 0)),
     )
     shares = _shares(params, names.columns[2:])
-    script, letters = script_of(config), name.str.count_matches(r"\p{L}")
-    if script:
-        plausible = name.str.count_matches(rf"[\p{{{script}}}]") * 2 > letters
-        names = names.with_columns(frame.select(name_in_script=plausible))
+    if script := script_of(config):
+        names = names.with_columns(frame.select(name_in_script=_written(name, script)))
     numbers = [
         (label, int((frame["gender"] == GENDERS.index(label)).sum()), floor)
         for label, floor in sorted(params.gender_min.items())
@@ -121,6 +124,31 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     )
     share = {"name_in_script": params.script_min_share} | USUAL
     return [suite.checked(f"names-{config}", names, 2, shares | share)], rows
+
+
+def _released(params: Params, frame: pl.DataFrame) -> suite.Found:
+    """Hold that names are plausible, most in the script of their language, and one of a gender."""
+    name, language, found = pl.col("name"), pl.col("name_language"), []
+    of_a_name = pl.col("gender").n_unique().over("name_language", "name")
+    checks = {
+        "no_brackets_no_digits": ~name.str.contains(BRACKETS),
+        "begins_with_a_capital": ~name.str.contains(r"^\p{Ll}"),
+        "of_one_gender": of_a_name == 1,
+    }
+    shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
+    key = ["name_language", "name", "gender_stated"]
+    found.append(suite.checked(f"names-{PUBLISHED}", frame.select(*key, **checks), 3, shares))
+    for code in frame["name_language"].unique().sort():
+        if script := script_of(code):
+            own = frame.filter(language == code).select(*key, name_in_script=_written(name, script))
+            share = {"name_in_script": params.script_min_share}
+            found.append(suite.checked(f"names-{PUBLISHED}-{code}", own, 3, share))
+    return found, []
+
+
+def _written(name: pl.Expr, script: str) -> pl.Expr:
+    letters = name.str.count_matches(r"\p{L}")
+    return name.str.count_matches(rf"[\p{{{script}}}]") * 2 > letters
 
 
 def _native(

@@ -7,6 +7,7 @@ models, PLoS ONE 18(11), section 3 and Tables 1 and 10.
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from plumbline.builders.datasets.politicians.person import (
 )
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.nested_names import normal, people
+from plumbline.builders.readers.nested_names import entries, normal
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
 from plumbline.builders.readers.table import decoded
 from plumbline.builders.readers.table import table as csv_table
@@ -35,11 +36,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import polars as pl
+
     from plumbline.builders.core.snapshot import Snapshot
+    from plumbline.builders.readers.nested_names import Entry
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
-FILES = {"mentions": "mentions.csv", "names": "names"}  # in a snapshot, of what a user brings
+FILES = {
+    "mentions": "mentions.csv",
+    "names": "names",
+    "published": "published",
+}  # in a snapshot, of what a user brings
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -95,7 +103,25 @@ TABLE_1 = {
     "ru": (208_982, 45_277, 67),
     "es": (226_492, 50_888, 67),
 }
-SCHEMA = Schema(COLUMNS, key=("qid",), unit=("person", "people"), across=True)
+PUBLISHED = "published"  # the config of the names that the paper's authors released
+RELEASED = Schema(
+    (
+        Column("name_language", "string", "language of the name in the authors' file"),
+        Column("name", "string", "name, NFC, with single spaces", role="label", prose="name"),
+        Column("gender", "label", "the paper's grouping", labels=GENDERS, role="tracked"),
+        Column("gender_stated", "string", "word or Wikidata item that the file has for it"),
+        Column("entries", "int64", "how often the file has this", minimum=1),
+    ),
+    key=("name_language", "name", "gender_stated"),
+    unit=("name", "names"),
+)
+SCHEMA = Schema(
+    COLUMNS,
+    key=("qid",),
+    unit=("person", "people"),
+    across=True,
+    others=((PUBLISHED, RELEASED),),
+)
 
 
 class Params(SnapshotParams):
@@ -108,6 +134,11 @@ class Params(SnapshotParams):
         True,
         description="take the label of all languages, `mul`, where that of a language is not "
         "there; the paper enters names as they are written in the language",
+    )
+    published: bool = Field(
+        False,
+        description="also a config `published`: the names that the paper's authors released, of "
+        "the file that sources.wikidata.published names",
     )
 
     @model_validator(mode="after")
@@ -122,13 +153,16 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
     A person-level reject (config ``*``) stands for that person in every language. Of a snapshot
     with names only people stay whose name in the language and gender are there; of one with
-    mentions those in the Wikipedia of the language are the popularity.
+    mentions those in the Wikipedia of the language are the popularity; one with published names
+    has these in a config of their own, whoever else is in.
     """
     request = snapshot.manifest["request"]
-    brought = {k: of for k, of in READERS.items() if k in request}
+    if params.published:
+        yield from _released(snapshot)
+    brought = {k: of for k, of in READERS.items() if k in request and k != PUBLISHED}
     given = {k: list(read(snapshot, FILES[k], of, AGAIN)) for k, of in brought.items()}
     counted = dict(given["mentions"]) if "mentions" in given else None
-    kept = set(given["names"]) if "names" in given else None
+    kept = {entry[:3] for entry in given["names"]} if "names" in given else None
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
             f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
@@ -183,25 +217,46 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
         yield (language, qid), int(number)
 
 
-def names(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield language, name and gender of each person to keep: of a table, or of a JSON file.
+def names(body: bytes) -> Iterator[Entry]:
+    """Yield language, name, gender and the word for it of each entry of a table, or of JSON.
 
     Either may be alone in a zip archive. A ValueError says what is wrong and where.
-
     """
     if body[:2] == b"PK":
         body = unpacked(body, ".json", ending=True)
     text = decoded(body).strip()
     if text[:1] in ("{", "["):
-        yield from people(text, GENDER_OF)
+        yield from entries(text, GENDER_OF)
         return
     for line, (language, name, gender) in csv_table(body, ("language", "name", "gender"))[1]:
         if gender not in GENDERS:
             raise ValueError(f"line {line}: gender {gender!r} is not {', '.join(GENDERS)}")
-        yield language, normal(name), gender
+        yield language, normal(name), gender, gender
 
 
-READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {"mentions": mentions, "names": names}
+READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {
+    "mentions": mentions,
+    "names": names,
+    PUBLISHED: names,
+}
+
+
+def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
+    """Yield a row for each name that the authors released, sorted, as their file has it."""
+    if PUBLISHED not in snapshot.manifest["request"]:
+        raise UserError(
+            f"{snapshot.folder}: has no published names; name their file under "
+            "sources.wikidata.published and fetch again, or set datasets.politicians.published to "
+            "false"
+        )
+    found = Counter(read(snapshot, FILES[PUBLISHED], READERS[PUBLISHED], AGAIN))
+    for (language, name, gender, told), number in sorted(found.items()):
+        if any(unicodedata.category(c).startswith("L") for c in name):
+            values = (language, name, GENDERS.index(gender), told, number)
+            row = dict(zip((c.name for c in RELEASED.columns), values, strict=True))
+            yield Row(PUBLISHED, row)
+        else:
+            yield Reject(PUBLISHED, language, "label without a letter", name, number)
 
 
 def describe(folder: Path) -> str:
@@ -209,7 +264,9 @@ def describe(folder: Path) -> str:
     import polars as pl
 
     rows, published, each = [], [], []
-    for config, frame in frames(folder):
+    configs = dict(frames(folder))
+    released = configs.pop(PUBLISHED, None)
+    for config, frame in configs.items():
         genders = [(frame["gender"] == code).sum() for code in range(len(GENDERS))]
         sums = [frame[name].sum() for name in ("name_fallback", "native")]
         rows.append((config, *genders, len(frame), *sums))
@@ -231,9 +288,31 @@ def describe(folder: Path) -> str:
     return page(
         by_language,
         *([beside] if published else []),
+        *([_counted(released, configs)] if released is not None else []),
         by_value,
         [f"{several:,} people have several values of P21."],
     )
+
+
+def _counted(released: pl.DataFrame, configs: dict[str, pl.DataFrame]) -> list[str]:
+    """Return counts of the released names, the paper's, and how many of them are here."""
+    rows = []
+    for (language,), frame in sorted(released.group_by("name_language")):
+        own = configs.get(str(language))
+        theirs = TABLE_1.get(str(language), ("–",) * len(GENDERS))
+        cells: list[object] = [language]
+        for code, paper in enumerate(theirs):
+            there = frame.filter(gender=code)
+            told = f"{paper:,}" if isinstance(paper, int) else paper
+            here = "–"
+            if own is not None:
+                here = f"{len(there.join(own, on=['name', 'gender'], how='semi')):,}"
+            cells.append(f"{len(there):,} ({there['entries'].sum():,}); {told}; {here}")
+        rows.append(cells)
+    title = (
+        "Released names (entries); the paper's Table 1; names that this dataset has of that gender"
+    )
+    return table(f"language | {' | '.join(f':{g}' for g in GENDERS)}", rows, title)
 
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:

@@ -98,6 +98,11 @@ class Params(Section):
         description="the only people to keep: columns language, name, gender, or as JSON, also "
         "zipped, such as those that the paper's authors published",
     )
+    published: Brought | None = Field(
+        None,
+        description="the names that the paper's authors published, laid out as `names` may be, for "
+        "a config of their own (datasets.politicians.published); nobody is left out for them",
+    )
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:

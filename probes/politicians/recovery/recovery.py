@@ -36,9 +36,9 @@ ROWS = {
     "subgroups": subgroup_rows,
     "robustness": robustness_rows,
 }
-OF_SEVERAL = {"pooled_pmi": pooled_rows, "averages": average_rows, "anova": anova_rows}
+OF_SEVERAL = {"pmi": pooled_rows, "averages": average_rows, "anova": anova_rows}
 OF_TEXTS = "lexicon_evaluation"  # of no model: what is planted is in the texts
-TABLES = (*ROWS, *OF_SEVERAL, OF_TEXTS)
+TABLES = (*ROWS, *(name for name in OF_SEVERAL if name not in ROWS), OF_TEXTS)
 DATASETS = ("words",)
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 
@@ -56,22 +56,17 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for model in inputs.models
     }
     found = {}
-    for analysis, measure in ROWS.items():
-        table = Table(RECOVERY)
-        for model, truth in truths.items():
-            if truth is not None:
-                measure(Control(inputs, model, truth, table, params))
-        if table.rows:
-            found[analysis] = table.frame()
-    for analysis, measure_all in OF_SEVERAL.items():
+    for analysis in TABLES:
         table = Table(RECOVERY)
         controls = [
             Control(inputs, model, truth, table, params)
             for model, truth in truths.items()
             if truth is not None
         ]
-        if controls:
-            measure_all(controls)
+        for control in controls if analysis in ROWS else ():
+            ROWS[analysis](control)
+        if controls and analysis in OF_SEVERAL:
+            OF_SEVERAL[analysis](controls)
         if table.rows:
             found[analysis] = table.frame()
     table = Table(RECOVERY)

@@ -1,4 +1,4 @@
-"""Recovery of what several models say together: ``pooled_pmi``, ``averages`` and ``anova``."""
+"""Recovery of what several models say together: pooled PMI, ``averages`` and ``anova``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.probes import POOLED
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.recovery.control import (
     FEMALE,
@@ -45,9 +46,8 @@ def pooled_rows(controls: Sequence[Control]) -> None:
 
 def _pooled_rows(controls: Sequence[Control]) -> None:
     by_name = {control.model: control for control in controls}
-    first = controls[0]
-    table = first.read("pooled_pmi", each=False)
-    apart = first.read("pooled_pmi", "differences", each=False)
+    first = controls[0]._replace(model=POOLED)
+    table, apart = first.read("pmi", "pooled"), first.read("pmi", "differences")
     if table.is_empty():
         return
     smoothed = table.filter(reading=SMOOTHED)

@@ -1,4 +1,4 @@
-"""Analysis ``pooled_pmi`` on simulated lists of several models about the same people.
+"""Analysis ``pmi`` of a group of models, on their simulated lists about the same people.
 
 Models have words, and words of origins, that are alike but not the same; and a name has words of
 its own, which all models know. So the lists of a name in several models hang together, and a pooled
@@ -120,4 +120,4 @@ def _expected(of: lists.Population, shape: Shape, pos: int) -> lists.Array:
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test: one of each word and gender, in either reading."""
-    return by_reading(tables["pooled_pmi"], drawn, "pooled_pmi", "group")
+    return by_reading(tables["pooled"], drawn, "pooled_pmi", "group")

@@ -11,13 +11,9 @@ from test_analysis_pmi import SEED, Study, random_lists
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import pmi, pooled_pmi
+from plumbline.probes.politicians import pmi
 
-PARAMS = pooled_pmi.Params(
-    **SINGLE.model_dump(),
-    groups={"both": ["a", "b"]},
-    n_permutations=999,
-)
+PARAMS = SINGLE.model_copy(update={"groups": {"both": ["a", "b"]}, "n_permutations": 999})
 NUMBERS = ("value", "low", "high")
 
 
@@ -33,8 +29,8 @@ class Studies:
         for name, lists in lists_of.items():
             self.one[name].write(language, lists, genders, names)
 
-    def run(self, table="pooled_pmi", **changed):
-        return pooled_pmi.run(self.inputs, PARAMS.model_copy(update=changed))[table]
+    def run(self, table="pooled", **changed):
+        return pmi.pooled(self.inputs, PARAMS.model_copy(update=changed))[table]
 
 
 @pytest.fixture
@@ -146,14 +142,14 @@ def test_all_leaves_worlds_out_unless_they_are_named(studies):
 
 def test_a_group_with_a_model_without_outputs_is_refused(studies):
     studies.write("en", {"a": {"ADJ": ["kind"] * 4}, "b": {"ADJ": ["kind"] * 4}}, "mmww")
-    with pytest.raises(UserError, match=r"pooled_pmi\.groups\.odd: c not under .*there are a, b"):
+    with pytest.raises(UserError, match=r"pmi\.groups\.odd: c not under .*there are a, b"):
         studies.run(groups={"odd": ["a", "c"]})
-    with pytest.raises(UserError, match=r"pooled_pmi\.min_count: no word is in 9 lists"):
+    with pytest.raises(UserError, match=r"pmi\.min_count: no word is in 9 lists"):
         studies.run(min_count=9)
 
 
 def test_in_the_pipeline_the_counts_of_worlds_add_up(finished):
-    table = pl.read_parquet(finished / "data/tables/pooled_pmi/pooled_pmi.parquet")
+    table = pl.read_parquet(finished / "data/tables/pmi/pooled/pooled.parquet")
     assert set(table["group"]) == {"all", "worlds"}
     table = table.filter(group="worlds")
     assert set(table["models"]) == {2}
