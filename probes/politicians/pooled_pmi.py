@@ -19,7 +19,7 @@ from plumbline.probes.politicians.words import columns, gender_difference, word_
 from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.politicians.words.gender_difference import differences
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE, least_p
 from plumbline.probes.stats.tests import permuted_sums_p
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         )
     each, apart = zip(*tables, strict=True)
     return {
-        "pooled_pmi": columns.table_of(POOLED, each, ["group", "unit", "reading"]),
+        "pooled_pmi": columns.table_of(POOLED, each, ["group", "unit", "reading"], "least"),
         "differences": columns.table_of(DIFFERENCES, apart),
     }
 
@@ -121,13 +121,15 @@ def _tables(
             p = permuted_sums_p(
                 times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
             )
-            test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
+            several = bool(times[:, 2:].any())
+            test = f"{params.n_permutations} drawn" if several else EXACT
+            least = several * least_p(params.n_permutations)
             draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
             at: dict[str, Any] = {"group": group, "models": len(source.folders)}
             at["language"] = language
             at["members"] = ", ".join(folder.parent.name for folder in source.folders)
             how = params.smoothing, params.seed, params.confidence
             yield (
-                rows(counts, draws, p, params, test, **at),
+                rows(counts, draws, p, params, test, **at).with_columns(least=least),
                 differences(counts, chosen, draws, *how, **at),
             )
