@@ -34,7 +34,7 @@ from plumbline.probes.leaning.shifts import GRADED, moved, sd_of, shifts
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_mean
-from plumbline.probes.stats.estimate import DECIMALS, Estimate, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DECIMALS, Estimate, adjusted, finite, least_p, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +90,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     found["baselines"] = [row for scale in known.values() for row in baselines(scale)]
     if found["coordinates"]:
         found["magnitudes"] = magnitudes(found["coordinates"], found["shifts"], known).to_dicts()
-    return {name: _table(own, name) for name, own in found.items() if own or name not in OPTIONAL}
+    least = {"stability": least_p(params.n_permutations_stability)}
+    return {
+        name: _table(own, name, least.get(name, 0.0))
+        for name, own in found.items()
+        if own or name not in OPTIONAL
+    }
 
 
 def _questions(told: pl.DataFrame) -> Rows:
@@ -143,14 +148,15 @@ def _far_at_random(scale: Scale, axis: int) -> float:
     return round(float(foldnorm.mean(abs(off) / sd, scale=sd)), DECIMALS)
 
 
-def _table(own: Rows, name: str) -> pl.DataFrame:
-    """Return rows as a table, in the order of its key."""
+def _table(own: Rows, name: str, least: float) -> pl.DataFrame:
+    """Return rows as a table, in the order of its key; ``least`` is the smallest p."""
     schema = SCHEMAS[name]
     if not own:
         raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
     table = pl.DataFrame(own, infer_schema_length=None)
     if "p" in table.columns:
-        table = adjusted(table, "p", ("model", "questionnaire", "response_format", "reading"))
+        family = ("model", "questionnaire", "response_format", "reading")
+        table = adjusted(table, "p", family, least)
     return typed(table, schema).sort(schema.key)
 
 

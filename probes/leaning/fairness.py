@@ -32,7 +32,7 @@ from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.estimate import finite
+from plumbline.probes.stats.estimate import finite, least_p
 from plumbline.probes.stats.tests import chance_p, exchange_p, membership_p
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _differences(case, weights, params)
         yield from _disagreements(case, params)
 
-    return tables(cases(inputs, params.positive, params.texts_min, "fairness"), rows, SCHEMAS)
+    each = cases(inputs, params.positive, params.texts_min, "fairness")
+    return tables(each, rows, SCHEMAS, least_p(params.n_permutations))
 
 
 def estimates(

@@ -283,10 +283,12 @@ def tables(
     cases: Iterable[Case],
     rows_of: Callable[[Case], Iterable[tuple[str, dict[str, Any]]]],
     schemas: dict[str, Schema],
+    least: float = 0.0,
 ) -> dict[str, pl.DataFrame]:
     """Return what each case has for which table, if there is something.
 
-    p is adjusted over all tests of a task of a model in a reading.
+    p is adjusted over all tests of a task of a model in a reading; ``least`` is the smallest that
+    tests over texts can have.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in schemas}
     for case in cases:
@@ -296,8 +298,9 @@ def tables(
     for name, rows in found.items():
         if rows:
             table = pl.DataFrame(rows, infer_schema_length=None)
-            for column in (name for name in ("p", "p_trainings") if name in table.columns):
-                table = adjusted(table, column, ("model", "task", "reading"))
+            for column, drawn in (("p", least), ("p_trainings", 0.0)):
+                if column in table.columns:
+                    table = adjusted(table, column, ("model", "task", "reading"), drawn)
             result[name] = typed(table, schemas[name])
     return result
 

@@ -19,7 +19,7 @@ from plumbline.probes.politicians.words import columns, gender_difference, word_
 from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 from plumbline.probes.politicians.words.gender_difference import differences
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, least_p
 from plumbline.probes.stats.pmi import intervals, pmi
 from plumbline.probes.stats.tests import fisher_p, permuted_sums_p
 
@@ -133,7 +133,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         )
     each, apart = zip(*tables, strict=True)
     return {
-        "pooled": columns.table_of(POOLED, each, ["group", "unit", "reading"]),
+        "pooled": columns.table_of(POOLED, each, ["group", "unit", "reading"], "least"),
         "differences": columns.table_of(DIFFERENCES, apart),
     }
 
@@ -168,14 +168,16 @@ def _added(
             p = permuted_sums_p(
                 times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
             )
-            test = f"{params.n_permutations} drawn" if times[:, 2:].any() else EXACT
+            several = bool(times[:, 2:].any())
+            test = f"{params.n_permutations} drawn" if several else EXACT
+            least = several * least_p(params.n_permutations)
             draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
             at: dict[str, Any] = {"group": group, "models": len(source.folders)}
             at["language"] = language
             at["members"] = ", ".join(folder.parent.name for folder in source.folders)
             how = params.smoothing, params.seed, params.confidence
             yield (
-                rows(counts, draws, p, params, test, **at),
+                rows(counts, draws, p, params, test, **at).with_columns(least=least),
                 differences(counts, chosen, draws, *how, **at),
             )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from plumbline.builders.core.schema import Schema
 
 DECIMALS = 6
+NEAR = 1e-9  # a level as high as a p up to rounding is reached by it
 DIGITS = 6  # of p-values: significant ones, so that none becomes 0
 ESTIMATE = (
     Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
@@ -153,12 +154,15 @@ def least_p(drawn: int) -> float:
 
 
 def adjusted(
-    table: pl.DataFrame, column: str = "p", over: Sequence[str] = (), least: float = 0.0
+    table: pl.DataFrame, column: str = "p", over: Sequence[str] = (), least: float | str = 0.0
 ) -> pl.DataFrame:
     """Add ``p_bh`` and ``family``, the number of tests in each family.
 
     Also :data:`NEEDED`, the p that a finding needs: of rows that are found already among those that
-    are, of others as one more; null below ``least``.
+    are, of others as one more. p that are drawn are multiples of ``least``, and vary: it is the
+    true p of which half of them are low enough, or null where none can be. That is the median of a
+    beta distribution, here by Kerman (2011, arXiv:1111.0433): of k + 1 = level / least, rounded
+    down, (k + 2 / 3) least.
 
     Parameters
     ----------
@@ -168,7 +172,8 @@ def adjusted(
     over
         Columns: rows that are equal in all of them are a family; without, all are.
     least
-        The smallest p that the tests can have, see :func:`least_p`.
+        The smallest p of tests of which outcomes are drawn, see :func:`least_p`; 0: exact ones.
+        Or a column that has it.
 
     Examples
     --------
@@ -180,6 +185,8 @@ def adjusted(
     family = np.zeros(len(p))
     if over:
         family = table.select(pl.struct(over).rank("dense")).to_series().to_numpy()
+    lowest = table[least].fill_null(0.0).to_numpy() if isinstance(least, str) else least
+    lowest = np.broadcast_to(lowest, p.shape)
     found, sizes = np.full(len(p), np.nan), np.zeros(len(p), dtype=np.int64)
     needed = np.full(len(p), np.nan)
     for one in np.unique(family):
@@ -189,7 +196,10 @@ def adjusted(
         found[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
         there = found[tested] <= LEVEL
         level = LEVEL * np.minimum(number, there.sum() + ~there) / max(1, number)
-        needed[tested] = np.where(level >= least, level, np.nan)
+        needed[tested] = level
+    drawn = lowest > 0
+    steps = np.floor(needed[drawn] / lowest[drawn] + NEAR)
+    needed[drawn] = np.where(steps > 0, lowest[drawn] * (steps - 1 / 3), np.nan)
     size = "family" if column == "p" else f"family_{column}"
     return table.with_columns(
         pl.Series(f"{column}_bh", found).fill_nan(None),

@@ -123,10 +123,10 @@ def critical(null: Floats, *, exact: bool = False) -> Floats:
     >>> float(critical(np.arange(1.0, 41)[:, None], exact=True)[0])
     38.5
     """
-    far = -np.sort(-np.abs(null), axis=0)
-    tail = int(LEVEL * len(far) + NEAR) if exact else int(LEVEL * (1 + len(far)) + NEAR) - 1
+    tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
     if tail < 1:
-        return np.full(far.shape[1:], np.inf)
+        return np.full(null.shape[1:], np.inf)
+    far = -np.partition(-np.abs(null), tail, axis=0)[: tail + 1]
     above = np.where(far[:tail] > far[tail] + NEAR, far[:tail], np.inf)
     found: Floats = (above.min(axis=0) + far[tail]) / 2
     return found

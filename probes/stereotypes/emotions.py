@@ -204,13 +204,13 @@ class Members(NamedTuple):
                 counted = kept @ drawn.reshape(len(drawn), drawn.shape[1] * drawn.shape[2])
                 return np.abs(contrast(counted.reshape(len(kept), *drawn.shape[1:]) / size))
 
-        seen, drawn = far(carries[:, None]), []
+        seen = far(carries[:, None])
+        null = np.empty((n_permutations, len(seen), seen.shape[2]))
         rng = np.random.default_rng(seed)
         for start in range(0, n_permutations, BLOCK):
             number = min(BLOCK, n_permutations - start)
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
-            drawn.append(far(carries[orders.T]))
-        null = np.concatenate(drawn, axis=1).transpose(1, 0, 2)  # (draws, rows, affects)
+            null[start : start + number] = far(carries[orders.T]).transpose(1, 0, 2)
         p = (1 + (null >= seen[:, 0] - NEAR).sum(axis=0)) / (n_permutations + 1)
         least = critical(null.reshape(n_permutations, -1)).reshape(p.shape)
         undefined = np.isnan(seen[:, 0])

@@ -190,7 +190,7 @@ def _shifts(found: Shifted) -> pl.DataFrame:
                 changes = rows.judged(*given, found.params)
                 changes = changes.with_columns(pl.Series("outcome", names))
                 parts.append(located(changes, place | {"category": category}))
-    table = adjusted(pl.concat(parts, how="diagonal_relaxed"), over=("measure",))
+    table = adjusted(pl.concat(parts, how="diagonal_relaxed"), over=("measure",), least="least")
     table = rounded(table, NUMBERS, P)
     return table.with_columns(cluster=pl.lit("group"), significant=_decided()).sort(
         "corpus", "share", "category", "measure", "outcome"

@@ -12,7 +12,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, TESTED_ERROR
+from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, TESTED_ERROR, least_p
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
 from plumbline.probes.stereotypes.match_attributes import Flagged
@@ -327,6 +327,7 @@ def with_p(table: pl.DataFrame, own: Corpus, null: str, number: int) -> pl.DataF
         p=pl.when(known).then(pl.max_horizontal("p_groups", "p_seeds")),
         null=why,
         method=pl.lit(METHOD),
+        least=pl.lit(least_p(number)),
     )
 
 

@@ -17,7 +17,7 @@ from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.tests import critical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -196,16 +196,15 @@ def relabelled(
     of = np.zeros(len(first)) if strata is None else strata
     parts = [np.flatnonzero(of == stratum) for stratum in np.unique(of)]
 
-    def orders() -> Iterator[NDArray[np.int64]]:
-        order = np.arange(len(first))
-        for _ in range(n_permutations):
+    found = np.empty(n_permutations)
+    for block in np.array_split(found, n_permutations * first.size // HELD + 1):
+        orders = np.empty((len(block), len(first)), dtype=np.int64)
+        for order in orders:
             for part in parts:
                 order[part] = part[rng.permutation(len(part))]
-            yield order
-
-    # rows and columns one after the other, three times as fast as both at once
-    sums = (np.einsum("ij,ij->", first, second[order].T[order].T) for order in orders())
-    return np.fromiter(sums, dtype=np.float64) / len(first)
+        relabelled = second[orders[:, :, None], orders[:, None]]
+        block[:] = np.einsum("ij,bij->b", first, relabelled) / len(first)
+    return found
 
 
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:

@@ -123,9 +123,9 @@ def turned_round(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(~pl.col("reversed"))
 
 
-def negative(true: Callable[..., np.ndarray], *given: object) -> np.ndarray:
-    """Return PMI of the wrong sign."""
-    return -true(*given)
+def negative(true: Callable[..., np.ndarray], *given: object, **named: object) -> np.ndarray:
+    """Return what is right but for the sign."""
+    return -true(*given, **named)
 
 
 def without_groups(_: object, counts: np.ndarray, smoothing: float) -> np.ndarray:
@@ -163,14 +163,18 @@ BREAKAGES = [
     Breakage("pmi", "half the confidence", target="pmi:intervals", instead=half_confident),
     Breakage("pooled_pmi", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("pooled_pmi", "lists shuffled", rewritten(WORDS, lists_dealt)),
+    Breakage("pooled_pmi", "sign of PMI", target="pmi:pmi", instead=negative),
     Breakage("supersenses", "genders swapped", both(PEOPLE, "**/pmi/*/pmi.parquet", genders)),
     Breakage("supersenses", "classes shifted", rewritten("**/supersenses/*", classes)),
     Breakage("subgroups", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("subgroups", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("subgroups", "natives shuffled", rewritten(PEOPLE, shuffled("native"))),
     Breakage("latent", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("latent", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("reliability", "statements shuffled", rewritten(AGREED, shuffled("id"))),
+    Breakage("reliability", "prompts shuffled", rewritten(AGREED, shuffled("frame"))),
     Breakage("robustness", "genders swapped", rewritten(PEOPLE, genders)),
+    Breakage("robustness", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("robustness", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
     Breakage("sentiment", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("sentiment", "lexicon upside down", rewritten(LEXICA, upside_down)),
@@ -184,8 +188,11 @@ BREAKAGES = [
     Breakage(
         "recall", "attributes shuffled", rewritten("**/stereotypes/en*", shuffled("attribute"))
     ),
+    Breakage("recall", "prompts of other groups", rewritten(OF_GROUPS, rotated("query"))),
+    Breakage("emotions", "sign", target="emotions:differences", instead=negative),
     Breakage("emotions", "groups exchanged", rewritten(OF_GROUPS, rotated("category", "group"))),
     Breakage("emotions", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
+    Breakage("rsa", "sign", target="similarity:rsa", instead=negative),
     Breakage("rsa", "groups of a model shifted", rewritten("**/tables/emotions/*", of_one_model)),
     Breakage("shift", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
     Breakage("shift", "words shuffled", rewritten(TRAINED, shuffled("word", "token"))),
@@ -196,6 +203,7 @@ BREAKAGES = [
     ),
     Breakage("nationality", "countries shuffled", rewritten(SWAPS, shuffled("country"))),
     Breakage("values", "reversed forgotten", rewritten("**/statements/v*", turned_round)),
+    Breakage("values", "wrong template", rewritten(AGREED, rotated("frame"))),
     Breakage("values", "denials swapped", rewritten(AGREED, swapped("form", 0, 1))),
     Breakage("values", "genders swapped", rewritten(AGREED, genders)),
     Breakage("compass", "sides swapped", rewritten(STANCES, swapped("corpus", "left", "right"))),

@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import stdtrit
-from scipy.stats import false_discovery_control, nct
+from scipy.stats import binom, false_discovery_control, nct
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.report.view import UNTOLD, missed
@@ -16,6 +16,7 @@ from plumbline.probes.stats.estimate import (
     Table,
     adjusted,
     benjamini_hochberg,
+    least_p,
     with_detectable,
 )
 
@@ -172,3 +173,17 @@ def test_the_error_of_what_is_tested_takes_the_place_of_that_of_the_interval():
     assert Estimate(*(row[name] for name in ("value", "low", "high")), 9, "").standard_error == (
         pytest.approx(0.1, abs=1e-5)
     )
+
+
+def test_half_of_the_p_that_are_drawn_where_one_is_needed_are_low_enough():
+    # by the binomial distribution of draws as far: of 30 tests the first finding needs .05 / 30
+    table = pl.DataFrame({"p": np.full(30, 0.5)})
+    exact = adjusted(table)[NEEDED][0]
+    assert exact == pytest.approx(0.05 / 30)
+    for drawn in (600, 999, 1199, 9999, 99999):
+        needed = adjusted(table, least=least_p(drawn))[NEEDED][0]
+        hits = int(exact * (drawn + 1) + 1e-9) - 1
+        assert 0.48 < binom.cdf(hits, drawn, needed) < 0.52, drawn
+    assert needed == pytest.approx(exact, rel=0.01)  # of many draws
+    mixed = adjusted(table.with_columns(least=pl.Series([1 / 500, 0.0, None] * 10)), least="least")
+    assert mixed[NEEDED][:3].to_list() == [None, pytest.approx(exact), pytest.approx(exact)]

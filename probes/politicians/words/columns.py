@@ -67,7 +67,7 @@ def table_of(
     schema: Schema,
     parts: Iterable[pl.DataFrame],
     over: Sequence[str] | None = None,
-    least: float = 0.0,
+    least: float | str = 0.0,
     **same: Any,
 ) -> pl.DataFrame:
     """Return tables of one schema as one; without rows, or null, where there are none.
