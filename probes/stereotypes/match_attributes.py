@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 KINDS = ("single word", "first word")
 Flagged = Literal["published", "all", "none"]
 LEVEL = 0.05  # a test that cannot have a p as small is none
+BLOCK = 500  # draws at once: what they need stays in the cache
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
 
@@ -240,11 +241,15 @@ def reordered(
         rng = np.random.default_rng([seed, int(str(row))])
         order = rng.random((of_group["token"].n_unique(), draws), dtype=np.float32)
         for (query,), part in of_group.group_by("query"):
-            here = order[part["number"]].T.copy()  # (draws, candidates)
-            limits = np.sort(here, axis=1)[:, np.minimum(ranks, len(part)) - 1]
-            for target in targets[row, query][0][0]:
-                if (where := (part["key"] == target).to_numpy()).any():
-                    found[row] += here[:, where].min(axis=1, keepdims=True) <= limits
+            keys, numbers = part["key"], part["number"].to_numpy()
+            listed = [(keys == target).to_numpy() for target in targets[row, query][0][0]]
+            there, whole = [*filter(np.any, listed)], np.min_scalar_type(len(part))
+            for start in range(0, draws, BLOCK) if there else ():
+                some = slice(start, start + BLOCK)
+                here = order[:, some][numbers]  # (candidates, draws)
+                for where in there:
+                    ahead = (here < here[where].min(axis=0)).view(np.uint8).sum(axis=0, dtype=whole)
+                    found[row, some] += ahead[:, None] < np.minimum(ranks, len(part))
     return found
 
 
