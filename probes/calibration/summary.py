@@ -154,10 +154,11 @@ def sentence(found: list[Line]) -> str:
         values = [line[measure][0] for line in found if measure in line and not _other(line)]
         if values:
             parts.append(told.format(span(values)))
-    number = max(line["replicates"] for line in found)
+    numbers = sorted({line["replicates"] for line in found})
+    number = " to ".join(f"{each:,}" for each in {numbers[0]: 0, numbers[-1]: 0})
     outside = sum(bool(line["outside"]) for line in found)
     rest = f"; {outside} of {len(found)} lines are outside of their bounds" if outside else ""
-    return f"By simulation, {number:,} tables of each truth: {', '.join(parts)}{rest}."
+    return f"By simulation, {number} tables of each truth: {', '.join(parts)}{rest}."
 
 
 def span(values: list[float]) -> str:
