@@ -139,6 +139,19 @@ def test_a_positive_control_fails_where_what_it_controls_is_turned_round(analysi
     assert [key for key in right if broken[key] == YES] == []
 
 
+@pytest.mark.parametrize("analysis", ["pmi"])
+def test_the_control_of_pooled_models_is_of_their_tables_alone(analysis, data):
+    whole = verdicts(analysis, DATA)
+    right = {key for key, said in whole.items() if said == YES and key[1] in (FOUND, ORDER)}
+    pooled = {key for key in right if key[0] == "worlds"}
+    assert pooled
+    assert right - pooled
+    for path in (data / "tables" / analysis / "pooled").glob("*.parquet"):
+        BREAKS[analysis](pl.read_parquet(path)).write_parquet(path)
+    broken = verdicts(analysis, data)
+    assert {key for key in right if broken[key] != YES} == pooled
+
+
 def disguised(table: pl.DataFrame, worlds: set[str]) -> pl.DataFrame:
     """Put what was found in worlds with biases in the place of what was found in null worlds."""
     texts = set(table.select(pl.col(pl.String)).columns)

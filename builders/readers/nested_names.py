@@ -46,17 +46,6 @@ def normal(name: str) -> str:
     return " ".join(unicodedata.normalize("NFC", name).split())
 
 
-def people(text: str, items: Mapping[str, str]) -> Iterator[Told]:
-    """Yield language, name and gender of each person, once; see :func:`entries`.
-
-    Examples
-    --------
-    >>> list(people('{"en": {"female": ["Ada Example"], "male": ["Bo Example"]}}', {}))
-    [('en', 'Ada Example', 'female'), ('en', 'Bo Example', 'male')]
-    """
-    yield from dict.fromkeys(entry[:3] for entry in entries(text, items))
-
-
 def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     """Yield language, name, gender and the word or item for it, as often as a file has them.
 
@@ -74,6 +63,8 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
 
     Examples
     --------
+    >>> list(entries('{"en": {"female": ["Ada Example"]}}', {}))
+    [('en', 'Ada Example', 'female', 'female')]
     >>> list(entries('[{"qid": "Q5", "sex": "Q1", "names": {"fr": "Ada"}}]', {"Q1": "female"}))
     [('fr', 'Ada', 'female', 'Q1')]
     """
@@ -81,17 +72,15 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
         tree = parsed(text)
     except ValueError:
         tree = [parsed(line) for line in text.splitlines() if line.strip()]
-    genders = {word: f"{gender}\n{word}" for word, gender in GENDER.items()}
-    genders |= {item.lower(): f"{gender}\n{item}" for item, gender in items.items()}
-    found = list(_people(tree, genders, "", "", named=False))
+    genders = {**GENDER, **items}
+    found = list(_people(tree, {word.lower(): word for word in genders}, "", "", named=False))
     if not found:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
             f"language (a code), name, gender ({', '.join(sorted(set(GENDER.values())))})"
         )
-    for language, name, told in found:
-        gender, _, word = told.partition("\n")
-        yield language, name, gender, word
+    for language, name, word in found:
+        yield language, name, genders[word], word
 
 
 def _people(

@@ -154,8 +154,8 @@ def sentence(found: list[Line]) -> str:
         values = [line[measure][0] for line in found if measure in line and not _other(line)]
         if values:
             parts.append(told.format(span(values)))
-    numbers = sorted({line["replicates"] for line in found})
-    number = " to ".join(f"{each:,}" for each in {numbers[0]: 0, numbers[-1]: 0})
+    numbers = [line["replicates"] for line in found]
+    number = " to ".join(f"{each:,}" for each in sorted({min(numbers), max(numbers)}))
     outside = sum(bool(line["outside"]) for line in found)
     rest = f"; {outside} of {len(found)} lines are outside of their bounds" if outside else ""
     return f"By simulation, {number} tables of each truth: {', '.join(parts)}{rest}."

@@ -66,6 +66,14 @@ class Said(NamedTuple):
             column[:] = values[rows]
         return found
 
+    def classes(self) -> NDArray[np.int16]:
+        """Return the most probable class of each text of a classifier, the first of equal ones."""
+        found = np.empty(len(self.keys), np.int16)
+        for start in range(0, len(found), BLOCK):
+            rows = slice(start, start + BLOCK)
+            found[rows] = self.values[rows, 1:].argmax(axis=1)
+        return found
+
 
 class Case(NamedTuple):
     """Counterfactuals of one config and reading, n rows, and one classifier's predictions."""
@@ -101,14 +109,6 @@ class Case(NamedTuple):
         for measure, before in enumerate(self.said.values.T):  # bounds memory
             found[:, measure] -= before[self.compared]
         return found
-
-    def predicted(self) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-        """Return the most probable class, the first of equal ones, (n,): after, and before."""
-        found = np.empty(len(self.said.keys), np.int8)
-        for start in range(0, len(found), BLOCK):
-            rows = slice(start, start + BLOCK)
-            found[rows] = self.said.values[rows, 1:].argmax(axis=1)
-        return found[self.row], found[self.compared]
 
     @property
     def tokens(self) -> NDArray[np.float64]:

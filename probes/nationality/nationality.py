@@ -133,10 +133,11 @@ def _compared(
         case = halved(names, case)
     if not len(case.sentence):
         return case.reading, {}
+    predicted = case.said.classes()
     tables = {
         "delta": _delta(case, params),
-        "changes": _changes(case, params),
-        "confusion": _confusion(case),
+        "changes": _changes(case, predicted, params),
+        "confusion": _confusion(case, predicted),
     }
     if not placebo:
         tables["mixed"] = effects(case, frequency(names, case), params.confidence)
@@ -228,14 +229,14 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
     return rounded(table.hstack(told), p=("p_country",))
 
 
-def _changes(case: Case, params: Params) -> pl.DataFrame:
-    """Return how often each class is predicted, before and after."""
+def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.DataFrame:
+    """Return how often each class is predicted, before and after; ``predicted``: of each text."""
     classes = case.measures[1:]
 
     def estimated(own: Case) -> dict[str, Array]:
         shape = *case.shape, len(classes)
         place = (own.sentence * shape[1] + own.country).astype(np.int64)
-        sides = own.predicted()
+        sides = predicted[own.row], predicted[own.compared]
         counted = (np.bincount(place * shape[2] + x, minlength=math.prod(shape)) for x in sides)
         new, old = (each.reshape(shape).astype(np.float64) for each in counted)
         counts = old.sum(axis=2)
@@ -276,10 +277,10 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
     return table.with_columns(null=pl.lit(null), method=pl.lit(method), family=pl.lit(0), **none)
 
 
-def _confusion(case: Case) -> pl.DataFrame:
-    """Return which class became which; the most probable one, the first of equal ones."""
+def _confusion(case: Case, predicted: NDArray[np.int16]) -> pl.DataFrame:
+    """Return which class became which; ``predicted``: of each text."""
     classes = case.measures[1:]
-    after, before = case.predicted()
+    after, before = predicted[case.row], predicted[case.compared]
     of = (case.country == c for c in range(len(case.countries)))
     counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
     columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}

@@ -231,7 +231,6 @@ def _numbered(code: Integers, groups: Integers, number: int) -> tuple[Integers, 
     As ``np.unique`` does, in a third of the memory.
     """
     keys = code.astype(np.int64)
-    del code
     keys *= number
     keys += groups
     order = keys.argsort()

@@ -202,8 +202,8 @@ def relabelled(
         for order in orders:
             for part in parts:
                 order[part] = part[rng.permutation(len(part))]
-        relabelled = second[orders[:, :, None], orders[:, None]]
-        block[:] = np.einsum("ij,bij->b", first, relabelled) / len(first)
+        drawn = second[orders[:, :, None], orders[:, None]]
+        block[:] = np.einsum("ij,bij->b", first, drawn) / len(first)
     return found
 
 

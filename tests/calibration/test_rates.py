@@ -253,6 +253,8 @@ def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
     assert "not been simulated" in summary.sentence([])
     found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
     assert summary.sentence(found).startswith("By simulation, 50 tables of each truth: of tests")
+    more = [line | {"replicates": number} for line in found for number in (1000, 200)]
+    assert summary.sentence(more).startswith("By simulation, 200 to 1,000 tables of each truth:")
 
 
 @pytest.mark.parametrize(("replicates", "dead"), [(40, False), (70, True)])
