@@ -6,7 +6,7 @@ are compared between the two descriptions.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ NEAR = 1e-9  # statistics as far from the mean as each other up to rounding coun
 EXACT = 10  # up to so many groups all exchanges are gone through: each is a ranking
 SUMS = 2**14  # so many sums of exchanges of several are all gone through
 HELD = 2_000_000  # similarities at once: bounds memory
+CACHED = 2**15  # of them, in a processor's cache
 LEVEL = 0.05  # a test that cannot have a p as small is none
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
@@ -192,19 +193,28 @@ def relabelled(
 ) -> Array:
     """Return :func:`rsa` with the groups of ``b`` in random orders, (n_permutations,)."""
     first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
-    rng = np.random.default_rng(seed)
     of = np.zeros(len(first)) if strata is None else strata
-    parts = [np.flatnonzero(of == stratum) for stratum in np.unique(of)]
-
-    found = np.empty(n_permutations)
-    for block in np.array_split(found, n_permutations * first.size // HELD + 1):
-        orders = np.empty((len(block), len(first)), dtype=np.int64)
-        for order in orders:
-            for part in parts:
-                order[part] = part[rng.permutation(len(part))]
-        drawn = second[orders[:, :, None], orders[:, None]]
-        block[:] = np.einsum("ij,bij->b", first, drawn) / len(first)
+    orders = _orders(tuple(np.unique(of, return_inverse=True)[1]), n_permutations, seed)
+    flat, found = second.ravel(), np.empty(n_permutations)
+    size = max(1, CACHED // first.size)
+    for start in range(0, n_permutations, size):
+        some = slice(start, start + size)
+        here = flat.take(orders[some, :, None] * len(first) + orders[some, None])
+        found[some] = np.einsum("ij,bij->b", first, here) / len(first)
     return found
+
+
+@lru_cache(maxsize=16)  # all pairs of models have the same groups
+def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int32]:
+    """Return random orders of groups within their strata, (n_permutations, groups)."""
+    rng, of = np.random.default_rng(seed), np.array(strata)
+    parts = [np.flatnonzero(of == stratum) for stratum in range(of.max() + 1)]
+    orders = np.empty((n_permutations, len(of)), dtype=np.int32)
+    for order in orders:
+        for part in parts:
+            order[part] = part[rng.permutation(len(part))]
+    orders.flags.writeable = False
+    return orders
 
 
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
