@@ -61,7 +61,7 @@ def event(kind: str, **facts: object) -> None:
     Parameters
     ----------
     kind
-        start, progress, warning, error, stopped or end; ``docs/messages.md`` lists their fields.
+        start, progress, warning, error, stopped or end; ``docs/failures.md`` lists their fields.
     """
     if as_json():
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

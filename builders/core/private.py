@@ -21,7 +21,7 @@ from plumbline.builders.core.parquet import Reject, Row
 
 FOLDER = Path("private")
 SALT = FOLDER / "salt"
-PAGE = "docs/howto/removal.md"
+PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 # As people copy them: an item of Wikidata from its page, a digest from the tools that make one.

@@ -1,6 +1,6 @@
 """Comparing two versions of a dataset, of outputs or of tables, by what they mean.
 
-``diff.txt.j2`` is the report in words; docs/howto/versions.md says what each key of the JSON holds.
+``diff.txt.j2`` is the report in words; docs/howto/fresh-data.md describes the JSON.
 """
 
 from __future__ import annotations

@@ -86,6 +86,6 @@ def test_as_json_an_error_has_its_sentence_and_status(tmp_path, before):
 
 
 def test_every_status_is_documented():
-    page = (TOP / "docs" / "messages.md").read_text(encoding="utf-8")
+    page = (TOP / "docs" / "failures.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (\d+) \| (.+) \|$", page, re.MULTILINE))
     assert rows == {str(status): meaning for status, meaning in STATUSES.items()}

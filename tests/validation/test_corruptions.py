@@ -147,7 +147,7 @@ def test_nearly_all_that_can_be_seen_is_stopped_and_nothing_crashes(sample, tmp_
     assert not any(how.startswith("crash") for how in total)
     assert total.total() >= 300
     assert total["rule"] + total["drift"] >= LEAST * total.total(), missed
-    page = " ".join((whole.TOP / "docs/reliability.md").read_text("utf-8").split())
+    page = " ".join((whole.TOP / "docs/failures.md").read_text("utf-8").split())
     assert f"names {total.total()}, " in page
     stopped = f"{total['rule'] + total['drift']} are stopped: {total['rule']} by a rule, "
     assert stopped + f"{total['drift']} by the accepted version alone" in page
