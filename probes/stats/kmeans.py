@@ -8,7 +8,7 @@ order in which threads add up would show in the last digits.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 CELLS = 4_000_000  # distances that are held at once: 32 MB
+BLOCK = 8  # clouds of a few dozen points each, which then fit a processor's cache
 TOLERANCE = 1e-9  # of the longest principal axis: shorter ones are rounding
 ITERATIONS = 300  # of Lloyd's algorithm at most, as scikit-learn has them
 
@@ -145,13 +146,29 @@ def _lloyd(
         best = left.sum(axis=3).argmin(axis=2)[:, :, None]
         chosen = np.concatenate([chosen, np.take_along_axis(tried, best, axis=2)], axis=2)
         nearest = np.take_along_axis(left, best[..., None], axis=2)[:, :, 0]
-    centres = clouds[at[:, :, None], chosen]
-    size = (clouds**2).sum(axis=2)[:, None, :, None]
+    found = [
+        _descended(some, some[np.arange(len(some))[:, None, None], of])
+        for some, of in zip(_few(clouds), _few(chosen), strict=True)
+    ]
+    inertia, labels = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return inertia, labels
+
+
+def _few(clouds: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return clouds in blocks that fit a cache, and stop when their own clouds stand still."""
+    return [clouds[first : first + BLOCK] for first in range(0, len(clouds), BLOCK)]
+
+
+def _descended(clouds: Floats, centres: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Move centres (clouds, starts, k, d) until they stand still; return the best start's."""
+    number, n, _ = clouds.shape
+    starts, k = centres.shape[1:3]
+    size = (clouds**2).sum(axis=2)[:, None]
     flipped = clouds.transpose(0, 2, 1)[:, None]
     labels = np.full((number, starts, n), -1)
     for _ in range(ITERATIONS):
-        far = (centres**2).sum(axis=3)[:, :, None] - 2 * (centres @ flipped).transpose(0, 1, 3, 2)
-        now = far.argmin(axis=3)
+        far = (centres**2).sum(axis=3)[..., None] - 2 * (centres @ flipped)
+        now = far.argmin(axis=2)
         if (now == labels).all():
             break
         labels = now
@@ -159,9 +176,9 @@ def _lloyd(
         count = member.sum(axis=3, keepdims=True)
         means = member @ clouds[:, None] / np.maximum(count, 1)
         centres = np.where(count > 0, means, centres)
-    inertia = (far.min(axis=3, keepdims=True) + size).sum(axis=(2, 3))
-    best = inertia.argmin(axis=1)
-    return inertia[at[:, 0], best], labels[at[:, 0], best]
+    inertia = (far.min(axis=2) + size).sum(axis=2)
+    best, at = inertia.argmin(axis=1), np.arange(number)
+    return inertia[at, best], labels[at, best]
 
 
 def _silhouettes(apart: Floats, labels: NDArray[np.int64], k: int) -> Floats:
