@@ -5,6 +5,7 @@ A reader who knows the columns of one table knows those of all.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -292,7 +293,8 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def finite(value: float) -> float | None:
     """Round an estimate for a table; None where it is not finite."""
-    return round(float(value), DECIMALS) + 0.0 if np.isfinite(value) else None
+    value = float(value)
+    return round(value, DECIMALS) + 0.0 if math.isfinite(value) else None
 
 
 def significant(p: float) -> float:
