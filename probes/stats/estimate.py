@@ -313,17 +313,9 @@ def detectable_beside(
 
 def beside(name: str, what: str, *, adjusted: bool = True) -> tuple[Column, ...]:
     """Return the columns of :func:`detectable_beside`."""
-    least: dict[str, Any] = {"nullable": True, "minimum": 0}
-    columns = (
-        Column(f"detectable_{name}", "float64", what, **least),
-        Column(
-            f"detectable_bh_{name}",
-            "float64",
-            f"the same of p_{name}_bh, at the level that one more finding needs",
-            **least,
-        ),
-    )
-    return columns[: 1 + adjusted]
+    also = f"the same of p_{name}_bh, at the level that one more finding needs"
+    told = {f"detectable_{name}": what} | ({f"detectable_bh_{name}": also} if adjusted else {})
+    return tuple(Column(n, "float64", of, nullable=True, minimum=0) for n, of in told.items())
 
 
 def _quantiles(

@@ -192,7 +192,9 @@ def test_the_margin_that_is_detectable_is_of_the_error_that_equivalence_is_teste
     for row in table.to_dicts():
         half = (row["equivalence_high"] - row["equivalence_low"]) / 2
 
-        def again(df, half=half, far=abs(row["value"]) - row["equivalence_margin"]):
+        far = abs(row["value"]) - row["equivalence_margin"]
+
+        def again(df, half=half, far=far):
             return student.cdf(far / half * student.isf(0.05, df), df)
 
         freedom = np.arange(1, 200)  # by interval and p, error and degrees of freedom are known
