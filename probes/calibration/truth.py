@@ -90,8 +90,9 @@ def outcome(
     null_value
         What the value is under the null; the sign of an effect is told from it.
     """
-    told = p == "p" and "detectable" in table.columns
-    told_bh = told and p_adjusted == "p_bh"
+    name = p.removeprefix("p")  # beside p_seeds is detectable_seeds
+    told = f"detectable{name}" if f"detectable{name}" in table.columns else None
+    told_bh = f"detectable_bh{name}" if told and p_adjusted == f"{p}_bh" else None
 
     def column(value: pl.Expr | float | None) -> pl.Expr:
         return value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.Float64)
@@ -106,6 +107,6 @@ def outcome(
         high=pl.col("high") - null_value,
         p=pl.col(p).cast(pl.Float64),
         p_adjusted=pl.col(p_adjusted).cast(pl.Float64),
-        detectable=pl.col("detectable").cast(pl.Float64) if told else None,
-        detectable_bh=pl.col("detectable_bh").cast(pl.Float64) if told_bh else None,
+        detectable=pl.col(told).cast(pl.Float64) if told else None,
+        detectable_bh=pl.col(told_bh).cast(pl.Float64) if told_bh else None,
     ).with_columns(target=pl.col("target") - null_value)

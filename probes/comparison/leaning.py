@@ -57,7 +57,7 @@ def apart(_: str, one: Reading, other: Reading, params: Params) -> Iterator[Diff
     for a, axis in enumerate(scale.axes):
         found = moved(scale, a, sides[0][:, :, a], sides[1][:, :, a])
         crossed = of_total(found.totals), of_mean(found.prompts)
-        value, low, high, p = estimated(found.value, crossed, params.confidence)
+        value, low, high, p = estimated(found.value, crossed, params.confidence)[:4]
         where = Estimate(value, low, high, len(found.totals), METHOD)
         first = float(start[a] + moved(scale, a, sides[0][:, :, a]).value)
         yield Difference(scale.language, scale.name, axis, first, where, p, 0.0)

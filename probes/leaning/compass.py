@@ -260,8 +260,8 @@ def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
             low = high = float("nan")
             if not absent[i] and reading.name in GRADED:
                 parts = [of_mean(stances[:, :, i].mean(axis=axis)) for axis in (0, 1)]
-                _, *both, _ = estimated(value, parts, params.confidence)
-                low, high = np.clip(both, -1, 1)
+                within = estimated(value, parts, params.confidence)
+                low, high = np.clip([within.low, within.high], -1, 1)
             method = METHOD + ITEMS
             shared = {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
             yield Estimate(value, low, high, max(trainings, prompts), method).row(

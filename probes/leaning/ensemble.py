@@ -155,7 +155,7 @@ def differences(
             vote=own.vote,
             size=own.size,
             baseline_size=other.size,
-            **over_trainings(trained),
+            **over_trainings(trained, len(gains)),
         )
 
 

@@ -204,7 +204,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
                 for m in range(len(METRICS))
             ]
             for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
-                more = about | over_trainings(found)
+                more = about | over_trainings(found, len(drawn_apart))
                 for row in estimates(case, apart, member, reading, null, params, **more):
                     yield "differences", row | untested
 

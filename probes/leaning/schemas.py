@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.scoring import OPTIONS, UNITS
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Resampling
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Resampling, beside
 
 PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without its models
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
@@ -320,6 +320,11 @@ OVER_TRAININGS = (
         **P,
     ),
     Column("p_trainings_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+    *beside(
+        "trainings",
+        "difference that p_trainings would find at .05 with power .8, by its own error; null where "
+        "there is no test, fewer than 5 trainings, or t with fewer than 5 degrees of freedom",
+    ),
 )
 FAIRNESS = {
     "overall": Schema.keyed((*CASE, *TRAINED_ON, METRIC), *MEASURED),

@@ -51,7 +51,7 @@ class Axis(NamedTuple):
         """Return where it leads to, with its interval over statements and trainings."""
         parts = of_total(self.totals), of_mean(self.seeds)
         names = zip(("statements", "trainings"), parts, strict=True)
-        _, low, high, _ = estimated(self.value, parts, confidence)
+        _, low, high = estimated(self.value, parts, confidence)[:3]
         method = f"{METHOD}: {', '.join(name for name, part in names if part.df)}"
         return Estimate(start + self.value, start + low, start + high, len(self.totals), method)
 
@@ -113,7 +113,8 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
         unequal = not itself and params.unequal(min(ends), max(ends))
         for a, axis in enumerate(scale.axes):
             found = moved(scale, a, *(side[:, :, a] for side in read))
-            value, low, high, p = over_trainings(found, params.confidence, itself=itself)
+            told = over_trainings(found, params.confidence, itself=itself)
+            value, low, high, p = told[:4]
             null = OVER
             if unequal:
                 null, p = schemas.UNEQUAL.format(steps, others), float("nan")

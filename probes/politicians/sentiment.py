@@ -83,7 +83,9 @@ DIFFERENCES = columns.schema(
     ),
     *SIZE,
     *ESTIMATE,
-    columns.share("p_bonferroni", "p times `family`, at most 1", nullable=True),
+    columns.share(
+        "p_bonferroni", "p times `family`, at most 1; `detectable` is of p, at .05", nullable=True
+    ),
     Column(
         "family",
         "int64",

@@ -97,7 +97,7 @@ SUPERSENSES = columns.schema(
     Column("high_words", "float64", "upper end of it"),
     columns.share(
         "p_bonferroni",
-        "p times the number of classes, 13 or 15: the family of the paper",
+        "p times the number of classes, 13 or 15: the family of the paper; `detectable` is of p",
         nullable=True,
     ),
     Column(

@@ -42,6 +42,8 @@ class Contrast(NamedTuple):
     low: float
     high: float
     p: float  # two-sided: 0 over all texts and all trainings
+    error: float = float("nan")  # standard error that p is told by
+    df: float = float("nan")  # degrees of freedom of it
 
 
 def of_mean(values: ArrayLike) -> Part:
@@ -129,11 +131,11 @@ def estimated(
     if not np.isfinite([total, value]).all():
         return Contrast(value, float("nan"), float("nan"), float("nan"))
     if not spread:
-        return Contrast(value, value, value, t_p(value, 0.0, 1))
+        return Contrast(value, value, value, t_p(value, 0.0, 1), 0.0)
     variance = max(total - twice, *(part.variance for part in known), 0.0)
     df, se = variance**2 / spread, variance**0.5
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
-    return Contrast(value, value - half, value + half, t_p(value, se, df))
+    return Contrast(value, value - half, value + half, t_p(value, se, df), se, df)
 
 
 def over_trainings(

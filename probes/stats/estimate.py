@@ -209,7 +209,7 @@ def adjusted(
     )
 
 
-def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
+def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.DataFrame:
     """Add what the tests of a table would find, from the intervals; see :data:`ESTIMATE`.
 
     Of a z test at level a, with standard error s, it is (z(1 - a / 2) + z(.8)) s: Cohen (1988),
@@ -224,6 +224,15 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     :data:`LEAST_FREEDOM` nothing is told: an effect of the size that a table with 1 to 4 told would
     be found in .58 to .69 of others.
 
+    Parameters
+    ----------
+    equivalence
+        p is the larger of those of two one-sided tests: what is told is half the width of the
+        narrowest range around 0 in which a true difference of 0 is found to lie. Either test is
+        missed with (1 - .8) / 2, and sometimes both at once: power is .8, or .803 with 5 degrees
+        of freedom (.816 at .01). Phillips (1990), Power of the two one-sided tests procedure in
+        bioequivalence, J. Pharmacokinet. Biopharm. 18(2).
+
     Examples
     --------
     >>> row = {"value": 1.0, "low": -0.959964, "high": 2.959964, "p": 0.3, "p_bh": None}
@@ -236,9 +245,11 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
     if TESTED_ERROR in table.columns:
         error = pl.col(TESTED_ERROR).cast(pl.Float64).fill_null(error)
     level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
-    usual, further = _quantiles(table, LEVEL / 2)
-    needed, further_needed = _quantiles(table, level.astype(np.float64) / 2)
-    times = (needed / usual).fill_nan(None)
+    sides, power = (1, (1 + POWER) / 2) if equivalence else (2, POWER)
+    own, further = _quantiles(table, LEVEL / sides, power)
+    usual = _quantiles(table, LEVEL / 2, power)[0] if equivalence else own
+    needed, further_needed = _quantiles(table, level.astype(np.float64) / sides, power)
+    times, times_needed = (x.fill_nan(None) for x in (own / usual, needed / usual))
     reach = ndtri(0.975) * error  # half of the interval, whatever its quantile
     beyond, beyond_needed = (x / usual * reach for x in (further, further_needed))
     if CRITICAL in table.columns:
@@ -248,26 +259,82 @@ def with_detectable(table: pl.DataFrame) -> pl.DataFrame:
         freedom = pl.col(FREEDOM).cast(pl.Float64).fill_nan(None).fill_null(0.0)
         some &= (freedom == 0) | (freedom >= LEAST_FREEDOM)
     adjusted_too = some & pl.col("p_bh").is_not_null()
+    told, told_adjusted = reach * times + beyond, reach * times_needed + beyond_needed
     return table.with_columns(
-        detectable=pl.when(some).then(reach + beyond).round(DECIMALS),
-        detectable_bh=pl.when(adjusted_too).then(reach * times + beyond_needed).round(DECIMALS),
+        detectable=pl.when(some).then(told).round(DECIMALS),
+        detectable_bh=pl.when(adjusted_too).then(told_adjusted).round(DECIMALS),
     )
 
 
-def _quantiles(table: pl.DataFrame, above: float | NDArray[np.float64]) -> tuple[pl.Series, ...]:
+def detectable_beside(
+    table: pl.DataFrame,
+    name: str,
+    error: str,
+    freedom: str = "",
+    *,
+    critical: str = "",
+    equivalence: bool = False,
+) -> pl.DataFrame:
+    """Add ``detectable_NAME``, of the test whose p is ``p_NAME``; see :func:`with_detectable`.
+
+    And ``detectable_bh_NAME`` where p was :func:`adjusted`.
+
+    Parameters
+    ----------
+    error, freedom, critical
+        Columns: the standard error that is tested with, its degrees of freedom (0, null or none:
+        z), and the distance from the null that a permutation test needs.
+
+    Examples
+    --------
+    z(.975) + z(.8) standard errors; and of equivalence z(.95) + z(.9).
+
+    >>> table = pl.DataFrame({"p_x": [0.3, None], "error": [0.1, 0.1]})
+    >>> detectable_beside(table, "x", "error")["detectable_x"].to_list()
+    [0.280159, None]
+    >>> detectable_beside(table, "x", "error", equivalence=True)["detectable_x"].to_list()
+    [0.292641, None]
+    """
+    p = f"p_{name}"
+    nothing = dict.fromkeys(("value", "low", "high"), pl.lit(None, pl.Float64))
+    own = table.select(**nothing, p=p, p_bh=f"{p}_bh" if f"{p}_bh" in table.columns else None)
+    tested, width = table[error].cast(pl.Float64), ndtri(0.975)
+    given = {NEEDED: f"needed_{p}", FREEDOM: freedom, CRITICAL: critical}
+    there = {to: table[column] for to, column in given.items() if column in table.columns}
+    own = own.with_columns(**there)
+    if freedom:
+        width = _quantiles(own, LEVEL / 2, POWER)[0]
+    told = with_detectable(
+        own.with_columns((tested * width / ndtri(0.975)).alias(TESTED_ERROR)),
+        equivalence=equivalence,
+    )
+    names = DETECTABLE if f"{p}_bh" in table.columns else DETECTABLE[:1]
+    return table.with_columns(told[of].alias(f"{of}_{name}") for of in names)
+
+
+def beside(name: str, what: str, *, adjusted: bool = True) -> tuple[Column, ...]:
+    """Return the columns of :func:`detectable_beside`."""
+    also = f"the same of p_{name}_bh, at the level that one more finding needs"
+    told = {f"detectable_{name}": what} | ({f"detectable_bh_{name}": also} if adjusted else {})
+    return tuple(Column(n, "float64", of, nullable=True, minimum=0) for n, of in told.items())
+
+
+def _quantiles(
+    table: pl.DataFrame, above: float | NDArray[np.float64], power: float
+) -> tuple[pl.Series, ...]:
     """Return what a part of t is above, of each row, or of z where it is not known to be t.
 
-    And how much further the middle of t has to be for it to be above that with power .8.
+    And how much further the middle of t has to be for it to be above that with this power.
     """
     freedom = np.zeros(len(table))
     if FREEDOM in table.columns:
         freedom = table[FREEDOM].cast(pl.Float64).fill_null(0.0).fill_nan(0.0).to_numpy()
     t = np.broadcast_to(ndtri(1 - above), freedom.shape).copy()
-    further = np.full(freedom.shape, ndtri(POWER))
+    further = np.full(freedom.shape, ndtri(power))
     if (of_t := freedom > 0).any():
         t[of_t] = stdtrit(freedom, 1 - above)[of_t]
         each, row = np.unique(np.stack([freedom, t])[:, of_t], axis=1, return_inverse=True)
-        further[of_t] = (nctdtrinc(each[0], 1 - POWER, each[1]) - each[1])[row]
+        further[of_t] = (nctdtrinc(each[0], 1 - power, each[1]) - each[1])[row]
     return pl.Series(t), pl.Series(further)
 
 

@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, least_p, rounded, typed
+from plumbline.probes.stats.estimate import (
+    CRITICAL,
+    ESTIMATE,
+    adjusted,
+    beside,
+    detectable_beside,
+    finite,
+    least_p,
+    rounded,
+    typed,
+)
 from plumbline.probes.stats.intervals import clustered
+from plumbline.probes.stats.tests import critical
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Flagged, Found, Lists, Null
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN, GroupTests, located, number
@@ -46,6 +58,8 @@ WHERE = (
     ),
 )
 AT = tuple(column.name for column in WHERE)
+NO_TEST = (None, None)
+ERROR = "error"  # of recall
 NEAR = 1e-9  # attributes of a group that has none in queries of all groups
 K = Column("k", "int64", "words taken of each list", minimum=1)
 HITS = Column("hits", "int64", "attributes among them", minimum=0)
@@ -76,6 +90,12 @@ RECALL = Schema.keyed(
         maximum=1,
     ),
     number("p_random_order_bh", "the same, Benjamini-Hochberg"),
+    *beside(
+        "random_order",
+        "recall above, or below, random_order that p_random_order would find at .05 with power .8: "
+        "the least that these orders make significant, and .84 standard errors; null where there "
+        "is no test",
+    ),
     typicality.FAMILY,
 )
 GROUPS = Schema.keyed(
@@ -236,13 +256,19 @@ def _of_reading(
             "p_random_order": ("random_order", hits, sizes, random, random, exchanged[1]),
         }
         for test, (name, seen, sought, told, expected, outcomes) in nulls.items():
-            p: dict[int, float | None] = {}
+            p: dict[int, tuple[float | None, float]] = {}
             if category != MEAN:  # it has no test: `all` has
                 null = Null(expected[own].sum(axis=0)[at], outcomes)
-                p = dict(zip(params.tested, null.p(seen[own].sum(axis=0)[at]), strict=True))
-            each = [p.get(k) if k < once else None for k in columns["k"].tolist()]
+                far = critical(null.drawn - null.expected) / max(NEAR, sought[own].sum())
+                both = zip(null.p(seen[own].sum(axis=0)[at]), far.tolist(), strict=True)
+                p = dict(zip(params.tested, both, strict=True))
+            tested = [p.get(k, NO_TEST) if k < once else NO_TEST for k in columns["k"].tolist()]
             mean = clustered(told[own], np.maximum(sought[own], NEAR), strata=strata)[0]
-            columns |= {name: mean, test: pl.Series(each, dtype=pl.Float64)}
+            columns |= {name: mean}
+            for column, part in zip(
+                (test, f"{test}_{CRITICAL}"), zip(*tested, strict=True), strict=True
+            ):
+                columns[column] = pl.Series(part, dtype=pl.Float64)
         recall, low, high = clustered(hits[own], sizes[own], params.confidence, strata)
         facts = {
             "category": category,
@@ -270,7 +296,11 @@ def _adjusted(table: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Round, and adjust p over all that was tested of a kind of attributes."""
     columns = ("value", "low", "high", "other_groups", "random_order", "share_ranked")
     both = adjusted(table, "p", ("attributes",), least_p(params.n_permutations))
-    both = adjusted(both, "p_random_order", ("attributes",))
+    both = adjusted(both, "p_random_order", ("attributes",), least_p(params.n_permutations))
+    both = both.rename({f"p_{CRITICAL}": CRITICAL})
+    half = (pl.col("high") - pl.col("low")) / 2 / ndtri((1 + params.confidence) / 2)
+    both = both.with_columns(half.alias(ERROR))
+    both = detectable_beside(both, "random_order", ERROR, critical=f"p_random_order_{CRITICAL}")
     table = rounded(both, columns, ("p", "p_random_order"))
     facts = {"cluster": "group", "method": "Wilson score of the effective number of attributes"}
     facts["null"] = "lists exchanged between the groups of the category"

@@ -12,7 +12,15 @@ from scipy.special import ndtri, stdtr, stdtrit
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, TESTED_ERROR, least_p
+from plumbline.probes.stats.estimate import (
+    DETECTABLE,
+    ESTIMATE,
+    FREEDOM,
+    TESTED_ERROR,
+    beside,
+    detectable_beside,
+    least_p,
+)
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
 from plumbline.probes.stereotypes.match_attributes import Flagged
@@ -54,6 +62,12 @@ WHAT = (
     Column("measure", "label", "what is compared with the model before", labels=MEASURES),
     Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
 )
+FOUND_GROUPS = beside(
+    "groups",
+    "difference that p_groups would find at .05 with power .8, by its error over groups; null "
+    "where there is no test, or with fewer than 6 groups",
+    adjusted=False,
+)
 SPREAD = "standard deviation of it over seeds; null with one seed"
 PARTS = (
     Column(
@@ -72,6 +86,13 @@ PARTS = (
         nullable=True,
         minimum=0,
         maximum=1,
+    ),
+    *FOUND_GROUPS,
+    *beside(
+        "seeds",
+        "difference that p_seeds would find at .05 with power .8, by Welch's error; null where "
+        "there is no test, or t with fewer than 5 degrees of freedom, as of two or three trainings",
+        adjusted=False,
     ),
 )
 
@@ -131,6 +152,7 @@ SEEDS = Schema.keyed(
     Column("n", "int64", "groups", minimum=1),
     number("difference", "change by the one minus that by the other"),
     Column("p_groups", "float64", "of it, over groups: no corpus differs", minimum=0, maximum=1),
+    *FOUND_GROUPS,
 )
 HALVES = Schema.keyed(
     (
@@ -145,6 +167,7 @@ HALVES = Schema.keyed(
     *PARTS,
     number("p", "the larger of the two, as of corpora: no corpus differs"),
     number("p_bh", "the same, Benjamini-Hochberg over all of a split"),
+    *(column for column in ESTIMATE if column.name in DETECTABLE),
     Column("significant", "bool", f"p_bh is at most {LEVEL}: a false decision"),
 )
 ATTRIBUTES = Schema.keyed(
@@ -271,7 +294,11 @@ def judged(
             tested = apart * np.where(sizes > 0, sizes, np.nan)
             p = sign_flip_p(tested, params.n_permutations, params.seed)
     n = present.sum(axis=0)
-    found = _rows(weighted(base, sizes * present), *means(change), gap, gap_by_seed, p, trainings)
+    # of replicates that draw n of n groups the spread is (n - 1) / n of the variance
+    few = np.sqrt(n / np.where(n > 1, n - 1, np.nan))
+    groups = np.stack([few * (gap[2] - gap[1]) / 2 / ndtri(0.975), n - 1.0])
+    before = weighted(base, sizes * present)
+    found = _rows(before, *means(change), gap, gap_by_seed, p, groups, trainings)
     return with_p(found.with_columns(n=pl.Series(n)), own, FLIPPED, params.n_permutations)
 
 
@@ -338,12 +365,14 @@ def _rows(
     gap: Array,
     gap_by_seed: Array,
     p: Array,
+    groups: Array,
     trainings: Array,
 ) -> pl.DataFrame:
     """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds.
 
     The interval of the difference has the ends of both, over groups and over trainings: 0 is in it
-    where either does not tell the difference from 0. With one training there is none.
+    where either does not tell the difference from 0. With one training there is none. ``groups``:
+    standard error over groups, and its degrees of freedom.
     """
     reach, p_seeds, freedom = trainings
     ends = np.minimum(gap[1], gap[0] - reach), np.maximum(gap[2], gap[0] + reach)
@@ -352,12 +381,16 @@ def _rows(
     columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
     columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)
     columns["half_width_seeds"] = reach
+    columns["error_groups"], columns["freedom_groups"] = groups
+    columns |= {"error_seeds": reach / stdtrit(freedom, 0.975), "freedom_seeds": freedom}
     columns[TESTED_ERROR] = (gap[2] - gap[1]) / 2 / ndtri(0.975)
     # where the wider interval is that over groups, which are many, z tells what is found
     columns[FREEDOM] = np.where(gap[2] - gap[1] > 2 * reach + NEAR, np.nan, freedom)
     columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
     columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
-    return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
+    table = pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
+    table = detectable_beside(table, "groups", "error_groups", "freedom_groups")
+    return detectable_beside(table, "seeds", "error_seeds", "freedom_seeds")
 
 
 class Likeness(NamedTuple):
@@ -439,7 +472,9 @@ def compared(
         trainings = over_trainings(mine, others, params.confidence)
         by_seed = np.array([mine[i] - others[j] for i, j in of.pairs()]).reshape(-1, 1)
     one = np.ones(1)
-    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, trainings)
+    free = own.groups - 1.0
+    groups = np.stack([(gap[2] - gap[1]) / 2 / stdtrit(free, 0.975), free * one])
+    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, groups, trainings)
     found = found.with_columns(n=pl.lit(own.groups))
     found = with_p(found, of, SWAPPED, params.n_permutations_similarity)
     return found.with_columns(

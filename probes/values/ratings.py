@@ -225,6 +225,8 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
                 equivalence_low=test and finite(test.low),
                 equivalence_high=test and finite(test.high),
                 p_equivalence=test and _told(test.p),
+                equivalence_error=float(beyond),
+                equivalence_freedom=float(fewest),
             )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, beside
 
 READINGS = ("faithful", "corrected")
 WHO = ("feminine", "masculine", "both")
@@ -93,6 +93,12 @@ SCHEMAS = {
             nullable=True,
         ),
         Column("p_equivalence_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        *beside(
+            "equivalence",
+            "smallest margin that p_equivalence would find kept at .05 with power .8 where the "
+            "genders do not differ at all; null where there is no test, or t with fewer than 5 "
+            "degrees of freedom",
+        ),
         Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
     ),
     "standing": Schema(

@@ -14,7 +14,7 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimate import adjusted, finite, typed
+from plumbline.probes.stats.estimate import adjusted, detectable_beside, finite, typed
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values.calibration import each, fit
@@ -101,6 +101,8 @@ def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
         table = adjusted(table, over=FAMILIES[name])
     if name == "gender":
         table = adjusted(table, "p_equivalence", FAMILIES[name])
+        of = "equivalence_error", "equivalence_freedom"
+        table = detectable_beside(table, "equivalence", *of, equivalence=True)
         apart, alike = (
             (pl.col(p) <= LEVEL).fill_null(value=False).cast(pl.Int64)
             for p in ("p_bh", "p_equivalence_bh")

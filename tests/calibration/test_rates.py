@@ -269,3 +269,17 @@ def test_a_test_that_finds_nothing_whatever_the_truth_is_seen(replicates, dead):
     assert any(summary.DEAD in text for text in line["outside"]) == dead
     alive = pl.concat([drawn[0], z_tests(PLANTED, [4.0], seed=SEED, replicates=replicates)])
     assert not any(summary.DEAD in text for text in summary.lines(rows("a", alive))[0]["outside"])
+
+
+def test_beside_another_p_is_what_that_would_find():
+    row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2, "p_x": 0.3, "p_x_bh": 0.4}
+    row |= {"detectable": 1.0, "detectable_bh": 2.0, "detectable_x": 3.0, "detectable_bh_x": 4.0}
+    table, told = pl.DataFrame(row), ("p", "detectable", "detectable_bh")
+    assert outcome(table, effect=1.0).select(told).row(0) == (0.1, 1.0, 2.0)
+    other = outcome(table, effect=1.0, p="p_x", p_adjusted="p_x_bh")
+    assert other.select(told).row(0) == (0.3, 3.0, 4.0)
+    # adjusted otherwise, or without a column of its own, nothing of another test is told
+    other = outcome(table, effect=1.0, p="p_x", p_adjusted="p_bh")
+    assert other.select(told).row(0) == (0.3, 3.0, None)
+    other = outcome(table.drop("detectable_x"), effect=1.0, p="p_x", p_adjusted="p_x_bh")
+    assert other.select(told).row(0) == (0.3, None, None)

@@ -253,6 +253,7 @@ def test_the_error_over_trainings_is_the_jackknifes_and_that_of_texts_together()
     total = 7 / 3 + 0.5  # 7 / 3 as of the mean of 1, 2 and 6
     df = total**2 / ((7 / 3) ** 2 / 2 + 0.5**2 / 50)
     assert found.p == pytest.approx(2 * student.sf(3 / total**0.5, df))
+    assert (found.error, found.df) == pytest.approx((total**0.5, df))
     assert _over_trainings(np.zeros(3), {1: gains[1]}, (0.5, 50), 0.95) is None
 
 

@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 from classified import GROUPS, KNOWS, outputs
+from scipy.optimize import brentq
+from scipy.stats import nct
+from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import fairness, recovery
@@ -186,6 +189,46 @@ def test_each_corpus_has_a_control_of_its_own_and_unequal_training_no_test(plant
     assert all(None not in both for both in p.values())
     null = picked(own, corpus="news-left", baseline="news-right")["null"]
     assert null.to_list() == ["no test: trained for 12 steps, the other side for 10"]
+
+
+def test_what_is_detectable_over_trainings_is_of_the_error_that_p_trainings_has(tables):
+    table = tables["differences"].filter(pl.col("p_trainings").is_not_null())
+    assert len(table) > 10
+    own = table.filter(pl.col("p_trainings").is_between(0.001, 0.9), pl.col("value").abs() > 0.01)
+    seen = 0
+    for row in own.to_dicts():
+        half = (row["trainings_high"] - row["trainings_low"]) / 2
+        middle = (row["trainings_high"] + row["trainings_low"]) / 2
+
+        def apart(df, half=half, middle=middle, p=row["p_trainings"]):
+            return 2 * student.sf(abs(middle) / half * student.isf(0.025, df), df) - p
+
+        df = brentq(apart, 1, 1e5)  # by interval and p, error and degrees of freedom are known
+        error = half / student.isf(0.025, df)
+        if df < 4.9:
+            assert row["detectable_trainings"] is None
+        elif df > 5.1:
+            at = row["detectable_trainings"] / error
+            assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=2e-3)
+            assert row["detectable_trainings"] <= row["detectable_bh_trainings"]
+            # that of p, over texts, is none of it
+            if row["p"] is not None and abs(row["detectable"] / error / at - 1) > 0.1:
+                other = row["detectable"] / error
+                assert abs(nct.sf(student.isf(0.025, df), df, other) - 0.8) > 0.02
+                seen += 1
+    assert seen > 3
+    untested = tables["differences"].filter(pl.col("p_trainings").is_null())
+    assert untested["detectable_trainings"].null_count() == len(untested) > 0
+
+
+def test_by_fewer_than_five_trainings_nothing_is_told_of_what_would_be_found(tmp_path):
+    told = {"number": 40, "seed": SEED, "knows": KNOWS, "hard": 0.5, "spread": 0.3}
+    for trainings in (4, 5):
+        there = outputs(tmp_path / f"{trainings}", good, **told, pretraining=range(trainings))
+        few = PARAMS.model_copy(update={"n_permutations": 19, "n_bootstrap": 100})
+        own = fairness.run(there.inputs, few)["differences"].drop_nulls("p_trainings")
+        assert len(own)
+        assert bool(own["detectable_trainings"].count()) == (trainings == 5)
 
 
 def test_texts_on_which_sides_disagree_are_those_of_two_majorities(planted, tables):

@@ -4,8 +4,10 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import hypergeom
 from society import society
 
 from plumbline.builders.core.errors import UserError
@@ -96,6 +98,32 @@ def test_one_row_for_every_k_and_recall_rises_with_it(found):
         assert (ordered["hits"].diff().drop_nulls() >= 0).all()
         inside = ordered.filter(pl.col("low") <= pl.col("value"), pl.col("value") <= pl.col("high"))
         assert len(inside) == 60
+
+
+def test_what_is_detectable_is_the_least_hits_that_random_orders_make_significant(world, found):
+    lists = pl.concat(
+        pl.read_parquet(p) for p in world.inputs.outputs("completions", "m").glob("en/*.parquet")
+    )
+    assert lists.group_by("query").len()["len"].unique().to_list() == [60]
+    words = lists.select("query", attribute=pl.col("word").str.to_lowercase()).unique()
+    wanted = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "country"))
+    wanted = wanted.with_columns(pl.col("attribute").str.to_lowercase())
+    listed = wanted.join(words, on=["query", "attribute"]).group_by("group").len()["len"]
+    chances = np.ones(1)  # of so many hits: each group has one order of 60 words
+    for number in listed:
+        chances = np.convolve(chances, hypergeom.pmf(np.arange(number + 1), 60, number, 20))
+    hits = np.arange(len(chances))
+    far = np.abs(hits - (chances * hits).sum())
+    tail = np.array([chances[far >= x - 1e-9].sum() for x in far])
+    row = cell(found["recall"], "corrected", "single word", "country", 20)
+    print(far[tail <= 0.05].min(), far[tail > 0.05].max(), row)
+    half = (far[tail <= 0.05].min() + far[tail > 0.05].max()) / 2 / len(wanted)
+    error = (row["high"] - row["low"]) / 2 / 1.959964
+    step = 1 / len(wanted)
+    told = row["detectable_random_order"] - 0.841621 * error
+    assert told == pytest.approx(half, abs=1.01 * step)
+    # that of the other null, with its own distances, is another
+    assert row["detectable"] != row["detectable_random_order"]
 
 
 def test_all_categories_are_their_sum(found):

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import ttest_1samp, ttest_ind
+from scipy.stats import nct, ttest_1samp, ttest_ind
+from scipy.stats import t as student
 from trained import (
     BAD,
     CATEGORIES,
@@ -583,6 +584,34 @@ def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
     assert seen["base"] == pytest.approx(0.125)
     assert seen["value"] == pytest.approx(0.125)
     assert (seen["n"], seen["p"]) == (2, None)
+
+
+def test_each_part_of_p_has_what_it_would_find_by_its_own_error():
+    rng = np.random.default_rng(314)
+    print("seed 314")
+    base = rng.random((30, 1))
+    told = {}
+    for trainings in (2, 6):
+        own, other = (
+            Corpus([*range(trainings)], base + rng.normal(0, 0.1, (trainings, 30, 1)) + alike)
+            for alike in rng.normal(0, 0.05, (2, trainings, 1, 1))
+        )
+        (told[trainings],) = rows_of(base, own, np.ones_like(base), other)
+        seen = [(x.values - base).mean(axis=1).ravel() for x in (own, other)]
+        welch = ttest_ind(*seen, equal_var=False)
+        at = told[trainings]["detectable_seeds"]
+        if trainings == 2:
+            assert welch.df < 5
+            assert at is None
+            continue
+        error = np.ptp(welch.confidence_interval(0.95)) / 2 / student.isf(0.025, welch.df)
+        critical = student.isf(0.025, welch.df)
+        assert nct.sf(critical, welch.df, at / error) == pytest.approx(0.8, abs=1e-3)
+    # groups are drawn, and a bootstrap's error is about s / sqrt(n)
+    apart = (own.values.mean(axis=0) - other.values.mean(axis=0)).std() / 30**0.5
+    found = told[6]["detectable_groups"]
+    assert nct.sf(student.isf(0.025, 29), 29, found / apart) == pytest.approx(0.8, abs=0.1)
+    assert told[6]["detectable_seeds"] > 2 * found  # trainings move all groups together
 
 
 def test_intervals_cover_and_tests_reject_at_their_rate():

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from convinced import AXES, PAIRS, convinced
-from scipy.stats import norm
+from scipy.stats import nct, norm
+from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey.responses import INFECTED
@@ -182,6 +183,35 @@ def test_a_difference_that_does_not_vary_is_no_evidence_of_equivalence(planted, 
         assert VERDICTS[told[axis]["verdict"]] == "undecided"
     for table in found.values():
         assert not any(table[n].is_nan().any() for n in table.columns if table[n].dtype.is_float())
+
+
+def test_the_margin_that_is_detectable_is_of_the_error_that_equivalence_is_tested_with(varied):
+    table = varied["gender"].filter(pl.col("p_equivalence").is_between(1e-6, 0.9))
+    assert len(table) > 5
+    differ = 0
+    for row in table.to_dicts():
+        half = (row["equivalence_high"] - row["equivalence_low"]) / 2
+
+        far = abs(row["value"]) - row["equivalence_margin"]
+
+        def again(df, half=half, far=far):
+            return student.cdf(far / half * student.isf(0.05, df), df)
+
+        freedom = np.arange(1, 200)  # by interval and p, error and degrees of freedom are known
+        df = int(freedom[np.argmin(np.abs(np.log(again(freedom) / row["p_equivalence"])))])
+        error = half / student.isf(0.05, df)
+        told = row["detectable_equivalence"]
+        if df < 5:
+            assert told is None
+            continue
+        # of no difference each of the two tests is missed in a tenth
+        assert nct.sf(student.isf(0.05, df), df, told / error) == pytest.approx(0.9, abs=2e-3)
+        assert row["detectable_bh_equivalence"] >= told
+        # what the test for a difference would find is another
+        differ += abs(row["detectable"] / told - 1) > 0.02
+    assert differ > 3
+    untested = varied["gender"].filter(pl.col("p_equivalence").is_null())
+    assert untested["detectable_equivalence"].null_count() == len(untested)
 
 
 FEW = {  # what is left of the statements for calibration, and of those that bear on a value

@@ -1,8 +1,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import stdtrit
-from scipy.stats import binom, false_discovery_control, nct
+from scipy.integrate import quad
+from scipy.special import nctdtrinc, stdtrit
+from scipy.stats import binom, chi, false_discovery_control, nct, norm
+from scipy.stats import t as student
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.report.view import UNTOLD, missed
@@ -16,6 +18,7 @@ from plumbline.probes.stats.estimate import (
     Table,
     adjusted,
     benjamini_hochberg,
+    detectable_beside,
     least_p,
     with_detectable,
 )
@@ -173,6 +176,57 @@ def test_the_error_of_what_is_tested_takes_the_place_of_that_of_the_interval():
     assert Estimate(*(row[name] for name in ("value", "low", "high")), 9, "").standard_error == (
         pytest.approx(0.1, abs=1e-5)
     )
+
+
+def beside_it(name, **columns):
+    """Return what is told as detectable of one row, and after adjustment, with so many like it."""
+    of = {f"p_{name}": 0.3, f"p_{name}_bh": 0.3, f"needed_p_{name}": 0.01, "error": 0.2}
+    how = {k: columns.pop(k) for k in ("equivalence",) if k in columns}
+    how |= {k: k for k in ("freedom", "critical") if k in columns}
+    found = detectable_beside(pl.DataFrame([of | columns]), name, "error", **how)
+    return found.select(f"detectable_{name}", f"detectable_bh_{name}").row(0)
+
+
+def test_what_another_p_of_a_row_would_find_is_of_its_own_error_freedom_and_level():
+    for freedom in (5.0, 7.5, 40.0):
+        told = beside_it("x", freedom=freedom)
+        for detectable, level in zip(told, (0.05, 0.01), strict=True):
+            critical = student.isf(level / 2, freedom)
+            assert nct.sf(critical, freedom, detectable / 0.2) == pytest.approx(0.8, abs=1e-4)
+            assert nct.sf(critical, freedom, detectable / 0.1) > 0.99  # of another error it is not
+    assert beside_it("x", freedom=4.9) == (None, None)
+    assert beside_it("x", p_x=None, freedom=9.0) == (None, None)  # no test, nothing to tell
+    assert beside_it("x", error=0.0, freedom=9.0) == (None, None)
+    z = [0.2 * (norm.isf(level / 2) + norm.ppf(0.8)) for level in (0.05, 0.01)]
+    assert beside_it("x") == pytest.approx(z, abs=1e-6)
+    drawn = [0.5 * norm.isf(level / 2) / norm.isf(0.025) for level in (0.05, 0.01)]
+    drawn = [critical + 0.2 * norm.ppf(0.8) for critical in drawn]
+    assert beside_it("x", critical=0.5) == pytest.approx(drawn, abs=1e-6)
+    bare = pl.DataFrame({"p_x": [0.3], "error": [0.2]})
+    assert detectable_beside(bare, "x", "error").columns == ["p_x", "error", "detectable_x"]
+
+
+def both_one_sided_tests_find(margin, freedom, level):
+    """Return the power of two one-sided t tests at a true difference of 0; errors are 1."""
+
+    def given(spread):  # that the error is told as so much
+        inside = max(0.0, margin - student.isf(level, freedom) * spread)
+        return (2 * norm.cdf(inside) - 1) * chi.pdf(spread * freedom**0.5, freedom) * freedom**0.5
+
+    return quad(given, 0, margin / student.isf(level, freedom))[0]
+
+
+def test_the_margin_of_equivalence_is_that_within_which_no_difference_is_found():
+    for freedom, over in ((5.0, 0.016), (11.0, 0.0015), (99.0, 0.0001)):
+        told = beside_it("x", freedom=freedom, equivalence=True)
+        for margin, level in zip(told, (0.05, 0.01), strict=True):
+            power = both_one_sided_tests_find(margin / 0.2, freedom, level)
+            assert 0.8 - 1e-4 <= power <= 0.8 + over
+    # each of the two tests with .8 is not both
+    one = nctdtrinc(11.0, 0.2, student.isf(0.05, 11.0))
+    assert both_one_sided_tests_find(one, 11.0, 0.05) == pytest.approx(0.6, abs=0.002)
+    z = [0.2 * (norm.isf(level) + norm.ppf(0.9)) for level in (0.05, 0.01)]
+    assert beside_it("x", equivalence=True) == pytest.approx(z, abs=1e-6)
 
 
 def test_half_of_the_p_that_are_drawn_where_one_is_needed_are_low_enough():

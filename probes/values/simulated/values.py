@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MARGIN = 0.2
+NEAR = 1e-9
 SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
 PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # where habit is
 MEAN = PLACES.mean() / (PLACES**2).mean()  # slope that a line through 0 has of a constant 1
@@ -283,7 +284,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     # the null of equivalence is the margin; of what is outside nothing is told
     inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
     inside = pl.when(inside >= 0).then(inside) if known.kind != DECOY else pl.lit(None)
-    several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > 1e-9)
+    several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > NEAR)
     neutral = pl.col("axis") == CALIBRATION
     habit = (pl.col("measure") == 1) & (pl.col("fitted") == 1) & (known.of.habit != 0)
     effect = pl.when(~several & ~habit).then(_effect(known, 2))  # a habit is agreement
@@ -312,7 +313,8 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     equivalent = {name: rows for name, rows in found.items() if name.endswith("equivalence")}
     none = pl.lit(None, pl.Float64)
     for name, told in equivalent.items():
-        found[name] = told.with_columns(value=pl.col("effect"), low=none, high=none)
+        margin = pl.when(pl.col("target").abs() < NEAR).then(MARGIN)  # of what is detectable
+        found[name] = told.with_columns(value=pl.col("effect"), low=none, high=none, target=margin)
         apart = found[name.replace("equivalence", "difference")]["effect"]
         found[f"{name}, 90% interval"] = told.with_columns(apart, p=none, p_adjusted=none)
     return found
