@@ -31,6 +31,8 @@ from plumbline.builders.readers.table import web_page
 class Fetch:
     """One fetch, into a folder whose name is its date.
 
+    Raises UserError if the folder holds a fetch that was begun with other parameters.
+
     Parameters
     ----------
     page
@@ -41,11 +43,6 @@ class Fetch:
         Keeps the request until the manifest, which holds it too; with a dot it is removed then.
     more
         What else belongs to the request.
-
-    Raises
-    ------
-    UserError
-        If the folder holds a fetch that was begun with other parameters.
     """
 
     def __init__(
@@ -83,6 +80,10 @@ class Fetch:
     ) -> int:
         """Download or copy files that are read together into the snapshot, byte for byte.
 
+        Returned: how many items the reader found.
+
+        Raises UserError if a file is not there, or something is wrong with it.
+
         Parameters
         ----------
         files
@@ -94,16 +95,6 @@ class Fetch:
             The message where the checkout has no such file.
         cleared
             Returns of a body what is kept of it, where that is not every byte.
-
-        Returns
-        -------
-        int
-            How many items the reader found.
-
-        Raises
-        ------
-        UserError
-            If a file is not there, or something is wrong with it.
         """
         bodies = [self._body(path, place, missing) for path, place in files.items()]
         try:
@@ -198,10 +189,7 @@ def declared_once(
 ) -> None:
     """Refuse files of one language that share a name, and addresses that are none.
 
-    Raises
-    ------
-    ValueError
-        With the language and the name.
+    Raises ValueError with the language and the name.
     """
     for language, entries in declared.items():
         names = [entry.name for entry in entries]

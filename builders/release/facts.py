@@ -100,10 +100,7 @@ class Facts:
 def page_of(folder: Path) -> Path:
     """Return the page that describes a folder under ``data``.
 
-    Raises
-    ------
-    UserError
-        If no study's page has a card for such outputs or tables.
+    Raises UserError if no study's page has a card for such outputs or tables.
     """
     _, kind, name, *_ = folder.parts
     if kind == "datasets":
@@ -119,10 +116,7 @@ def page_of(folder: Path) -> Path:
 def gather(folder: Path, page: Path) -> Facts:
     """Read what is known of a folder.
 
-    Raises
-    ------
-    UserError
-        If the folder was not written by a build, or the page is missing.
+    Raises UserError if the folder was not written by a build, or the page is missing.
     """
     import pyarrow.parquet as pq
 
@@ -148,10 +142,7 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 
     Of a study's page it is the section of the outputs or tables, as a page of its own.
 
-    Raises
-    ------
-    UserError
-        If the page is missing, has no front matter, or no section for the folder.
+    Raises UserError if the page is missing, has no front matter, or no section for the folder.
     """
     front, prose = _split(page)
     prose = GENERATED.sub("", prose)

@@ -62,6 +62,8 @@ def diff(
 ) -> Difference:
     """Compare two versions.
 
+    Raises UserError if a version cannot be read, or a config is in neither.
+
     Parameters
     ----------
     named
@@ -72,11 +74,6 @@ def diff(
         Of a dataset that the project has: its key and roles; else what the versions state.
     only
         Configs to compare; empty: all.
-
-    Raises
-    ------
-    UserError
-        If a version cannot be read, or a config is in neither.
     """
     folder = folder_of(named, MADE)
     kind = folder.parts[1]

@@ -61,10 +61,7 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models, the one that is named first minus the other.
 
-    Returns
-    -------
-    dict
-        ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
+    Returned: ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
     """
     rows = []
     for study, module in STUDIES.items():

@@ -69,10 +69,7 @@ def split(config: str, total: int, size: int) -> list[Shard]:
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
     """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
 
-    Parameters
-    ----------
-    columns
-        Values by name: of each row, or one for all of them; None: null.
+    ``columns``: values by name: of each row, or one for all of them; None: null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()

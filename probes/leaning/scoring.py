@@ -126,6 +126,8 @@ def stance(
       difference of 0.3 is strong whichever masses lead to it; equal masses, and both 0, are
       :data:`UNCLEAR`, and no answer.
 
+    Raises ValueError if a mass is negative or not finite, or the threshold is not positive.
+
     Parameters
     ----------
     agree, disagree : (...)
@@ -135,11 +137,6 @@ def stance(
     -------
     (...) integers
         0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
-
-    Raises
-    ------
-    ValueError
-        If a mass is negative or not finite, or the threshold is not positive.
 
     Examples
     --------

@@ -323,12 +323,8 @@ def choose(
 
     An open prompt offers none, and is put once.
 
-    Parameters
-    ----------
-    name
-        Of the template and, behind a slash, of the suffix.
-    told
-        Whether the model tells probabilities.
+    ``name``: of the template and, behind a slash, of the suffix.
+    ``told``: whether the model tells probabilities.
     """
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)

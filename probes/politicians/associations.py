@@ -157,10 +157,7 @@ class Params(Section):
     def lengths(self, language: str, known: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the list length for each part of speech in a language.
 
-        Parameters
-        ----------
-        known
-            How many candidates the model has, of which a list holds ``top_share`` at most.
+        ``known``: how many candidates the model has, of which a list holds ``top_share`` at most.
         """
         chosen = self.top_k.get(language) or self.top_k["other"]
         found = {pos: chosen[pos] for pos in ("ADJ", "VERB")}
@@ -171,10 +168,7 @@ class Params(Section):
     def frame_names(self, model: Model) -> list[str]:
         """Return the names of the frames of a model's prompts.
 
-        Raises
-        ------
-        UserError
-            If there are none for its kind.
+        Raises UserError if there are none for its kind.
         """
         names = [n for kind, found in self.frames_of.items() if kind == model.kind for n in found]
         if not names:
@@ -232,10 +226,7 @@ def schema(config: str) -> Schema:
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the parts of a model's outputs: names in shards, and its coverage, per language.
 
-    Raises
-    ------
-    UserError
-        If a language is not in the datasets, or a frame not in a language.
+    Raises UserError if a language is not in the datasets, or a frame not in a language.
     """
     languages = model.among(params.languages)
     for language in languages:
@@ -275,10 +266,7 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics.
 
-    Parameters
-    ----------
-    exact
-        Loads the model in double precision.
+    ``exact``: loads the model in double precision.
     """
     assert isinstance(scorer, Fills)
     covered = shard.config == COVERED
@@ -317,14 +305,9 @@ def run(
 ) -> Iterator[pa.Table]:
     """Yield output rows for some names, in tables of the outputs' schema.
 
-    Parameters
-    ----------
-    people
-        Distinct names with their items, from :func:`names`.
-    lengths
-        List length for each part of speech, from :meth:`Params.lengths`.
-    frames
-        For each part of speech, the frames of the prompts by name.
+    ``people``: distinct names with their items, from :func:`names`.
+    ``lengths``: list length for each part of speech, from :meth:`Params.lengths`.
+    ``frames``: for each part of speech, the frames of the prompts by name.
     """
     for pos, wanted in candidates.items():
         for name, frame in frames[pos].items():
@@ -357,10 +340,7 @@ def _columns(
 ) -> dict[str, Any]:
     """Return the rows of a block by column: for each person with a name, the name's list.
 
-    Parameters
-    ----------
-    prior
-        For each candidate its log-probability without the name.
+    ``prior``: for each candidate its log-probability without the name.
     """
     length = block.best.shape[1]
     qids = [qid for _, own in those for qid in own]

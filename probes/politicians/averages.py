@@ -65,10 +65,7 @@ class Params(Section):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Average the shares of all models; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If there are no shares.
+    Raises UserError if there are no shares.
     """
     parts = [pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")]
     parts[0] = parts[0].with_columns(people=PEOPLE.index(EVERYBODY))
@@ -99,10 +96,7 @@ def _literal(values: dict[str, int]) -> dict[str, pl.Expr]:
 def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
     """Return the shares of each gender, and of men less women, as ``response``.
 
-    Parameters
-    ----------
-    table
-        Columns model, gender, value and those of ``place``.
+    ``table``: columns model, gender, value and those of ``place``.
     """
     each = table.rename({"gender": "response"})
     men, women = (

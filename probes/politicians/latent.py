@@ -147,10 +147,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     ``tilt`` is without rows unless both men and women are in it.
 
-    Raises
-    ------
-    UserError
-        If no language has a lexicon and enough words.
+    Raises UserError if no language has a lexicon and enough words.
     """
     (model,) = inputs.models
     lexica = inputs.datasets["lexica"]
@@ -176,10 +173,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
     """Return the words of largest deviation of each gender and sentiment, as in Table 4.
 
-    Parameters
-    ----------
-    table
-        The table ``latent``.
+    ``table``: the table ``latent``.
     """
     order = ["language", "pos", "gender", "sentiment", "rank"]
     return table.filter(pl.col("rank") <= number).sort(order)

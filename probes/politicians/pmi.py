@@ -90,10 +90,7 @@ class Params(Bootstrap):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table ``pmi`` of one model; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If no word is in enough lists.
+    Raises UserError if no word is in enough lists.
     """
     (model,) = inputs.models
     tables = []
@@ -116,10 +113,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables ``pooled`` and ``differences`` of all groups of models.
 
-    Raises
-    ------
-    UserError
-        If a group names a model without outputs, or no word is in enough lists.
+    Raises UserError if a group names a model without outputs, or no word is in enough lists.
     """
     tables = [
         table

@@ -70,10 +70,7 @@ def forms(folder: Path, language: str) -> list[str]:
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the parts of a model's outputs: words in shards, per language.
 
-    Raises
-    ------
-    UserError
-        If a language is not in the dataset.
+    Raises UserError if a language is not in the dataset.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["words"]))):

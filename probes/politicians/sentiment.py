@@ -104,10 +104,7 @@ class Params(TopWords):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute ``shares`` and ``differences`` of all models; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If no model has words with a known sentiment.
+    Raises UserError if no model has words with a known sentiment.
     """
     shared: list[dict[str, Any]] = []
     apart: list[dict[str, Any]] = []

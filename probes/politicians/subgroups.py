@@ -134,10 +134,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     ``shares`` and ``differences`` are left out where no word's sentiment is known.
 
-    Raises
-    ------
-    UserError
-        If no subgroup has enough people and words.
+    Raises UserError if no subgroup has enough people and words.
     """
     (model,) = inputs.models
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
@@ -316,10 +313,7 @@ def _rows(
     A replicate ranks words anew, with more noise than the data, and so is drawn towards no
     difference: the interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
 
-    Parameters
-    ----------
-    least, most
-        Values that there can be.
+    ``least``, ``most``: values that there can be.
     """
     (value,), drawn, (tested,), null = four
     half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)

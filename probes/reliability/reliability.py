@@ -71,10 +71,7 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all probes.
 
-    Returns
-    -------
-    dict
-        Columns as in :data:`SCHEMAS`.
+    Returned: columns as in :data:`SCHEMAS`.
     """
     found: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for probe in READ:

@@ -111,10 +111,7 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return a shard for each training: its responses.
 
-    Raises
-    ------
-    UserError
-        If a language or a corpus is not in the dataset.
+    Raises UserError if a language or a corpus is not in the dataset.
     """
     found = []
     every = runs(params)
@@ -199,10 +196,7 @@ def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = F
 
     ``redrawn``: with replacement, as a replication would draw others of the outlet's.
 
-    Raises
-    ------
-    UserError
-        If none are left.
+    Raises UserError if none are left.
     """
     frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
     rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()

@@ -148,10 +148,7 @@ def schema(config: str) -> Schema:
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of each language: groups, and the model's vocabulary.
 
-    Raises
-    ------
-    UserError
-        If a language is not in the dataset.
+    Raises UserError if a language is not in the dataset.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
@@ -208,15 +205,10 @@ def run(
 ) -> Iterator[pa.Table]:
     """Yield output rows for some queries, in tables of a schema.
 
-    Parameters
-    ----------
-    schema, further
-        Columns :data:`COLUMNS`, and further ones that have one value in all rows.
+    ``schema``, ``further``: columns :data:`COLUMNS`, and further ones that have one value in all
+    rows.
 
-    Raises
-    ------
-    UserError
-        If the model has no sentence with as many masks as a group has tokens.
+    Raises UserError if the model has no sentence with as many masks as a group has tokens.
     """
     if not queries:
         return

@@ -87,10 +87,7 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
     Groups of whose words none is in the lexicon are left out, and those of whose words none
     carries any affect: they have no direction.
 
-    Returns
-    -------
-    DataFrame
-        Category, group, sorted, and the share of each affect.
+    Returned: category, group, sorted, and the share of each affect.
     """
     share = (pl.col("carrying") / pl.col("covered")).alias("share")
     name = pl.col("affect").cast(pl.Int64).replace_strict(dict(enumerate(AFFECTS)))

@@ -140,12 +140,9 @@ def model_of(
 ) -> Any:
     """Return a model with its initial weights, in double precision.
 
-    Parameters
-    ----------
-    kind
-        ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the labels).
-    seed
-        Of the initial weights and of all that torch draws after; by default the world's.
+    ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the
+    labels).
+    ``seed``: of the initial weights and of all that torch draws after; by default the world's.
     """
     torch.manual_seed(world.seed if seed is None else seed)
     positions = getattr(world, "positions", LONGEST)
@@ -184,12 +181,8 @@ def train(
 ) -> None:
     """Minimise a loss, and write model, tokenizer, params and what is planted into a folder.
 
-    Parameters
-    ----------
-    losses
-        Called once a step; the gradient is that of the sum of what it yields.
-    planted
-        What is planted, by name of the file; without, the params are not written either.
+    ``losses``: called once a step; the gradient is that of the sum of what it yields.
+    ``planted``: what is planted, by name of the file; without, the params are not written either.
     """
     rate = world.learning_rate
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)

@@ -74,6 +74,9 @@ def fit(
     their number, with at most ``draws`` Monte Carlo draws a step. The expected gradient is that
     of the full batch. One thread, float64: the same numbers in any process.
 
+    Returned: axes are named by the anchors: of the six orders of the axes the one is taken in which
+    the anchors have most mass on their own; :func:`misplaced` tells whether that is enough.
+
     Parameters
     ----------
     anchors
@@ -87,12 +90,6 @@ def fit(
         Weight of the Kullback-Leibler term; 1 is the paper's bound. There a word whose only view is
         binary gains less from leaving the middle (0.193 nats) than it costs (0.265 less 0.049), so
         that lone lists fade; 0.5 keeps them.
-
-    Returns
-    -------
-    Fits
-        Axes are named by the anchors: of the six orders of the axes the one is taken in which the
-        anchors have most mass on their own; :func:`misplaced` tells whether that is enough.
     """
     import torch
 

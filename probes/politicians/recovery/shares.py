@@ -72,12 +72,9 @@ def sampled_shares(
     what an interval over names is for where names are few, since then ordinary words are among
     those that deviate most, and differences are smaller than among names without end.
 
-    Parameters
-    ----------
-    people
-        How many people each gender (code) has.
-    size, candidates
-        Lemmas taken for each gender, and how many they are taken from: the most frequent ones.
+    ``people``: how many people each gender (code) has.
+    ``size``, ``candidates``: lemmas taken for each gender, and how many they are taken from: the
+    most frequent ones.
     """
     if control.null:
         return np.zeros(len(SENTIMENTS))

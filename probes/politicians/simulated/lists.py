@@ -267,14 +267,9 @@ def write_lists(
 ) -> None:
     """Write the lists of a model.
 
-    Parameters
-    ----------
-    each
-        Utilities (names, words) for each part of speech.
-    frames
-        Templates: the same utilities, other noise.
-    lemmas
-        Of the words of each part of speech; without them each word is its own.
+    ``each``: utilities (names, words) for each part of speech.
+    ``frames``: templates: the same utilities, other noise.
+    ``lemmas``: of the words of each part of speech; without them each word is its own.
     """
     people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]}).with_columns(
         prompt_pieces=pl.Series(4 + of.origin[of.bearer], dtype=pl.Int32)

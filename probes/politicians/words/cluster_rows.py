@@ -37,13 +37,9 @@ def fit_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the measures of one partition.
 
-    Parameters
-    ----------
-    one_cloud
-        What k-means makes of points from one cloud; None: the silhouette is not tested, and there
-        is no gap.
-    place
-        Where it is: its name seeds the bootstrap.
+    ``one_cloud``: what k-means makes of points from one cloud; None: the silhouette is not tested,
+    and there is no gap.
+    ``place``: where it is: its name seeds the bootstrap.
     """
     n, runs = len(found.widths), len(found.inertia)
     tail = (1 - params.confidence) / 2

@@ -72,12 +72,8 @@ def differences(
     of each gender are beside it. Words that nobody of one gender has are infinitely far apart, and
     null in the plug-in. There is no row where no woman or no man has a list.
 
-    Parameters
-    ----------
-    draws
-        Of the chosen words.
-    same
-        Columns that have one value in all rows.
+    ``draws``: of the chosen words.
+    ``same``: columns that have one value in all rows.
     """
     if not {FEMALE, MALE} <= set(counts.genders.tolist()):
         return pl.DataFrame()

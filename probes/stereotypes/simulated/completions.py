@@ -99,11 +99,8 @@ def scores(
 ) -> Array:
     """Draw scores, (groups, templates, words).
 
-    Parameters
-    ----------
-    category, planted
-        (groups,) and (groups, words): category of each group, and nats that words have more in
-        its lists.
+    ``category``, ``planted``: (groups,) and (groups, words): category of each group, and nats that
+    words have more in its lists.
     """
     own = rng.normal(0, shape.own, (len(category), shape.words))
     whole = words.frequency + words.common[category] + own + planted
@@ -224,11 +221,8 @@ def write_attributes(
 ) -> pl.DataFrame:
     """Write the dataset ``stereotypes`` and return it.
 
-    Parameters
-    ----------
-    attributes
-        Of each group: the number of the template, the attribute, and its flags, ``multi_word``
-        among them where it has several words.
+    ``attributes``: of each group: the number of the template, the attribute, and its flags,
+    ``multi_word`` among them where it has several words.
     """
     said = [
         (
