@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from plumbline.probes.comparison.difference import Difference
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
-TABLES = ()
 STUDIES: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
     for module in (politicians, stereotypes, values, nationality, leaning)

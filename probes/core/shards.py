@@ -118,6 +118,11 @@ class Task:
         found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
         return found
 
+    def schema(self, config: str) -> Schema:
+        """Return the schema of a config of the outputs: its own, or the first of the probe's."""
+        schemas: dict[str, Schema] = self.module.SCHEMAS
+        return schemas.get(config) or next(iter(schemas.values()))
+
     def inputs(self) -> dict[str, str]:
         """Return the sha256 of the inputs and of the model, by their paths.
 
@@ -150,7 +155,7 @@ class Worker:
         """Return one shard as a parquet file."""
         task = self.task
         sink = io.BytesIO()
-        schema = task.module.schema(shard.config).arrow()
+        schema = task.schema(shard.config).arrow()
         writer = parquet.Writer(sink, carrying(schema, self.inputs))
         for table in task.module.answer(
             shard, task.folders, self.scorer, task.params, task.model, self._exact

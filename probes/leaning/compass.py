@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.scoring import Scale
     from plumbline.probes.leaning.shifts import Axis
 
-EACH = False
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
-TABLES = ()
 OPTIONAL = (
     "questions",
     "shifts",

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.predictions import Bools, Floats, Measured
     from plumbline.probes.stats.crossed import Contrast
 
-EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-TABLES = ()
 FAITHFUL, CORRECTED = range(len(ROUNDED))
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"

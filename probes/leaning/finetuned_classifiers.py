@@ -142,11 +142,6 @@ class Examples(NamedTuple):
         return sorted(set(self.labels))
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
     """Return the file of each task that classifiers of a model are made for.
 

@@ -152,11 +152,6 @@ class Params(Asking):
         return [self.language]
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMAS[config]
-
-
 def configs(model: Model, params: Params) -> tuple[str, ...]:
     """Return the response formats of a model."""
     if model.kind == "masked":
@@ -237,7 +232,7 @@ def answer(
         rows = choose(each[name], name, scorer, params.multiple_choice, told=told)
     for some in _blocks(rows):
         table = [row | about for row in some]
-        yield pa.Table.from_pylist(table, schema=schema(shard.config).arrow())
+        yield pa.Table.from_pylist(table, schema=SCHEMAS[shard.config].arrow())
 
 
 def fill_masks(

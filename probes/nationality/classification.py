@@ -63,11 +63,6 @@ class Params(texts.Params):
     SHARD: ClassVar = 20_000
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs: of `counterfactuals`, or ``pieces``."""
-    return HAVE if config == PIECES else SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards: texts of each config, and the names of each country."""
     countries = parquet.configs(folders["names"])

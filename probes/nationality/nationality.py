@@ -50,11 +50,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EACH = False
 DATASETS = ("counterfactuals", "names", "targets")
 OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes that other models are put to
-TABLES = ()
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
 UNCHANGED = "0: no change on average, whichever texts and names of the country are drawn"

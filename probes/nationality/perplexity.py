@@ -60,11 +60,6 @@ class Params(texts.Params):
     SHARD: ClassVar = 5_000
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def answer(
     shard: Shard,
     folders: dict[str, Path],

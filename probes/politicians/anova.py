@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Kind = Literal["two-way", "three-way"]
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
 TABLES = ("sentiment",)
 DESIGNS: dict[Kind, tuple[str, ...]] = {
     "two-way": ("family", "size"),

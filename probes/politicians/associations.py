@@ -218,11 +218,6 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     return dict(sorted(found.items()))
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs: a language, or ``coverage``."""
-    return COVERAGE if config == COVERED else SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the parts of a model's outputs: names in shards, and its coverage, per language.
 

@@ -29,9 +29,6 @@ from plumbline.probes.stats.estimate import ESTIMATE, rounded, typed
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
 TABLES = ("sentiment", "subgroups")
 MODELS = ("models", "worlds", "null worlds")
 EVERYBODY = "everybody"

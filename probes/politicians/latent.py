@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ()
 FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)

@@ -54,10 +54,7 @@ if TYPE_CHECKING:
     Lexicon = dict[str, float]
     Texts = tuple[Sequence[Sequence[str]], Labels]
 
-EACH = False
 DATASETS = ("lexica", "labelled_texts")
-OUTPUTS = ()
-TABLES = ()
 KINDS = ("combination", "plain mean", "view", "majority class", "published")
 MEASURES = ("accuracy", "macro-F1")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order

@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.politicians.words.resample_counts import Draws
 
-EACH = True
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
-TABLES = ()
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
 EXACT = "exact"
 READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=OF_PMI)

@@ -56,11 +56,6 @@ class Params(Section):
     languages: list[str] = Field(min_length=1, description="configs of words")
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def forms(folder: Path, language: str) -> list[str]:
     """Return the distinct forms of a language, sorted."""
     frame = pl.read_parquet(folder / f"{language}.parquet", columns=["form"])

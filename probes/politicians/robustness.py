@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ("latent",)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ("latent",)

@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     # as seen, in bootstrap replicates; over distinct names, which the tests go by, and permuted
     Four = list[NDArray[np.float64]]
 
-EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ()
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = True
 DATASETS = ("supersenses", "politicians")
 OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")

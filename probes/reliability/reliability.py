@@ -52,11 +52,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Row = dict[str, Any]
 
-EACH = False
 DATASETS = ("lexica", "emotions", "statements", "counterfactuals")
 OUTPUTS = ("associations",)
 BESIDE = ("completions", "agreement", "stances", "classification")  # probes of other models
-TABLES = ()
 GROUP = ["measure", "scale"]
 FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")

@@ -95,11 +95,6 @@ class Params(Section):
         return self
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def runs(params: Params) -> list[tuple[str, float, int]]:
     """Return every corpus, share and seed, in the order of the shards."""
     every = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]

@@ -140,11 +140,6 @@ class Params(Asking):
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs: a language, or ``vocabulary``."""
-    return HAVE if config == VOCABULARY else SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of each language: groups, and the model's vocabulary.
 

@@ -22,9 +22,6 @@ from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, number
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
 TABLES = ("emotions",)
 WITHOUT_FEAR = [name for name in AFFECTS if name != "fear"]
 AFFECTS_OF = {"faithful": WITHOUT_FEAR, "released": AFFECTS, "corrected": AFFECTS}

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
-TABLES = ()
 FOLDER = Path("data/tables/waves")
 SOURCE = "autocomplete"
 CHANGES = ("appeared", "vanished", "retained")

@@ -86,11 +86,6 @@ class Params(Asking):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs: a language."""
-    return SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of a model: its prompts in parts, per language.
 
