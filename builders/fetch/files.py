@@ -33,16 +33,11 @@ class Fetch:
 
     Raises UserError if the folder holds a fetch that was begun with other parameters.
 
-    Parameters
-    ----------
-    page
-        The page of docs that has the formats of files of one's own, for messages.
-    exclude
-        Parameters that a fetch may be continued with others of.
-    begun
-        Keeps the request until the manifest, which holds it too; with a dot it is removed then.
-    more
-        What else belongs to the request.
+    ``page``: the page of docs that has the formats of files of one's own, for messages.
+    ``exclude``: parameters that a fetch may be continued with others of.
+    ``begun``: keeps the request until the manifest, which holds it too; with a dot it is removed
+    then.
+    ``more``: what else belongs to the request.
     """
 
     def __init__(
@@ -84,17 +79,11 @@ class Fetch:
 
         Raises UserError if a file is not there, or something is wrong with it.
 
-        Parameters
-        ----------
-        files
-            Address, or place in the checkout, by the path in the snapshot.
-        reader
-            What the dataset is built with; it is given the bodies, in their order. Nothing is kept
-            of files that it refuses with a ValueError.
-        missing
-            The message where the checkout has no such file.
-        cleared
-            Returns of a body what is kept of it, where that is not every byte.
+        ``files``: address, or place in the checkout, by the path in the snapshot.
+        ``reader``: what the dataset is built with; it is given the bodies, in their order. Nothing
+        is kept of files that it refuses with a ValueError.
+        ``missing``: the message where the checkout has no such file.
+        ``cleared``: returns of a body what is kept of it, where that is not every byte.
         """
         bodies = [self._body(path, place, missing) for path, place in files.items()]
         try:

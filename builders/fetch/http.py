@@ -132,18 +132,12 @@ def patiently(
     Raises UserError when all attempts failed, or the service asks for a longer wait than the policy
     allows.
 
-    Parameters
-    ----------
-    ask
-        Raises :class:`Busy` or :class:`Slow` when another try makes sense.
-    what
-        The request in words, for messages.
-    slow_attempts
-        After so many :class:`Slow` answers the last one is raised to the caller, who may ask for
-        less; None treats them like any other failure.
-    heard
-        When the service last gave a whole answer, by the monotonic clock: ``give_up_s`` after that
-        no new try begins. By default only the attempts are counted.
+    ``ask``: raises :class:`Busy` or :class:`Slow` when another try makes sense.
+    ``what``: the request in words, for messages.
+    ``slow_attempts``: after so many :class:`Slow` answers the last one is raised to the caller, who
+    may ask for less; None treats them like any other failure.
+    ``heard``: when the service last gave a whole answer, by the monotonic clock: ``give_up_s``
+    after that no new try begins. By default only the attempts are counted.
     """
     slow = 0
     for attempt in range(1, policy.attempts + 1):

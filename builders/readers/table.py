@@ -71,16 +71,10 @@ def records(
 
     Raises ValueError with what is wrong and where.
 
-    Parameters
-    ----------
-    columns
-        Name of a column in the file, by the name that it is to have.
-    head
-        Names of the columns where the file has none.
-    quoted
-        Whether quotes hold fields together; else they are text.
-    strict
-        Whether a quote that stands or is missing where none may is an error.
+    ``columns``: name of a column in the file, by the name that it is to have.
+    ``head``: names of the columns where the file has none.
+    ``quoted``: whether quotes hold fields together; else they are text.
+    ``strict``: whether a quote that stands or is missing where none may is an error.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     # a quote that is never closed is half a file

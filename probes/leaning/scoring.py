@@ -128,10 +128,8 @@ def stance(
 
     Raises ValueError if a mass is negative or not finite, or the threshold is not positive.
 
-    Parameters
-    ----------
-    agree, disagree : (...)
-        Masses P+ and P-, not negative, normalised by their sum where the method does.
+    ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised by their sum where
+    the method does.
 
     Returns
     -------

@@ -184,18 +184,11 @@ def rows(
 ) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
-    Parameters
-    ----------
-    counts
-        At least one word is common.
-    draws
-        Of the common words.
-    p : (words, groups) array
-        For the common words.
-    null
-        What ``p`` is judged against.
-    same
-        Columns that have one value in all rows.
+    ``counts``: at least one word is common.
+    ``draws``: of the common words.
+    ``p``, (words, groups) array: for the common words.
+    ``null``: what ``p`` is judged against.
+    ``same``: columns that have one value in all rows.
     """
     chosen = counts.common(params.min_count)
     estimates = []

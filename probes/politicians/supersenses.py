@@ -223,17 +223,14 @@ def by_class(
     Returned: columns as in ``SUPERSENSES``, but for the model and its people. ``p_bh`` is taken
     over all classes, parts of speech and pairs of genders of one unit and counting.
 
-    Parameters
-    ----------
-    deviations
-        Columns unit, word, lemma, pos, gender (codes) and value; a row for each word and gender.
-    classes
-        The dataset ``supersenses``.
-    source, sentiment
-        Name of the deviations, one of ``DEVIATIONS``, and the sentiment that they are within.
-    replicates
-        The deviations in bootstrap replicates over names, for parts of speech and units: they give
-        intervals of differences. Without them those are Newcombe's, whose unit is the word.
+    ``deviations``: columns unit, word, lemma, pos, gender (codes) and value; a row for each word
+    and gender.
+    ``classes``: the dataset ``supersenses``.
+    ``source``, ``sentiment``: name of the deviations, one of ``DEVIATIONS``, and the sentiment that
+    they are within.
+    ``replicates``: the deviations in bootstrap replicates over names, for parts of speech and
+    units: they give intervals of differences. Without them those are Newcombe's, whose unit is the
+    word.
     """
     rows: list[dict[str, Any]] = []
     for pos, unit in product(range(len(POS)), UNITS):

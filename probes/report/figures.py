@@ -100,22 +100,14 @@ def forest(
 ) -> str:
     """Draw numbers with intervals, a line for each name, the first on top.
 
-    Parameters
-    ----------
-    rows
-        Keys value, low and high, and those that are named here.
-    series, marks
-        What stands one under the other on a line, with its mark.
-    panel, panels
-        What stands side by side, and in which order.
-    filled, starred, base
-        Whether the mark is full; whether a star stands to the right; where a grey line stands.
-    quartiles
-        A grey bar behind a line: low, median, high.
-    zero
-        What numbers of a panel are held against; 0 unless given.
-    spread
-        Whether all that stands on a line has a height of its own.
+    ``rows``: keys value, low and high, and those that are named here.
+    ``series``, ``marks``: what stands one under the other on a line, with its mark.
+    ``panel``, ``panels``: what stands side by side, and in which order.
+    ``filled``, ``starred``, ``base``: whether the mark is full; whether a star stands to the right;
+    where a grey line stands.
+    ``quartiles``: a grey bar behind a line: low, median, high.
+    ``zero``: what numbers of a panel are held against; 0 unless given.
+    ``spread``: whether all that stands on a line has a height of its own.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}

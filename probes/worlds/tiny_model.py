@@ -290,16 +290,11 @@ def at_masks(
 ) -> Losses:
     """Return the losses of what stands at the last mask of prompts.
 
-    Parameters
-    ----------
-    target : (prompts, tokens)
-        Probabilities.
-    draw
-        Returns the rows of a step.
-    pad
-        Whether all of a step go through the model at once; else those of each length.
-    hide
-        Share of the tokens before the last mask that are hidden too, drawn anew at every step.
+    ``target``, (prompts, tokens): probabilities.
+    ``draw``: returns the rows of a step.
+    ``pad``: whether all of a step go through the model at once; else those of each length.
+    ``hide``: share of the tokens before the last mask that are hidden too, drawn anew at every
+    step.
     """
     head = head_of(model)
     encoded = tokenizer(masked(prompts))["input_ids"]

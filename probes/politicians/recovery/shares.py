@@ -43,16 +43,10 @@ def planted_shares(
 ) -> NDArray[np.float64]:
     """Return the planted differences of shares, male minus female, (sentiments,).
 
-    Parameters
-    ----------
-    pmi
-        Rows of the table ``pmi`` of one part of speech: the words that differences can be of.
-    people
-        How many people each gender (code) has.
-    size
-        Words taken for each gender.
-    length
-        Words in a list.
+    ``pmi``: rows of the table ``pmi`` of one part of speech: the words that differences can be of.
+    ``people``: how many people each gender (code) has.
+    ``size``: words taken for each gender.
+    ``length``: words in a list.
     """
     if control.null:
         return np.zeros(len(SENTIMENTS))

@@ -156,10 +156,7 @@ def best(utility: Array, length: int, rng: np.random.Generator) -> Integers:
 def utilities(of: Population, origin: Integers, side: Array) -> Array:
     """Return the utility of words to names without noise, (names, words).
 
-    Parameters
-    ----------
-    side : (names,) array
-        How much of the effect each has, see :meth:`Names.side`.
+    ``side``, (names,) array: how much of the effect each has, see :meth:`Names.side`.
     """
     found: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
     return found

@@ -39,10 +39,7 @@ COLUMNS = (
 def difference(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return PMI with the first group less PMI with the second, (words, ...).
 
-    Parameters
-    ----------
-    cells : (all words, 2, ...) array
-        Lists with each word.
+    ``cells``, (all words, 2, ...) array: lists with each word.
 
     Examples
     --------

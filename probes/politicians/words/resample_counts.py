@@ -82,10 +82,7 @@ def bootstrap_counts(
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
-    Parameters
-    ----------
-    chosen : (words,) array
-        Indices of the words with a row of their own.
+    ``chosen``, (words,) array: indices of the words with a row of their own.
     """
     people, others = counts.persons, len(chosen)
     merged = len(counts.words) - others

@@ -161,10 +161,8 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
 
     Returned: none where no word has a known sentiment, or where there is but one gender.
 
-    Parameters
-    ----------
-    q : (words, sentiments) array
-        q(s | w); rows of nan for words of which it is not known, which are left out.
+    ``q``, (words, sentiments) array: q(s | w); rows of nan for words of which it is not known,
+    which are left out.
     """
     known = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(known) or len(lists.labels) < 2:
@@ -241,13 +239,9 @@ def over_names(
 ) -> Estimate:
     """Return an estimate with the symmetric interval of bootstrap replicates over names.
 
-    Parameters
-    ----------
-    drawn : (replicates,) array
-    n
-        Distinct names behind it.
-    least
-        Least value that there can be; the most is 1.
+    ``drawn``: (replicates,) array.
+    ``n``: distinct names behind it.
+    ``least``: least value that there can be; the most is 1.
     """
     ends = shares.symmetric(drawn, value, confidence, least)
     return Estimate(value, *ends, n, shares.OVER_NAMES).at(confidence)

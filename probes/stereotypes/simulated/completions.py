@@ -131,11 +131,9 @@ def table(
 ) -> pl.DataFrame:
     """Return lists with the columns that the probe writes.
 
-    Parameters
-    ----------
-    scores : (groups, templates, words) array
-    frequency : (words,) array
-        Log-frequencies, of which priors are made where they are not given.
+    ``scores``: (groups, templates, words) array.
+    ``frequency``, (words,) array: log-frequencies, of which priors are made where they are not
+    given.
     """
     spelled = np.array(names(scores.shape[2]), dtype=object)
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
