@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -113,6 +113,14 @@ class Task:
         if getattr(self.module, "PRETRAINED", False):
             self.folders[checkpoints.INPUT] = checkpoints.FOLDER / name
 
+    @cached_property
+    def _double(self) -> Scorer:
+        return load(self.name, exact=True)
+
+    def exact(self, scorer: Scorer) -> Scorer:
+        """Return the model in double precision, loaded once: its scorer, if that is in it."""
+        return scorer if self.model.dtype == "float64" else self._double
+
     def shards(self) -> list[Shard]:
         """Return all shards of the outputs."""
         found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
@@ -148,8 +156,6 @@ class Worker:
         self.task = Task(probe, name)
         self.inputs = self.task.inputs()
         self.scorer = load(name)
-        double = self.task.model.dtype == "float64"
-        self._exact = cache(lambda: self.scorer if double else load(name, exact=True))
 
     def __call__(self, shard: Shard) -> bytes:
         """Return one shard as a parquet file."""
@@ -157,9 +163,7 @@ class Worker:
         sink = io.BytesIO()
         schema = task.schema(shard.config).arrow()
         writer = parquet.Writer(sink, carrying(schema, self.inputs))
-        for table in task.module.answer(
-            shard, task.folders, self.scorer, task.params, task.model, self._exact
-        ):
+        for table in task.module.answer(shard, task, self.scorer):
             writer.extend(table)
         writer.close()
         return sink.getvalue()

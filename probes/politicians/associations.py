@@ -24,13 +24,13 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words import build as words_dataset
-from plumbline.probes.core.shards import MODEL, Shard, rows, split
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import Filled, Fills, Scorer, agreement
 from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import FAITHFUL, Frame, Frames, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from plumbline.probes.models.params import Model
@@ -251,19 +251,11 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     }
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics.
-
-    ``exact``: loads the model in double precision.
-    """
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Fills)
+    params: Params = task.params
+    model, folders = task.model, task.folders
     covered = shard.config == COVERED
     language = shard.part if covered else shard.config
     words = candidates_of(folders["words"], language)
@@ -281,7 +273,7 @@ def answer(
     if covered:
         every = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
         people = names(folders["politicians"], language, 0, max(1, every // FEW))
-        double = exact()
+        double = task.exact(scorer)
         assert isinstance(double, Fills)
         found = coverage(language, people, words, scorer, double, lengths, frames)
         yield pa.Table.from_pylist(list(found), schema=COVERAGE.arrow())

@@ -16,11 +16,11 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, rows, split
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import Represents, Scorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from plumbline.probes.models.params import Model
@@ -83,17 +83,10 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     return {language: len(forms(folders["words"], language)) for language in languages}
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    _params: Params,
-    _model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw states, no statistics."""
     assert isinstance(scorer, Represents)
-    words = shard.among(forms(folders["words"], shard.config))
+    words = shard.among(forms(task.folders["words"], shard.config))
     state = SCHEMA.arrow().field("state").type
     for block in scorer.represent(words, language=shard.config):
         n, width = block.states.shape

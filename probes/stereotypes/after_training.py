@@ -20,12 +20,12 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, Task
 from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -141,15 +141,10 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     }
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: train, prompt, and take the trained weights away again."""
+    params: Params = task.params
+    model, folders = task.model, task.folders
     from plumbline.probes.models.files import download
     from plumbline.probes.models.load import adapter
     from plumbline.probes.training.train import Tuning, finetune, recipe
