@@ -38,7 +38,6 @@ ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, 
     "What should it not be used for?",
     "What harm could come of it?",
 )
-SECTIONS = ("Why", "Known limits", "Sensitive content", "Citation")  # that answer questions too
 MAINTAINED = (
     "The authors of plumbline maintain its builder. Errors are fixed there or at the source, never "
     "in the rows. Every fetch of its sources is a dated snapshot, every build has a version of "
@@ -206,13 +205,6 @@ def answers(prose: str) -> dict[str, str]:
     """Return the answers that a page gives by hand, by question, each in one line."""
     found = _ANSWER.findall(sections(prose).get(HEADING, ""))
     return {" ".join(question.split()): " ".join(answer.split()) for question, answer in found}
-
-
-def missing(prose: str) -> list[str]:
-    """Return what a page leaves out: questions unanswered, sections that are empty or not there."""
-    given, there = answers(prose), sections(prose)
-    unanswered = [question for question in BY_HAND if not given.get(question)]
-    return unanswered + [f"## {name}" for name in SECTIONS if not there.get(name)]
 
 
 def without_datasheet(prose: str) -> str:

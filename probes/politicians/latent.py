@@ -168,15 +168,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     }
 
 
-def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
-    """Return the words of largest deviation of each gender and sentiment, as in Table 4.
-
-    ``table``: the table ``latent``.
-    """
-    order = ["language", "pos", "gender", "sentiment", "rank"]
-    return table.filter(pl.col("rank") <= number).sort(order)
-
-
 def _fitted(
     source: word_counts.Lists,
     people: word_counts.People,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 GROUPS = ("left-known", "right-known", "both-known")
-KNOWS = {"news-left": ["left-known", "both-known"], "news-right": ["right-known", "both-known"]}
 POSITIVE, OTHER = "hate", "not-hate"
 
 
