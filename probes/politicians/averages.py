@@ -71,7 +71,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         if path.is_file():  # not all models are compared in subgroups
             plain = {"deviation": DEVIATIONS.index("pmi"), "reading": READINGS.index("argmax")}
             of = pl.col("subgroup").replace_strict(range(len(SUBGROUPS)), range(1, len(PEOPLE)))
-            parts.append(pl.read_parquet(path).with_columns(people=of, **_literal(plain)))
+            known = {name: pl.lit(value, pl.Int64) for name, value in plain.items()}
+            parts.append(pl.read_parquet(path).with_columns(people=of, **known))
     keys = ["language", "pos", "deviation", "reading", "people", "gender", "sentiment"]
     codes = pl.col(*keys[1:]).cast(pl.Int64)
     table = pl.concat([p.select("model", "language", codes, "value") for p in parts])
@@ -84,10 +85,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     ).drop_nulls("value")
     place = ["models", *keys[:-2], "sentiment"]
     return {"averages": typed(_mean(with_difference(table, place), place, params), AVERAGES)}
-
-
-def _literal(values: dict[str, int]) -> dict[str, pl.Expr]:
-    return {name: pl.lit(value, pl.Int64) for name, value in values.items()}
 
 
 def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
