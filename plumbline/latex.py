@@ -62,7 +62,10 @@ def table(
     """
     heads = [*words, *numbers]
     columns = "l" * len(words) + "r" * len(numbers)
-    below = [r"\bottomrule", *([_across(note, len(heads))] if note else [])]
+    below = [r"\bottomrule"]
+    if note:
+        width = rf"\multicolumn{{{len(heads)}}}{{p{{0.9\linewidth}}}}"
+        below.append(rf"{width}{{\footnotesize {note}}} \\")
     first = [r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     lines = [" & ".join([_guarded(row[0]), *row[1:]]) + r" \\" for row in rows]
     if long:
@@ -70,10 +73,6 @@ def table(
         return "\n".join([*top, *lines, r"\end{longtable}", ""])
     top = [rf"\begin{{tabular}}{{{columns}}}", *first]
     return "\n".join([*top, *lines, *below, r"\end{tabular}", ""])
-
-
-def _across(note: str, columns: int) -> str:
-    return rf"\multicolumn{{{columns}}}{{p{{0.9\linewidth}}}}{{\footnotesize {note}}} \\"
 
 
 def _guarded(cell: str) -> str:

@@ -226,7 +226,7 @@ def _run(
     """Run probe and analysis in a workspace; return the tables, labels as strings, and facts."""
     asking: Any = importlib.import_module(module_of(probe))
     telling: Any = importlib.import_module(module_of(analysis))
-    place.prepare(tuple(dict.fromkeys([*asking.INPUTS, *telling.DATASETS])))
+    place.prepare(tuple(dict.fromkeys([*asking.INPUTS, *getattr(telling, "DATASETS", ())])))
     with entered(place.folder):
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.run_probe import OUTPUTS, request

@@ -55,10 +55,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 def accept(name: str) -> str:
     """Record a dataset as the version that later ones are held to, and return which it is.
 
-    Raises
-    ------
-    UserError
-        If it is not built, or nothing says of what.
+    Raises UserError if it is not built, or nothing says of what.
     """
     folder, schema = parquet.DATASETS / name, schema_of(name)
     parquet.configs(folder)

@@ -19,10 +19,7 @@ FEW = 5  # datasets for which one more process is not worth its start
 def validate(names: list[str]) -> None:
     """Validate datasets and print a line for each.
 
-    Raises
-    ------
-    UserError
-        With all that failed: one that does must not hide what the others say.
+    Raises UserError with all that failed: one that does must not hide what the others say.
     """
     processes = min(len(os.sched_getaffinity(0)), ceil(len(names) / FEW))
     if processes > 1:

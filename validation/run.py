@@ -34,10 +34,7 @@ logging.getLogger("great_expectations").setLevel(logging.ERROR)
 def validate(name: str) -> dict[str, Any]:
     """Check ``data/datasets/NAME`` and write ``data/validation/NAME.json``.
 
-    Returns
-    -------
-    dict
-        The report: deterministic, the same for the same bytes and params.
+    Returned: the report: deterministic, the same for the same bytes and params.
     """
     context, found, failures, warnings = _context(), {}, [], 0
     read = parquet.fingerprint(parquet.DATASETS / name)  # before: what changes since is not checked

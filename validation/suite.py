@@ -115,12 +115,8 @@ def checked(
 ) -> Table:
     """Return a table whose first columns name a row, and whose others must be true.
 
-    Parameters
-    ----------
-    shares
-        Smallest share of the rows in which a column is true, where that is not all of them.
-    warn
-        Columns that only warn.
+    ``shares``: smallest share of the rows in which a column is true, where that is not all of them.
+    ``warn``: columns that only warn.
     """
     held = frame.columns[key:]
     frame = frame.with_columns(pl.col(held).fill_null(value=False)) if held else frame
@@ -190,12 +186,8 @@ def each_config(
     The decorated function is given the params, a config and its rows, and returns tables, and rows
     of one more, :func:`listed`, that all configs have together.
 
-    Parameters
-    ----------
-    name, columns, key, warn
-        Of that table.
-    across
-        Returns what else looks at several configs of the dataset in a folder.
+    ``name``, ``columns``, ``key``, ``warn``: of that table.
+    ``across``: returns what else looks at several configs of the dataset in a folder.
     """
 
     def decorate(of: OfConfig[P]) -> Callable[[P, Path], list[Table]]:

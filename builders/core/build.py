@@ -23,11 +23,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     snapshot of each of them; or, where it has ``INPUTS``, of the folders of those datasets, which
     must be validated.
 
-    Raises
-    ------
-    UserError
-        If params, snapshot or removal list are wrong, an input is not validated, or nothing is left
-        of a config.
+    Raises UserError if params, snapshot or removal list are wrong, an input is not validated, or
+    nothing is left of a config.
     """
     inputs, several = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
     params: Any = section(f"{SECTION[bool(inputs or several)]}.{name}", module.Params)

@@ -58,10 +58,8 @@ def as_json() -> bool:
 def event(kind: str, **facts: object) -> None:
     """Write one line of JSON to standard error, if that is requested.
 
-    Parameters
-    ----------
-    kind
-        start, progress, warning, error, stopped or end; ``docs/failures.md`` lists their fields.
+    ``kind``: start, progress, warning, error, stopped or end; ``docs/failures.md`` lists their
+    fields.
     """
     if as_json():
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -31,12 +31,8 @@ def counted(folder: Path, by: Sequence[str], *aggregates: pl.Expr) -> Iterator[t
 def table(head: str, rows: Iterable[Sequence[Any]], title: str = "", text: str = "") -> list[str]:
     """Return a table, with its title and a paragraph before it, as lines.
 
-    Parameters
-    ----------
-    head
-        Columns, with ``|`` between them; a colon before the name of those of numbers.
-    rows
-        Cells; whole numbers are written with commas, truth as yes and no.
+    ``head``: columns, with ``|`` between them; a colon before the name of those of numbers.
+    ``rows``: cells; whole numbers are written with commas, truth as yes and no.
     """
     columns = [name.strip() for name in head.split("|")]
     lines = [f"### {title}", ""] if title else []

@@ -58,12 +58,8 @@ def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
 def write(folder: Path, schemas: Mapping[str, Schema], origin: Origin, files: str = FILES) -> None:
     """Write ``build.json`` and a card of front matter alone, beside the parquet files.
 
-    Parameters
-    ----------
-    schemas
-        The schema of each config that has rows.
-    files
-        Where the parquet files of a config are, relative to the folder.
+    ``schemas``: the schema of each config that has rows.
+    ``files``: where the parquet files of a config are, relative to the folder.
     """
     by_config = dict(sorted(schemas.items()))
     distinct = list(dict.fromkeys(by_config.values()))

@@ -40,10 +40,7 @@ def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
 def inputs_of(path: Path) -> dict[str, str]:
     """Return what a parquet file carries: the sha256 of each input by its path, sorted.
 
-    Raises
-    ------
-    UserError
-        If it is no parquet file, or carries nothing.
+    Raises UserError if it is no parquet file, or carries nothing.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

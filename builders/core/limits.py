@@ -69,10 +69,8 @@ def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
 def parsed(text: str | bytes) -> Any:
     """Return the value of a JSON text; half of a surrogate pair becomes U+FFFD.
 
-    Raises
-    ------
-    ValueError
-        Where it is not JSON in UTF-8; json.JSONDecodeError where it may have been cut short.
+    Raises ValueError where it is not JSON in UTF-8; json.JSONDecodeError where it may have been cut
+    short.
     """
     text = text.decode() if isinstance(text, bytes) else text
     few(text, "[{[{,")

@@ -41,10 +41,7 @@ def yaml_of(text: str | bytes) -> Any:
 
     Tags that would make objects of classes are an error.
 
-    Raises
-    ------
-    yaml.YAMLError
-        If it is not YAML.
+    Raises yaml.YAMLError if it is not YAML.
     """
     return yaml.load(text, Loader=LOADER)  # noqa: S506 - LOADER is a safe one
 
@@ -112,10 +109,7 @@ def files(path: Path = FILE) -> list[Path]:
 def read(path: Path = FILE) -> dict[str, Any]:
     """Parse a params file and those beside it into one tree.
 
-    Raises
-    ------
-    UserError
-        If the file is missing, one is not a YAML mapping, or two have the same key.
+    Raises UserError if the file is missing, one is not a YAML mapping, or two have the same key.
     """
     tree: dict[str, Any] = {}
     for file in files(path):
@@ -126,10 +120,7 @@ def read(path: Path = FILE) -> dict[str, Any]:
 def parse(path: Path) -> dict[str, Any]:
     """Parse one file.
 
-    Raises
-    ------
-    UserError
-        If the file is missing or is not a YAML mapping.
+    Raises UserError if the file is missing or is not a YAML mapping.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the command in the project's top folder")
@@ -206,10 +197,7 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
     """Validate sections named by dotted keys, e.g. ``{"datasets.words": words.Params}``.
 
-    Returns
-    -------
-    dict
-        The validated model for each dotted key.
+    Returned: the validated model for each dotted key.
 
     Raises
     ------

@@ -130,15 +130,10 @@ def write(
     folder appears under its final name only when everything is written; call :func:`finish`
     after adding the card.
 
-    Parameters
-    ----------
-    inputs
-        What the rows are made of, for :mod:`plumbline.builders.core.inputs`: sha256 by path.
+    ``inputs``: what the rows are made of, for :mod:`plumbline.builders.core.inputs`: sha256 by
+    path.
 
-    Raises
-    ------
-    UserError
-        If a row does not fit the schema, or the disk is full.
+    Raises UserError if a row does not fit the schema, or the disk is full.
     """
     import pyarrow as pa
 
@@ -193,10 +188,7 @@ _begun: set[Path] = set()
 def fresh(folder: Path) -> Path:
     """Return the working folder, empty.
 
-    Raises
-    ------
-    UserError
-        If it cannot be made.
+    Raises UserError if it cannot be made.
     """
     working = partial(folder)
     recover(folder)
@@ -244,10 +236,7 @@ def recover(folder: Path) -> None:
 def configs(folder: Path) -> list[str]:
     """Return the names of a dataset's configs.
 
-    Raises
-    ------
-    UserError
-        If the dataset has not been built.
+    Raises UserError if the dataset has not been built.
     """
     found = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
     if not found:
@@ -284,10 +273,7 @@ def stage_of(name: str) -> str:
 def require_validated(name: str) -> Path:
     """Return the folder of a dataset whose validation succeeded on the very bytes there.
 
-    Raises
-    ------
-    UserError
-        If it was not validated, failed, or changed since.
+    Raises UserError if it was not validated, failed, or changed since.
     """
     folder, report = DATASETS / name, VALIDATION / f"{name}.json"
     configs(folder)

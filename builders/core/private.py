@@ -48,10 +48,7 @@ def _keyed(identity: str, key: bytes) -> str:
 def salt() -> bytes:
     """Return the salt of this checkout.
 
-    Raises
-    ------
-    UserError
-        If its file cannot be read or written, or is none.
+    Raises UserError if its file cannot be read or written, or is none.
     """
     try:
         FOLDER.mkdir(exist_ok=True)
@@ -105,10 +102,7 @@ def removed() -> Removed:
 
     A line names one thing, before any comma; what follows ``#`` is a remark.
 
-    Raises
-    ------
-    UserError
-        If a file cannot be read, or a line is no item, sha256 or id.
+    Raises UserError if a file cannot be read, or a line is no item, sha256 or id.
     """
     ids, texts = set(), set()
     for path in sorted(FOLDER.glob("removed.*")):

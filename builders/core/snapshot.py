@@ -29,10 +29,7 @@ REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", 
 def writing(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside a path, which gets its name at the end: whole or not at all.
 
-    Raises
-    ------
-    UserError
-        If it cannot be written.
+    Raises UserError if it cannot be written.
     """
     own = f".writing-{hash64(path.name):016x}-"
     try:
@@ -101,10 +98,7 @@ def hash64(text: str) -> int:
 def same_request(path: Path, request: dict[str, Any]) -> None:
     """Hold a fetch to the parameters that it was begun with, as a file in its folder keeps them.
 
-    Raises
-    ------
-    UserError
-        If that file, or the manifest where only that is left, has other parameters.
+    Raises UserError if that file, or the manifest where only that is left, has other parameters.
     """
     manifest = path.with_name(MANIFEST)
     begun = request
@@ -152,10 +146,8 @@ class Snapshot:
     def open(cls, folder: Path) -> Snapshot:
         """Open a snapshot and check that every file is there and unchanged.
 
-        Raises
-        ------
-        UserError
-            If the manifest or a file is missing, a fact is missing, or a file was changed.
+        Raises UserError if the manifest or a file is missing, a fact is missing, or a file was
+        changed.
         """
         path = folder / MANIFEST
         if not folder.is_dir():
@@ -201,10 +193,7 @@ class Snapshot:
 def whole(path: Path, most: int) -> bytes:
     """Return what is in a file of at most so many bytes, unpacked where its name ends in ``.gz``.
 
-    Raises
-    ------
-    ValueError
-        If it is larger, or damaged.
+    Raises ValueError if it is larger, or damaged.
     """
     within(path.stat().st_size, most)
     body = path.read_bytes()

@@ -124,11 +124,8 @@ def cache_folder() -> Path:
 def files(item: Item) -> dict[str, Path] | None:
     """Return where the files of an output lie, by their paths in it, with just the bytes locked.
 
-    Returns
-    -------
-    dict or None
-        From the working folder, or DVC's cache; None if neither has all of them. An output that
-        is one file has it under the empty path.
+    Returned: from the working folder, or DVC's cache; None if neither has all of them. An output
+    that is one file has it under the empty path.
     """
     path = Path(item.path)
     if compare(item).state in ("as locked", "not compared"):

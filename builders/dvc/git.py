@@ -60,10 +60,7 @@ def _maker(found: Iterable[Stage], path: str, md5: str) -> Stage | None:
 def git(*arguments: str, send: bytes | None = None) -> bytes:
     """Run git and return what it says.
 
-    Raises
-    ------
-    UserError
-        If git is not there, or refuses.
+    Raises UserError if git is not there, or refuses.
     """
     try:
         done = subprocess.run(  # noqa: S603
@@ -87,10 +84,7 @@ def git(*arguments: str, send: bytes | None = None) -> bytes:
 def resolve(revision: str) -> str:
     """Return the commit that a revision names.
 
-    Raises
-    ------
-    UserError
-        If it names none.
+    Raises UserError if it names none.
     """
     try:
         name = f"{revision}^{{commit}}"

@@ -55,14 +55,9 @@ def within(folder: str, path: str) -> str:
 def entries(lock: str, text: str, pipeline: str) -> list[Stage]:
     """Return the stages of a lock.
 
-    Parameters
-    ----------
-    lock
-        Path of the file, from the top.
-    text
-        Its content.
-    pipeline
-        The ``dvc.yaml`` beside it, which says at which folder the paths of a stage begin.
+    ``lock``: path of the file, from the top.
+    ``text``: its content.
+    ``pipeline``: the ``dvc.yaml`` beside it, which says at which folder the paths of a stage begin.
     """
     beside = PurePosixPath(lock).with_name(PIPELINE)
     written = _stages(pipeline, f"{beside}: not valid YAML; mend the indentation or quoting")
@@ -96,10 +91,7 @@ def _stages(text: str, wrong: str) -> dict[str, Any]:
 def here(*, needed: bool = True) -> list[Stage]:
     """Return the stages of all locks in the working folder.
 
-    Raises
-    ------
-    UserError
-        If there is none, and one is needed.
+    Raises UserError if there is none, and one is needed.
     """
     found = []
     for folder, inner, files in os.walk("."):

@@ -21,10 +21,7 @@ def track(folder: Path) -> None:
 
     What a killed fetch left there is removed before: it may hold what a snapshot must not.
 
-    Raises
-    ------
-    UserError
-        If there are files that the manifest does not name, or DVC refuses.
+    Raises UserError if there are files that the manifest does not name, or DVC refuses.
     """
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     for path in sorted(folder.rglob(".*")):

@@ -34,15 +34,10 @@ def download(
     the server tells versions of a file apart (a strong ETag, or Last-Modified) and sends ranges
     (RFC 9110, 14.2 and 13.1.5). Elsewhere the file is downloaded anew.
 
-    Parameters
-    ----------
-    expect
-        Looks at the whole file and returns what is wrong with it, or None.
+    ``expect``: looks at the whole file and returns what is wrong with it, or None.
 
-    Raises
-    ------
-    UserError
-        On a status that no retry mends, a wrong file, a full disk, or when all attempts failed.
+    Raises UserError on a status that no retry mends, a wrong file, a full disk, or when all
+    attempts failed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part, version = path.with_name(f".part-{path.name}"), path.with_name(f".version-{path.name}")
@@ -69,10 +64,7 @@ def download(
 def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
     """Ask once for what is lacking; return whether the file is whole.
 
-    Raises
-    ------
-    Slow
-        If it is not, and too little has come to ask for the rest at once.
+    Raises Slow if it is not, and too little has come to ask for the rest at once.
     """
     have = part.stat().st_size if part.exists() and version.exists() else 0
     headers = {"Accept-Encoding": "identity"}

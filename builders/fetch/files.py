@@ -31,21 +31,13 @@ from plumbline.builders.readers.table import web_page
 class Fetch:
     """One fetch, into a folder whose name is its date.
 
-    Parameters
-    ----------
-    page
-        The page of docs that has the formats of files of one's own, for messages.
-    exclude
-        Parameters that a fetch may be continued with others of.
-    begun
-        Keeps the request until the manifest, which holds it too; with a dot it is removed then.
-    more
-        What else belongs to the request.
+    Raises UserError if the folder holds a fetch that was begun with other parameters.
 
-    Raises
-    ------
-    UserError
-        If the folder holds a fetch that was begun with other parameters.
+    ``page``: the page of docs that has the formats of files of one's own, for messages.
+    ``exclude``: parameters that a fetch may be continued with others of.
+    ``begun``: keeps the request until the manifest, which holds it too; with a dot it is removed
+    then.
+    ``more``: what else belongs to the request.
     """
 
     def __init__(
@@ -83,27 +75,15 @@ class Fetch:
     ) -> int:
         """Download or copy files that are read together into the snapshot, byte for byte.
 
-        Parameters
-        ----------
-        files
-            Address, or place in the checkout, by the path in the snapshot.
-        reader
-            What the dataset is built with; it is given the bodies, in their order. Nothing is kept
-            of files that it refuses with a ValueError.
-        missing
-            The message where the checkout has no such file.
-        cleared
-            Returns of a body what is kept of it, where that is not every byte.
+        Returned: how many items the reader found.
 
-        Returns
-        -------
-        int
-            How many items the reader found.
+        Raises UserError if a file is not there, or something is wrong with it.
 
-        Raises
-        ------
-        UserError
-            If a file is not there, or something is wrong with it.
+        ``files``: address, or place in the checkout, by the path in the snapshot.
+        ``reader``: what the dataset is built with; it is given the bodies, in their order. Nothing
+        is kept of files that it refuses with a ValueError.
+        ``missing``: the message where the checkout has no such file.
+        ``cleared``: returns of a body what is kept of it, where that is not every byte.
         """
         bodies = [self._body(path, place, missing) for path, place in files.items()]
         try:
@@ -198,10 +178,7 @@ def declared_once(
 ) -> None:
     """Refuse files of one language that share a name, and addresses that are none.
 
-    Raises
-    ------
-    ValueError
-        With the language and the name.
+    Raises ValueError with the language and the name.
     """
     for language, entries in declared.items():
         names = [entry.name for entry in entries]

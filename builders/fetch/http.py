@@ -76,10 +76,7 @@ class Politeness(Params):
     def user_agent(self) -> str:
         """Return the User-Agent header.
 
-        Raises
-        ------
-        UserError
-            If no contact was given, or not one that a header can hold.
+        Raises UserError if no contact was given, or not one that a header can hold.
         """
         contact = self.contact.strip()
         if not contact:
@@ -132,23 +129,15 @@ def patiently(
 ) -> T:
     """Call ``ask`` until it answers, waiting as the service asks or twice as long each time.
 
-    Parameters
-    ----------
-    ask
-        Raises :class:`Busy` or :class:`Slow` when another try makes sense.
-    what
-        The request in words, for messages.
-    slow_attempts
-        After so many :class:`Slow` answers the last one is raised to the caller, who may ask for
-        less; None treats them like any other failure.
-    heard
-        When the service last gave a whole answer, by the monotonic clock: ``give_up_s`` after that
-        no new try begins. By default only the attempts are counted.
+    Raises UserError when all attempts failed, or the service asks for a longer wait than the policy
+    allows.
 
-    Raises
-    ------
-    UserError
-        When all attempts failed, or the service asks for a longer wait than the policy allows.
+    ``ask``: raises :class:`Busy` or :class:`Slow` when another try makes sense.
+    ``what``: the request in words, for messages.
+    ``slow_attempts``: after so many :class:`Slow` answers the last one is raised to the caller, who
+    may ask for less; None treats them like any other failure.
+    ``heard``: when the service last gave a whole answer, by the monotonic clock: ``give_up_s``
+    after that no new try begins. By default only the attempts are counted.
     """
     slow = 0
     for attempt in range(1, policy.attempts + 1):
@@ -194,16 +183,10 @@ class Answer(NamedTuple):
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
     """Fetch one file whole.
 
-    Parameters
-    ----------
-    expect
-        Looks at the body and returns what is wrong with it, or None. A web page sent with
-        status 200 in place of a file is caught here.
+    ``expect``: looks at the body and returns what is wrong with it, or None. A web page sent with
+    status 200 in place of a file is caught here.
 
-    Raises
-    ------
-    UserError
-        On a status that no retry mends, a wrong body, or when all attempts failed.
+    Raises UserError on a status that no retry mends, a wrong body, or when all attempts failed.
     """
     body = patiently(lambda: receive(url, policy).body, url, policy)
     if wrong := expect(body):
@@ -331,10 +314,8 @@ def opened(
 ) -> Iterator[requests.Response]:
     """Send one request, and yield the answer before its body; a form is sent by POST.
 
-    Raises
-    ------
-    Busy, Slow
-        If the connection fails, or nothing comes in time; while the body is read, too.
+    Raises Busy, Slow if the connection fails, or nothing comes in time; while the body is read,
+    too.
     """
     headers = {"User-Agent": policy.user_agent(), **headers}
     limit, how = policy.timeout_s, "GET" if form is None else "POST"
@@ -366,10 +347,7 @@ def receive(
 ) -> Answer:
     """Send one request, and return the answer whole; a form is sent by POST.
 
-    Parameters
-    ----------
-    throttling
-        Statuses by which this service asks to come back later, besides 429 and 503.
+    ``throttling``: statuses by which this service asks to come back later, besides 429 and 503.
 
     Raises
     ------
@@ -434,10 +412,7 @@ def pieces(
 ) -> Iterator[bytes]:
     """Yield a body piece by piece; :class:`Slow`, if it has not ended at a time.
 
-    Raises
-    ------
-    UserError
-        If it is larger than the policy has it.
+    Raises UserError if it is larger than the policy has it.
     """
     came = 0
     while found := answer.raw.read1(PIECE, decode_content=decode):
@@ -464,14 +439,9 @@ def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
 def judge(status: int, after: str | None, what: str, begins: bytes, hint: str = HINT) -> None:
     """Raise what a status of 400 or more means.
 
-    Parameters
-    ----------
-    after
-        The header Retry-After, if there is one.
-    begins
-        How the answer begins.
-    hint
-        What a user may do about a refusal.
+    ``after``: the header Retry-After, if there is one.
+    ``begins``: how the answer begins.
+    ``hint``: what a user may do about a refusal.
 
     Raises
     ------

@@ -115,10 +115,7 @@ def _host(url: str) -> str:
 def find(mirror: Path, url: str) -> Path:
     """Return the file of a mirror that an address stands for.
 
-    Raises
-    ------
-    UserError
-        If there is none, or it cannot be read.
+    Raises UserError if there is none, or it cannot be read.
     """
     wanted = [mirror / place for place in places(url) if ".." not in place.split("/")]
     for path in wanted:
@@ -137,10 +134,7 @@ def find(mirror: Path, url: str) -> Path:
 def answering(mirror: Path, endpoint: str) -> Iterator[str]:
     """Serve the triples of a mirror, and yield the address that stands for an endpoint.
 
-    Raises
-    ------
-    UserError
-        If the mirror has no triples of it, or there is no engine.
+    Raises UserError if the mirror has no triples of it, or there is no engine.
     """
     folder = mirror / _host(endpoint) / urlsplit(endpoint).path.strip("/")
     found = sorted(path for path in folder.glob("*") if path.name.endswith(TRIPLES))
@@ -158,17 +152,10 @@ def answering(mirror: Path, endpoint: str) -> Iterator[str]:
 def serving(*triples: Path, options: tuple[str, ...] = ()) -> Iterator[str]:
     """Run a SPARQL engine over files of triples; yield the address of its endpoint.
 
-    Parameters
-    ----------
-    triples
-        N-Triples or Turtle, also compressed by gzip.
-    options
-        More words for ``oxigraph serve``.
+    ``triples``: N-Triples or Turtle, also compressed by gzip.
+    ``options``: more words for ``oxigraph serve``.
 
-    Raises
-    ------
-    UserError
-        If the engine is not installed, or a file is none of triples.
+    Raises UserError if the engine is not installed, or a file is none of triples.
     """
     own = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     engine = shutil.which("oxigraph", path=own)

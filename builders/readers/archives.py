@@ -26,10 +26,7 @@ BATCH = 8  # records in memory at once, any of which may have a cell as large as
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield the records of a file, with some of its columns, renamed.
 
-    Parameters
-    ----------
-    columns
-        Name of a column in the file, by the name that it is to have.
+    ``columns``: name of a column in the file, by the name that it is to have.
 
     Yields
     ------
@@ -113,10 +110,7 @@ READERS = {"parquet": parquet_rows, "csv": _csv, "jsonl": _jsonl, "jsons": _json
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
     """Return a file of a zip archive: the one of that name, or the one whose name ends so.
 
-    Raises
-    ------
-    ValueError
-        If the archive is damaged or encrypted, or has not just one such file.
+    Raises ValueError if the archive is damaged or encrypted, or has not just one such file.
     """
     with _opened(io.BytesIO(body)) as archive:
         names = [n for n in archive.namelist() if n == name]

@@ -49,17 +49,10 @@ def normal(name: str) -> str:
 def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     """Yield language, name, gender and the word or item for it, as often as a file has them.
 
-    Parameters
-    ----------
-    text
-        JSON, or a JSON object in each line.
-    items
-        Gender of further words, such as Wikidata's items.
+    ``text``: JSON, or a JSON object in each line.
+    ``items``: gender of further words, such as Wikidata's items.
 
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or no name with a language and a gender is found.
+    Raises ValueError if it is no JSON, or no name with a language and a gender is found.
 
     Examples
     --------

@@ -21,15 +21,9 @@ def web_page(body: bytes) -> str | None:
 def decoded(body: bytes, *, whole: bool = False) -> str:
     """Return the text of a file.
 
-    Parameters
-    ----------
-    whole
-        Whether it must end with a line break, as one that was cut short does not.
+    ``whole``: whether it must end with a line break, as one that was cut short does not.
 
-    Raises
-    ------
-    ValueError
-        If it is not UTF-8, a web page, or cut short.
+    Raises ValueError if it is not UTF-8, a web page, or cut short.
     """
     text = text_of(body)
     if said := web_page(body):
@@ -49,15 +43,9 @@ def table(
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return the header of a file that must have just these columns, and number and fields of rows.
 
-    Parameters
-    ----------
-    more
-        Whether the file may have others after these.
+    ``more``: whether the file may have others after these.
 
-    Raises
-    ------
-    ValueError
-        With what is wrong and where; the header is line 1.
+    Raises ValueError with what is wrong and where; the header is line 1.
     """
     text = decoded(body, whole=True)
     few(text, f"\n{delimiter}")
@@ -81,21 +69,12 @@ def records(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield line and fields of a table's rows, under names of one's own.
 
-    Parameters
-    ----------
-    columns
-        Name of a column in the file, by the name that it is to have.
-    head
-        Names of the columns where the file has none.
-    quoted
-        Whether quotes hold fields together; else they are text.
-    strict
-        Whether a quote that stands or is missing where none may is an error.
+    Raises ValueError with what is wrong and where.
 
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
+    ``columns``: name of a column in the file, by the name that it is to have.
+    ``head``: names of the columns where the file has none.
+    ``quoted``: whether quotes hold fields together; else they are text.
+    ``strict``: whether a quote that stands or is missing where none may is an error.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     # a quote that is never closed is half a file
@@ -116,10 +95,7 @@ def json_lines(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line and values of objects, under names of one's own; ``needed`` must be a text.
 
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
+    Raises ValueError with what is wrong and where.
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
         try:

@@ -17,14 +17,9 @@ def tweeteval(
 ) -> Iterator[tuple[str, str]]:
     """Yield texts, as they are, with the names of their labels.
 
-    Parameters
-    ----------
-    texts, labels
-        A text a line, and the number of its label in the same line.
-    mapping
-        Number, tab and name in each line.
-    whole
-        Whether the files must end with a line break.
+    ``texts``, ``labels``: a text a line, and the number of its label in the same line.
+    ``mapping``: number, tab and name in each line.
+    ``whole``: whether the files must end with a line break.
     """
     bodies = {"mapping": mapping, "texts": texts, "labels": labels}
     found = {}

@@ -46,10 +46,7 @@ def write_all(names: Iterable[str]) -> None:
 def write_dataset_card(name: str) -> Path:
     """Write card, Croissant description and terms of a built dataset, and return their folder.
 
-    Raises
-    ------
-    UserError
-        If the dataset is not built, or has no page.
+    Raises UserError if the dataset is not built, or has no page.
     """
     folder, into = parquet.DATASETS / name, CARDS / name
     for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
@@ -60,10 +57,7 @@ def write_dataset_card(name: str) -> Path:
 def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[str, bytes]:
     """Return the card of a folder under ``data``, and what stands beside it, by file name.
 
-    Raises
-    ------
-    UserError
-        If the folder was not written by a build, or the page is missing.
+    Raises UserError if the folder was not written by a build, or the page is missing.
     """
     facts = known.gather(folder, page or known.page_of(folder))
     origin = facts.built.origin

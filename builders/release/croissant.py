@@ -37,12 +37,8 @@ REJECTS = Schema.keyed(
 def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[str, Any]:
     """Return the description of a folder whose parquet files are all there.
 
-    Parameters
-    ----------
-    front
-        The front matter of its card.
-    files_at
-        Where the files are, relative to the description; empty: beside it.
+    ``front``: the front matter of its card.
+    ``files_at``: where the files are, relative to the description; empty: beside it.
     """
     folder, origin, days = facts.folder, facts.built.origin, _days(facts)
     title = str(front.get("pretty_name", ""))

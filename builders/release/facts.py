@@ -38,7 +38,6 @@ ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, 
     "What should it not be used for?",
     "What harm could come of it?",
 )
-SECTIONS = ("Why", "Known limits", "Sensitive content", "Citation")  # that answer questions too
 MAINTAINED = (
     "The authors of plumbline maintain its builder. Errors are fixed there or at the source, never "
     "in the rows. Every fetch of its sources is a dated snapshot, every build has a version of "
@@ -100,10 +99,7 @@ class Facts:
 def page_of(folder: Path) -> Path:
     """Return the page that describes a folder under ``data``.
 
-    Raises
-    ------
-    UserError
-        If no study's page has a card for such outputs or tables.
+    Raises UserError if no study's page has a card for such outputs or tables.
     """
     _, kind, name, *_ = folder.parts
     if kind == "datasets":
@@ -119,10 +115,7 @@ def page_of(folder: Path) -> Path:
 def gather(folder: Path, page: Path) -> Facts:
     """Read what is known of a folder.
 
-    Raises
-    ------
-    UserError
-        If the folder was not written by a build, or the page is missing.
+    Raises UserError if the folder was not written by a build, or the page is missing.
     """
     import pyarrow.parquet as pq
 
@@ -148,10 +141,7 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 
     Of a study's page it is the section of the outputs or tables, as a page of its own.
 
-    Raises
-    ------
-    UserError
-        If the page is missing, has no front matter, or no section for the folder.
+    Raises UserError if the page is missing, has no front matter, or no section for the folder.
     """
     front, prose = _split(page)
     prose = GENERATED.sub("", prose)
@@ -215,13 +205,6 @@ def answers(prose: str) -> dict[str, str]:
     """Return the answers that a page gives by hand, by question, each in one line."""
     found = _ANSWER.findall(sections(prose).get(HEADING, ""))
     return {" ".join(question.split()): " ".join(answer.split()) for question, answer in found}
-
-
-def missing(prose: str) -> list[str]:
-    """Return what a page leaves out: questions unanswered, sections that are empty or not there."""
-    given, there = answers(prose), sections(prose)
-    unanswered = [question for question in BY_HAND if not given.get(question)]
-    return unanswered + [f"## {name}" for name in SECTIONS if not there.get(name)]
 
 
 def without_datasheet(prose: str) -> str:

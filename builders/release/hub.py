@@ -56,10 +56,7 @@ class Unreachable(UserError):  # noqa: N818
 def look(repo: str, kind: str, token: str | None) -> Remote:
     """Return what is on the Hub.
 
-    Raises
-    ------
-    UserError
-        If the Hub cannot be reached or refuses the token.
+    Raises UserError if the Hub cannot be reached or refuses the token.
     """
     from huggingface_hub import RepoFile
     from huggingface_hub.errors import RepositoryNotFoundError
@@ -90,10 +87,7 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
 def validate(release: Release, repo: str) -> None:
     """Let the Hub's own validator read the card, which sends nothing else.
 
-    Raises
-    ------
-    UserError
-        If it refuses the card, or does not answer.
+    Raises UserError if it refuses the card, or does not answer.
     """
     from huggingface_hub import DatasetCard, ModelCard
 
@@ -107,10 +101,7 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
 
     What was fetched before lies in the cache of huggingface_hub, and serves without a network.
 
-    Raises
-    ------
-    UserError
-        If there is no such version, or the Hub cannot be reached or refuses the token.
+    Raises UserError if there is no such version, or the Hub cannot be reached or refuses the token.
     """
     wanted: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": ROWS}
     with answering(f"{repo}@{revision}"):
@@ -152,10 +143,7 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
     may split a folder into several, and is refused by the Hub if anybody has committed since
     :func:`look`. Cut off anywhere, the same call completes it.
 
-    Raises
-    ------
-    UserError
-        If the Hub refuses or does not answer.
+    Raises UserError if the Hub refuses or does not answer.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -205,10 +193,7 @@ def client(token: str | None) -> HfApi:
 def answering(name: str) -> Iterator[None]:
     """Turn what the Hub refuses into a sentence, which as every other has no secret in it.
 
-    Parameters
-    ----------
-    name
-        The repository, with ``@REVISION`` where one of its versions is read.
+    ``name``: the repository, with ``@REVISION`` where one of its versions is read.
 
     Raises
     ------

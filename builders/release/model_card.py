@@ -21,10 +21,7 @@ LIST = "checkpoints.json"
 def files(folder: Path) -> dict[str, Path | bytes]:
     """Return the files of a checkpoint, by their names, and a card for it.
 
-    Raises
-    ------
-    UserError
-        If it is not on the list of its model, or a file differs from that list.
+    Raises UserError if it is not on the list of its model, or a file differs from that list.
     """
     path = folder.parent / LIST
     entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []

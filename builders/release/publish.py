@@ -27,20 +27,12 @@ def publish(
 ) -> None:
     """Publish a folder, or say what would be published.
 
-    Parameters
-    ----------
-    named
-        A dataset's name, or a folder of outputs, tables or a checkpoint.
-    repo
-        ``OWNER/NAME`` on the Hub that ``HF_ENDPOINT`` names.
-    version
-        Of three numbers; it becomes a tag, and a tag is never moved.
+    ``named``: a dataset's name, or a folder of outputs, tables or a checkpoint.
+    ``repo``: ``OWNER/NAME`` on the Hub that ``HF_ENDPOINT`` names.
+    ``version``: of three numbers; it becomes a tag, and a tag is never moved.
 
-    Raises
-    ------
-    UserError
-        If it may not be published, the version is there already, there is no token, or the Hub
-        refuses or does not answer.
+    Raises UserError if it may not be published, the version is there already, there is no token, or
+    the Hub refuses or does not answer.
     """
     if not REPO.fullmatch(repo):
         raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")

@@ -64,10 +64,7 @@ class Release:
 def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
     """Return the folder under data/ that a name or path stands for, whether it is there or not.
 
-    Raises
-    ------
-    UserError
-        If it can be none of these kinds.
+    Raises UserError if it can be none of these kinds.
     """
     folder = Path(named)
     if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
@@ -92,10 +89,7 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
 def locate(named: str) -> Path:
     """Return the folder to be published that a name or path stands for.
 
-    Raises
-    ------
-    UserError
-        If it is nothing that can be published, or is not there.
+    Raises UserError if it is nothing that can be published, or is not there.
     """
     folder = folder_of(named)
     if not folder.is_dir():
@@ -112,17 +106,11 @@ def release(
 ) -> Release:
     """Judge a folder from :func:`locate`.
 
-    Parameters
-    ----------
-    acknowledged
-        Partisan things that may be published, privately: names of datasets, ``pretrained/MODEL``.
-    stated
-        SPDX ids of open licences, by the words in which sources state them.
+    ``acknowledged``: partisan things that may be published, privately: names of datasets,
+    ``pretrained/MODEL``.
+    ``stated``: SPDX ids of open licences, by the words in which sources state them.
 
-    Raises
-    ------
-    UserError
-        If it may not be published: the first reason, in one sentence.
+    Raises UserError if it may not be published: the first reason, in one sentence.
     """
     kind, name = folder.parts[1:3]
     partisan = name if kind == "datasets" and name in PARTISAN else ""
@@ -163,10 +151,7 @@ def release(
 def _files(folder: Path) -> dict[str, Path | bytes]:
     """Return the files that the build of a folder says it wrote, by their paths in it.
 
-    Raises
-    ------
-    UserError
-        If there are others, hidden ones aside: nobody knows what they hold.
+    Raises UserError if there are others, hidden ones aside: nobody knows what they hold.
     """
     built = front_matter.read(folder / FACTS)
     patterns = {built.files.format(config=config) for config in built.schemas}
@@ -204,10 +189,8 @@ def _ours(source: Mapping[str, Any]) -> bool:
 def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
     """Return the datasets that a folder was made of, itself among them, at any distance.
 
-    Raises
-    ------
-    UserError
-        If it was made of one that is no longer the same: nobody knows what it holds of that.
+    Raises UserError if it was made of one that is no longer the same: nobody knows what it holds of
+    that.
     """
     if folder in seen:
         return set()

@@ -115,10 +115,7 @@ class Card:
 def read(files: Mapping[str, Path]) -> Card:
     """Read what a folder states, from its files by their paths in it.
 
-    Raises
-    ------
-    UserError
-        If the front matter of its card is not YAML.
+    Raises UserError if the front matter of its card is not YAML.
     """
     readme = files.get(front_matter.CARD)
     text = readme.read_text(encoding="utf-8") if readme else ""
@@ -192,20 +189,12 @@ class Matches:
 def row(path: Path, inside: str, card: Card, selector: str) -> Row:
     """Read one row.
 
-    Parameters
-    ----------
-    path
-        Where the bytes lie.
-    inside
-        Path of the file in its output.
-    selector
-        A number, from 0 as ``load_dataset(...)[12]`` counts; or ``column=value``, several joined
-        by commas.
+    ``path``: where the bytes lie.
+    ``inside``: path of the file in its output.
+    ``selector``: a number, from 0 as ``load_dataset(...)[12]`` counts; or ``column=value``, several
+    joined by commas.
 
-    Raises
-    ------
-    UserError
-        If there is no such row, or are several.
+    Raises UserError if there is no such row, or are several.
     """
     config = card.config(inside)
     side = card.side(config, [path])

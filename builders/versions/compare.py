@@ -92,14 +92,9 @@ def described(
 ) -> Tree:
     """Return the tree of a config, without what moved in it.
 
-    Parameters
-    ----------
-    changes
-        By column, the rows in which it changed.
-    changed
-        Rows in both versions, of which anything changed.
-    repeated
-        Rows whose key another row has too.
+    ``changes``: by column, the rows in which it changed.
+    ``changed``: rows in both versions, of which anything changed.
+    ``repeated``: rows whose key another row has too.
     """
     (first, last), changes = types, changes or {}
     return {

@@ -62,21 +62,12 @@ def diff(
 ) -> Difference:
     """Compare two versions.
 
-    Parameters
-    ----------
-    named
-        A dataset's name, or a folder of outputs or tables.
-    first, second
-        The versions, see :func:`plumbline.builders.versions.resolve.find`.
-    schema
-        Of a dataset that the project has: its key and roles; else what the versions state.
-    only
-        Configs to compare; empty: all.
+    Raises UserError if a version cannot be read, or a config is in neither.
 
-    Raises
-    ------
-    UserError
-        If a version cannot be read, or a config is in neither.
+    ``named``: a dataset's name, or a folder of outputs or tables.
+    ``first``, ``second``: the versions, see :func:`plumbline.builders.versions.resolve.find`.
+    ``schema``: of a dataset that the project has: its key and roles; else what the versions state.
+    ``only``: configs to compare; empty: all.
     """
     folder = folder_of(named, MADE)
     kind = folder.parts[1]

@@ -38,20 +38,12 @@ class Version:
 def find(named: str, folder: Path, scratch: Path) -> Version:
     """Return a version of a folder.
 
-    Parameters
-    ----------
-    named
-        ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, anything git knows, or a folder; a folder
-        that git could take for a commit is written with ``./`` before it.
-    folder
-        Under data/, as it is called in the project.
-    scratch
-        An empty folder for what has to be fetched from a DVC remote.
+    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, anything git knows, or a folder; a
+    folder that git could take for a commit is written with ``./`` before it.
+    ``folder``: under data/, as it is called in the project.
+    ``scratch``: an empty folder for what has to be fetched from a DVC remote.
 
-    Raises
-    ------
-    UserError
-        If there is no such version, or it does not have the folder, or cannot be read.
+    Raises UserError if there is no such version, or it does not have the folder, or cannot be read.
     """
     at, commit = Path(named).expanduser(), None
     if named == WORKSPACE:

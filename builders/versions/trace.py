@@ -72,15 +72,10 @@ class Trace:
 def trace(named: str, revision: str | None = None) -> Trace:
     """Trace ``FILE``, ``FILE#ROW`` or ``FILE#column=value``.
 
-    Parameters
-    ----------
-    revision
-        A commit whose locks are read; without it those of the working folder.
+    ``revision``: a commit whose locks are read; without it those of the working folder.
 
-    Raises
-    ------
-    UserError
-        If there is no git, the file is not there, no stage makes it, or it has no such row.
+    Raises UserError if there is no git, the file is not there, no stage makes it, or it has no such
+    row.
     """
     path, _, selector = named.partition("#")
     whole = os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path)
@@ -117,10 +112,7 @@ def as_json(found: Trace) -> dict[str, Any]:
 def start(file: str, graph: Graph, revision: str | None) -> Item:
     """Return the output that a file is of, or the snapshot.
 
-    Raises
-    ------
-    UserError
-        If it is neither.
+    Raises UserError if it is neither.
     """
     owner = graph.owner(file)
     if owner is not None:

@@ -80,10 +80,7 @@ class Chunk(NamedTuple):
 def simulated(analysis: str) -> Any:
     """Return the module that simulates an analysis.
 
-    Raises
-    ------
-    UserError
-        If there is none.
+    Raises UserError if there is none.
     """
     if analysis not in those():
         raise UserError(f"calibrate {analysis}: nothing simulates it; one of {' '.join(those())}")
@@ -114,20 +111,12 @@ def calibrate(
 ) -> Path:
     """Simulate an analysis and return the folder of its table of rates.
 
-    Parameters
-    ----------
-    replicates
-        Of each shape and truth; 0 for those of the params, which may differ by shape.
-    runner, workers
-        Processes of this machine (0: one a core), or tasks on a Ray cluster.
-    folder
-        In which the folder of the table is written.
+    ``replicates``: of each shape and truth; 0 for those of the params, which may differ by shape.
+    ``runner``, ``workers``: processes of this machine (0: one a core), or tasks on a Ray cluster.
+    ``folder``: in which the folder of the table is written.
 
-    Raises
-    ------
-    UserError
-        If nothing simulates it, its shapes are not those of its module, or the table would take the
-        place of one of more replicates or of other shapes.
+    Raises UserError if nothing simulates it, its shapes are not those of its module, or the table
+    would take the place of one of more replicates or of other shapes.
     """
     settings = section("calibration", Settings)
     if strange := {*settings.replicates_of, *settings.shapes} - {*those()}:

@@ -81,11 +81,8 @@ COUNTS = (*FOUND, "widths", "families", "false_families")
 def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame:
     """Return the table of rates.
 
-    Parameters
-    ----------
-    tallies
-        Rows of :func:`plumbline.probes.calibration.tally.tally` with the columns ``test``,
-        ``shape``, ``truth``, ``kind`` and ``replicate``.
+    ``tallies``: rows of :func:`plumbline.probes.calibration.tally.tally` with the columns ``test``,
+    ``shape``, ``truth``, ``kind`` and ``replicate``.
     """
     table = Table(CALIBRATION, analysis=analysis)
     first = firsts(tallies)
@@ -135,10 +132,7 @@ def firsts(tallies: pl.DataFrame) -> dict[tuple[str, str], str]:
 def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
     """Estimate a share of tests with replicates as clusters, (replicates,) each.
 
-    Parameters
-    ----------
-    hits, of
-        Tests that are counted, and all tests, of each replicate.
+    ``hits``, ``of``: tests that are counted, and all tests, of each replicate.
 
     Examples
     --------
@@ -190,17 +184,10 @@ def at_detectable(
     clusters are replicates. For a z test that is a straight line. None where too few were planted
     nearby, or none, or all of them are found.
 
-    Parameters
-    ----------
-    own
-        Tallies of one test, shape and truth.
-    column
-        ``detectable`` or ``detectable_bh``.
+    ``own``: tallies of one test, shape and truth.
+    ``column``: ``detectable`` or ``detectable_bh``.
 
-    Returns
-    -------
-    tuple
-        The number of planted effects that were looked at, and the share.
+    Returned: the number of planted effects that were looked at, and the share.
     """
     from statsmodels.genmod.families import Binomial, links
     from statsmodels.genmod.generalized_linear_model import GLM

@@ -21,11 +21,8 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
     alone: it is nan where rows are a part of what was adjusted together.
 
-    Parameters
-    ----------
-    outcomes
-        As :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column ``test``
-        where they are of several.
+    ``outcomes``: as :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column
+    ``test`` where they are of several.
     """
     own = [name for name in ("test",) if name in outcomes.columns]
     low, high = pl.col("low").fill_null(-np.inf), pl.col("high").fill_null(np.inf)

@@ -76,19 +76,12 @@ def outcome(
 ) -> pl.DataFrame:
     """Return the rows of a test with the columns :data:`COLUMNS`.
 
-    Parameters
-    ----------
-    table
-        Rows of a table of the analysis, those of no test left out.
-    effect
-        What was planted in the thing tested, signed; 0: the null is true; null: neither, as where
-        something else was planted nearby. Levels, not estimates: rates are told for each.
-    target
-        What the interval should cover, where that is known.
-    family
-        Columns: rows that are equal in all of them were adjusted together.
-    null_value
-        What the value is under the null; the sign of an effect is told from it.
+    ``table``: rows of a table of the analysis, those of no test left out.
+    ``effect``: what was planted in the thing tested, signed; 0: the null is true; null: neither, as
+    where something else was planted nearby. Levels, not estimates: rates are told for each.
+    ``target``: what the interval should cover, where that is known.
+    ``family``: columns: rows that are equal in all of them were adjusted together.
+    ``null_value``: what the value is under the null; the sign of an effect is told from it.
     """
     name = p.removeprefix("p")  # beside p_seeds is detectable_seeds
     told = f"detectable{name}" if f"detectable{name}" in table.columns else None

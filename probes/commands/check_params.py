@@ -76,12 +76,8 @@ def sections() -> dict[str, type[Params]]:
 def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True) -> None:
     """Validate every section, and that no key is there that nothing reads.
 
-    Parameters
-    ----------
-    source
-        The file that the models stand in, where it is another one: named in the messages.
-    fetched
-        Whether the snapshots must be there.
+    ``source``: the file that the models stand in, where it is another one: named in the messages.
+    ``fetched``: whether the snapshots must be there.
 
     Raises
     ------

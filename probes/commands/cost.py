@@ -64,12 +64,8 @@ class Plan(NamedTuple):
 def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
     """Yield what every probe would take with every model that it names.
 
-    Parameters
-    ----------
-    seconds
-        How long to try each, at least.
-    only
-        One model instead of those that the probes name.
+    ``seconds``: how long to try each, at least.
+    ``only``: one model instead of those that the probes name.
     """
     every = [(p, name) for p in PROBES for name in assigned_models(p) if only in (None, name)]
     if only and not every:

@@ -38,16 +38,10 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 
     A field is changed in the file that has it: params.yaml, or one beside what reads it.
 
-    Parameters
-    ----------
-    mirror
-        Whether the sources will be read from a mirror, for which no contact is needed.
+    ``mirror``: whether the sources will be read from a mirror, for which no contact is needed.
 
-    Raises
-    ------
-    UserError
-        With all that is wrong with the outcome, snapshots that are to be fetched left out;
-        the params are then as they were.
+    Raises UserError with all that is wrong with the outcome, snapshots that are to be fetched left
+    out; the params are then as they were.
     """
     check_with(path, day, fetched=False, mirror=mirror)
     write(_round_trip(path), day)
@@ -96,13 +90,9 @@ def check_with(
 ) -> dict[str, Any]:
     """Check params.yaml as it would be with a file laid over it, and return it.
 
-    Parameters
-    ----------
-    fetched
-        Whether all snapshots must be there already. Of those that are not, the user's own files
-        that they are to be made of must be there; so must the keys of models behind an address.
-    mirror
-        As of :func:`use`.
+    ``fetched``: whether all snapshots must be there already. Of those that are not, the user's own
+    files that they are to be made of must be there; so must the keys of models behind an address.
+    ``mirror``: as of :func:`use`.
 
     Raises
     ------

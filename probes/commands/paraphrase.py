@@ -30,13 +30,9 @@ def write(name: str, prompt: str, seeds: Sequence[int], tokens: int, into: Path)
     A UserError if the model cannot write, the prompt has no place for the statement, the file is
     there already, or no wording is left.
 
-    Parameters
-    ----------
-    prompt
-        What the model is given, with ``{statement}``.
-    tokens
-        Of a wording at most. One that is not finished by then, is empty, or is the statement
-        itself is left out.
+    ``prompt``: what the model is given, with ``{statement}``.
+    ``tokens``: of a wording at most. One that is not finished by then, is empty, or is the
+    statement itself is left out.
     """
     from plumbline.probes.models.load import load
 

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from plumbline.probes.comparison.difference import Difference
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
-TABLES = ()
 STUDIES: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
     for module in (politicians, stereotypes, values, nationality, leaning)
@@ -61,10 +57,7 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models, the one that is named first minus the other.
 
-    Returns
-    -------
-    dict
-        ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
+    Returned: ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
     """
     rows = []
     for study, module in STUDIES.items():

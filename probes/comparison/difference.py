@@ -51,16 +51,10 @@ def of_t(
 ) -> Difference:
     """Return a difference with its t interval, and p unless it is not to be tested.
 
-    Parameters
-    ----------
-    about
-        Language, scale and what.
-    first, value
-        What is found about the first model, and the difference.
-    error, freedom
-        Its standard error, and the degrees of freedom of that.
-    n
-        Clusters.
+    ``about``: language, scale and what.
+    ``first``, ``value``: what is found about the first model, and the difference.
+    ``error``, ``freedom``: its standard error, and the degrees of freedom of that.
+    ``n``: clusters.
     """
     half = (
         float(stdtrit(freedom, (1 + params.confidence) / 2) * error)

@@ -76,15 +76,10 @@ def spread(
 
     A shard whose actor or node dies is computed again by another. They come in no order.
 
-    Parameters
-    ----------
-    workers
-        The number of actors; 0 for one a GPU, or without GPUs for one a CPU but one.
+    ``workers``: the number of actors; 0 for one a GPU, or without GPUs for one a CPU but one.
 
-    Raises
-    ------
-    UserError
-        As raised in an actor; or if actors cannot start, or no shard finishes for long.
+    Raises UserError as raised in an actor; or if actors cannot start, or no shard finishes for
+    long.
     """
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
@@ -122,17 +117,10 @@ def each(
 
     In no order, each with its place among the arguments. A call whose node dies is made again.
 
-    Parameters
-    ----------
-    workers
-        Calls at once; 0 for one a CPU, or a GPU where each takes one.
-    gpu
-        Each takes a GPU, if the cluster has any.
+    ``workers``: calls at once; 0 for one a CPU, or a GPU where each takes one.
+    ``gpu``: each takes a GPU, if the cluster has any.
 
-    Raises
-    ------
-    Exception
-        As raised in a call.
+    Raises Exception as raised in a call.
     """
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]

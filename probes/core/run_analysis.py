@@ -2,9 +2,8 @@
 
 An analysis is a module of a study with
 
-- ``EACH``: whether it has tables for every model, or one set over all models,
-- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
-  with datasets alone is of no model; ``BESIDE``, if it has it: probes of other models,
+- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads, as
+  far as there are such; one with datasets alone is of no model; ``BESIDE``: probes of other models,
 - ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them; and
   ``pooled(inputs, params)``, if it has it: those over groups of models.
 """
@@ -60,15 +59,17 @@ def analyse(name: str, model: str = "") -> Path:
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
     models = (model,) if model else _all(module)
-    datasets = {dataset: parquet.require_validated(dataset) for dataset in module.DATASETS}
+    datasets = {
+        dataset: parquet.require_validated(dataset) for dataset in _names(module, "DATASETS")
+    }
     inputs = Inputs(models, datasets)
-    read = list(_read(module, inputs))
+    read = list(_read(name, inputs))
     for folder, *of in read:
         if not (folder / front_matter.CARD).is_file():
             raise UserError(
                 f"{folder}: nothing there; run `make repro STAGE={stage_of(*of)}` first"
             )
-    groups = module.EACH and not model
+    groups = name in EACH and not model
     final = inputs.tables(name, POOLED if groups else model)
     with during(f"{name} {model}".rstrip()):
         found = (module.pooled if groups else module.run)(inputs, params)
@@ -125,7 +126,7 @@ def _recover(study: str) -> Path:
     module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
     own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
     models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
-    needed = {name: parquet.require_validated(name) for name in getattr(module, "DATASETS", ())}
+    needed = {name: parquet.require_validated(name) for name in _names(module, "DATASETS")}
     inputs = Inputs(models, needed)
     folders = [inputs.data / "tables" / analysis for analysis in module.TABLES]
     hashes = {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
@@ -137,32 +138,39 @@ def _recover(study: str) -> Path:
     return write_tables(final, found, module.SCHEMAS, hashes, origin)
 
 
+def _names(module: Any, what: str) -> tuple[str, ...]:
+    """Return what an analysis reads of a kind, nothing where it does not say."""
+    return getattr(module, what, ())
+
+
 def _all(module: Any) -> tuple[str, ...]:
     """Return the models that the first probe of an analysis, or of what it reads, runs on."""
-    if module.OUTPUTS:
-        return assigned_models(module.OUTPUTS[0])
-    if module.TABLES:
-        return _all(importlib.import_module(module_of(module.TABLES[0])))
+    if probes := _names(module, "OUTPUTS"):
+        return assigned_models(probes[0])
+    if analyses := _names(module, "TABLES"):
+        return _all(importlib.import_module(module_of(analyses[0])))
     return ()
 
 
-def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
+def _read(name: str, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
     """Yield the folders that an analysis reads, each with what makes it, and of what model.
 
     Datasets are left out, unless there is nothing else: outputs and tables name them.
     """
-    if not (module.OUTPUTS or module.TABLES):
+    module = importlib.import_module(module_of(name))
+    probes, analyses = _names(module, "OUTPUTS"), _names(module, "TABLES")
+    if not (probes or analyses):
         for dataset, folder in inputs.datasets.items():
             yield folder, "build", dataset
-    for probe in module.OUTPUTS:
+    for probe in probes:
         for model in inputs.models:
             yield inputs.outputs(probe, model), probe, model
-    for probe in getattr(module, "BESIDE", ()):
+    for probe in _names(module, "BESIDE"):
         for model in assigned_models(probe):
             yield inputs.outputs(probe, model), probe, model
-    for analysis in module.TABLES:
+    for analysis in analyses:
         if analysis in EACH:
-            for model in inputs.models if module.EACH else assigned_models(analysis):
+            for model in inputs.models if name in EACH else assigned_models(analysis):
                 yield inputs.tables(analysis, model), analysis, model
         else:
             yield inputs.tables(analysis), analysis, ""

@@ -166,7 +166,7 @@ def _card(partial: Path, task: Task) -> None:
         for dataset in task.module.INPUTS
     ]
     configs = dict.fromkeys(shard.config for shard in task.shards())
-    schemas = {config: task.module.schema(config) for config in configs}
+    schemas = {config: task.schema(config) for config in configs}
     command = f"make repro STAGE={stage_of(task.probe, task.name)}"
     origin = front_matter.Origin([model_source, *inputs], command, task.params.version)
     front_matter.write(partial, schemas, origin, "{config}/*.parquet")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -69,10 +69,7 @@ def split(config: str, total: int, size: int) -> list[Shard]:
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
     """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
 
-    Parameters
-    ----------
-    columns
-        Values by name: of each row, or one for all of them; None: null.
+    ``columns``: values by name: of each row, or one for all of them; None: null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()
@@ -116,10 +113,23 @@ class Task:
         if getattr(self.module, "PRETRAINED", False):
             self.folders[checkpoints.INPUT] = checkpoints.FOLDER / name
 
+    @cached_property
+    def _double(self) -> Scorer:
+        return load(self.name, exact=True)
+
+    def exact(self, scorer: Scorer) -> Scorer:
+        """Return the model in double precision, loaded once: its scorer, if that is in it."""
+        return scorer if self.model.dtype == "float64" else self._double
+
     def shards(self) -> list[Shard]:
         """Return all shards of the outputs."""
         found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
         return found
+
+    def schema(self, config: str) -> Schema:
+        """Return the schema of a config of the outputs: its own, or the first of the probe's."""
+        schemas: dict[str, Schema] = self.module.SCHEMAS
+        return schemas.get(config) or next(iter(schemas.values()))
 
     def inputs(self) -> dict[str, str]:
         """Return the sha256 of the inputs and of the model, by their paths.
@@ -146,18 +156,14 @@ class Worker:
         self.task = Task(probe, name)
         self.inputs = self.task.inputs()
         self.scorer = load(name)
-        double = self.task.model.dtype == "float64"
-        self._exact = cache(lambda: self.scorer if double else load(name, exact=True))
 
     def __call__(self, shard: Shard) -> bytes:
         """Return one shard as a parquet file."""
         task = self.task
         sink = io.BytesIO()
-        schema = task.module.schema(shard.config).arrow()
+        schema = task.schema(shard.config).arrow()
         writer = parquet.Writer(sink, carrying(schema, self.inputs))
-        for table in task.module.answer(
-            shard, task.folders, self.scorer, task.params, task.model, self._exact
-        ):
+        for table in task.module.answer(shard, task, self.scorer):
             writer.extend(table)
         writer.close()
         return sink.getvalue()

@@ -94,10 +94,7 @@ def choice(answer: str, options: Sequence[str], prompt: str = "") -> Choice:
     phrase by which chat models refuse (:func:`refused`), and else
     ``unclear``.
 
-    Parameters
-    ----------
-    options
-        In the order in which they were offered, numbered from 1.
+    ``options``: in the order in which they were offered, numbered from 1.
 
     Examples
     --------

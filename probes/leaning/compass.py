@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.scoring import Scale
     from plumbline.probes.leaning.shifts import Axis
 
-EACH = False
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
-TABLES = ()
 OPTIONAL = (
     "questions",
     "shifts",
@@ -67,11 +65,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     A UserError if responses are missing, or are to a questionnaire without axes.
 
-    Returns
-    -------
-    dict
-        Columns as in :data:`SCHEMAS`; ``questions`` only of masked models, ``shifts`` only with
-        trained states, ``stability`` only where something was prompted twice.
+    Returned: columns as in :data:`SCHEMAS`; ``questions`` only of masked models, ``shifts`` only
+    with trained states, ``stability`` only where something was prompted twice.
     """
     found: dict[str, Rows] = {name: [] for name in SCHEMAS}
     known: dict[str, Scale] = {}
@@ -170,10 +165,7 @@ def _axes(
     an opposite's with its statement's, if that is larger: who says nothing weakly, or is of one
     opinion on a statement and its opposite, is spread wider.
 
-    Parameters
-    ----------
-    at
-        Some of the trainings and prompts.
+    ``at``: some of the trainings and prompts.
     """
     scale = reading.scale
     start, spread, ends = (

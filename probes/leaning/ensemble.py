@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.predictions import Bools, Floats, Measured
     from plumbline.probes.stats.crossed import Contrast
 
-EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-TABLES = ()
 FAITHFUL, CORRECTED = range(len(ROUNDED))
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
@@ -70,11 +68,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     A UserError if the positive class of a task is not named, or is none of two.
 
-    Returns
-    -------
-    dict
-        ``scores`` and ``differences``; nothing of a model that was trained on fewer than two of
-        the partisan corpora. Columns as in :data:`SCHEMAS`.
+    Returned: ``scores`` and ``differences``; nothing of a model that was trained on fewer than two
+    of the partisan corpora. Columns as in :data:`SCHEMAS`.
     """
     every = cases(inputs, params.positive, 1, "ensemble")
     return tables(every, lambda case: _rows(case, params), SCHEMAS)
@@ -126,10 +121,7 @@ def differences(
 ) -> Iterator[dict[str, Any]]:
     """Yield the partisan ensemble minus all else, each way of voting by itself.
 
-    Parameters
-    ----------
-    without
-        The same without seeds; see :func:`without_seeds`.
+    ``without``: the same without seeds; see :func:`without_seeds`.
     """
     texts = int(case.numbers(case.every).max()) + 1
     for (own, mine), (other, others) in product(scored, scored):
@@ -201,12 +193,8 @@ def all_runs(
 ) -> Iterator[Voters]:
     """Yield ensembles of all trainings: partisan, of one corpus, of the model itself.
 
-    Parameters
-    ----------
-    members
-        The runs of each partisan corpus.
-    itself
-        Those of the model without further training.
+    ``members``: the runs of each partisan corpus.
+    ``itself``: those of the model without further training.
     """
     size = len(members)
     shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))

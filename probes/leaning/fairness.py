@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     Rows = Iterator[tuple[str, dict[str, Any]]]
 
-EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
 TABLES = ()

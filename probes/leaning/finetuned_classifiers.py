@@ -19,13 +19,13 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
-from plumbline.probes.core.shards import MODEL, Shard, rows
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows
 from plumbline.probes.leaning.schemas import PLANTED
 from plumbline.probes.models.params import weights_folder
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -142,11 +142,6 @@ class Examples(NamedTuple):
         return sorted(set(self.labels))
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
     """Return the file of each task that classifiers of a model are made for.
 
@@ -217,19 +212,14 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     return {task: number * len(examples(path, None).ids) for task, path in every.items()}
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the table of one shard, once its classifier is trained; raw facts, no statistics.
 
     A UserError if no learning rate is given, a test text is too long for the model, or it cannot be
     trained.
     """
+    params: Params = task.params
+    model, folders = task.model, task.folders
     from plumbline.probes.models.classifier import Classifier
     from plumbline.probes.training.classifier import finetune_classifier
     from plumbline.probes.training.train import Tuning, recipe

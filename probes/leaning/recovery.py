@@ -52,10 +52,7 @@ class Params(Section):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables of every world with what was planted in it.
 
-    Returns
-    -------
-    dict
-        By analysis, with the columns of :data:`SCHEMAS`; nothing without a world.
+    Returned: by analysis, with the columns of :data:`SCHEMAS`; nothing without a world.
     """
     found = {name: Findings() for name in TABLES}
     for model in inputs.models:

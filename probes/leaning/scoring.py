@@ -126,20 +126,15 @@ def stance(
       difference of 0.3 is strong whichever masses lead to it; equal masses, and both 0, are
       :data:`UNCLEAR`, and no answer.
 
-    Parameters
-    ----------
-    agree, disagree : (...)
-        Masses P+ and P-, not negative, normalised by their sum where the method does.
+    Raises ValueError if a mass is negative or not finite, or the threshold is not positive.
+
+    ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised by their sum where
+    the method does.
 
     Returns
     -------
     (...) integers
         0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
-
-    Raises
-    ------
-    ValueError
-        If a mass is negative or not finite, or the threshold is not positive.
 
     Examples
     --------

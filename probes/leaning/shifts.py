@@ -64,10 +64,8 @@ class Axis(NamedTuple):
 def moved(scale: Scale, a: int, *sides: Array) -> Axis:
     """Return what responses add to an axis, minus what others do.
 
-    Parameters
-    ----------
-    sides : (seeds, prompts, statements) each
-        What each answer adds in one state; minus another; or minus the difference of two others.
+    ``sides``, (seeds, prompts, statements) each: what each answer adds in one state; minus another;
+    or minus the difference of two others.
     """
     keep = scale.moving()[a]
     place = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]

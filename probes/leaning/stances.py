@@ -17,7 +17,7 @@ from scipy.special import log_softmax, logsumexp
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard
+from plumbline.probes.core.shards import MODEL, Shard, Task
 from plumbline.probes.models.scorer import (
     Fills,
     Generates,
@@ -30,7 +30,7 @@ from plumbline.probes.prompts.leaning import FORMS, OPTIONS, Asking, priors, put
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from plumbline.probes.models.classifier import Entailment
@@ -152,11 +152,6 @@ class Params(Asking):
         return [self.language]
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMAS[config]
-
-
 def configs(model: Model, params: Params) -> tuple[str, ...]:
     """Return the response formats of a model."""
     if model.kind == "masked":
@@ -210,15 +205,10 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     return found
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
+    params: Params = task.params
+    folders, endpoint = task.folders, task.model.endpoint
     each = prompts(params, shard.config, folders)
     name = list(each)[shard.number % len(each)]
     state = _states(folders)[shard.number // len(each)]
@@ -233,11 +223,11 @@ def answer(
         judge = Entailment(params.generation.nli_model)
         rows = generate(each[name], scorer, params.generation, judge)
     else:
-        told = model.endpoint is None or model.endpoint.api != "chat"  # which scores no given text
+        told = endpoint is None or endpoint.api != "chat"  # which scores no given text
         rows = choose(each[name], name, scorer, params.multiple_choice, told=told)
     for some in _blocks(rows):
         table = [row | about for row in some]
-        yield pa.Table.from_pylist(table, schema=schema(shard.config).arrow())
+        yield pa.Table.from_pylist(table, schema=SCHEMAS[shard.config].arrow())
 
 
 def fill_masks(
@@ -323,12 +313,8 @@ def choose(
 
     An open prompt offers none, and is put once.
 
-    Parameters
-    ----------
-    name
-        Of the template and, behind a slash, of the suffix.
-    told
-        Whether the model tells probabilities.
+    ``name``: of the template and, behind a slash, of the suffix.
+    ``told``: whether the model tells probabilities.
     """
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)

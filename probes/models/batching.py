@@ -76,16 +76,11 @@ class Batches:
 
         A row that alone does not fit the device's memory is a UserError.
 
-        Parameters
-        ----------
-        shapes
-            Of each row: rows that may share a batch have equal shapes.
-        costs
-            Of each row, in tokens.
-        launch
-            Computes some rows. Runs in several threads on a CPU; may only start the work on a GPU.
-        finish
-            Takes the results, in the calling thread, in any order of batches.
+        ``shapes``: of each row: rows that may share a batch have equal shapes.
+        ``costs``: of each row, in tokens.
+        ``launch``: computes some rows. Runs in several threads on a CPU; may only start the work on
+        a GPU.
+        ``finish``: takes the results, in the calling thread, in any order of batches.
         """
         launch = torch.inference_mode()(launch)
         self.spent.update(costs)

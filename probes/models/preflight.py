@@ -67,14 +67,9 @@ def kind_of(config: dict[str, Any]) -> str | None:
 def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
     """Return what is wrong with a model, as the end of a sentence; "" where nothing is.
 
-    Parameters
-    ----------
-    files
-        Names of its files.
-    config
-        Its ``config.json``, if it was read.
-    kind
-        The kind that params state, if they do.
+    ``files``: names of its files.
+    ``config``: its ``config.json``, if it was read.
+    ``kind``: the kind that params state, if they do.
     """
     if ADAPTER in files:
         return (
@@ -112,12 +107,8 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
 
     A UserError if it does; other errors of the Hub's client go on as they are.
 
-    Parameters
-    ----------
-    name
-        Its id on the Hub.
-    where
-        What the message begins with, such as ``models.NAME: ``.
+    ``name``: its id on the Hub.
+    ``where``: what the message begins with, such as ``models.NAME: ``.
     """
     from huggingface_hub import constants, get_token
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError

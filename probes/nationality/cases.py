@@ -177,12 +177,8 @@ def table(
 ) -> pl.DataFrame:
     """Return a row for each country and name, such as a class; nan is null.
 
-    Parameters
-    ----------
-    of
-        What the column of the names is called.
-    columns
-        Arrays (countries, names), or what can be broadcast to it.
+    ``of``: what the column of the names is called.
+    ``columns``: arrays (countries, names), or what can be broadcast to it.
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), of: list(names) * shape[0]}
@@ -195,18 +191,11 @@ def classified(
 ) -> tuple[Said, tuple[str, ...]]:
     """Return the predictions of a classifier for a config, and what its measures are.
 
-    Parameters
-    ----------
-    outputs
-        What the probe ``classification`` has of it.
-    known
-        For each side, ``positive`` and ``negative``, its classes by model, or for those not named
-        under ``other``, in any case.
+    ``outputs``: what the probe ``classification`` has of it.
+    ``known``: for each side, ``positive`` and ``negative``, its classes by model, or for those not
+    named under ``other``, in any case.
 
-    Raises
-    ------
-    UserError
-        If a side has none of the model's classes.
+    Raises UserError if a side has none of the model's classes.
     """
     paths = sorted(outputs.glob("*.parquet"))
     classes = pl.read_parquet(paths[0], columns=["class"])["class"].unique(maintain_order=True)

@@ -15,13 +15,13 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.core.shards import MODEL, Shard, rows
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows
 from plumbline.probes.models.scorer import Classifies, Scorer
 from plumbline.probes.nationality import texts
 from plumbline.probes.nationality.texts import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -63,11 +63,6 @@ class Params(texts.Params):
     SHARD: ClassVar = 20_000
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs: of `counterfactuals`, or ``pieces``."""
-    return HAVE if config == PIECES else SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards: texts of each config, and the names of each country."""
     countries = parquet.configs(folders["names"])
@@ -75,24 +70,17 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     return texts.shards(params, model, folders) + names
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    _model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Classifies)
     if shard.config == PIECES:  # how many tokens each name has that may be used
-        names = pl.read_parquet(folders["names"] / f"{shard.part}.parquet")
+        names = pl.read_parquet(task.folders["names"] / f"{shard.part}.parquet")
         names = names.filter(pl.col("flags").list.len() == 0).sort("kind", "name")
         have = names.select("kind", "name").to_dict(as_series=False) | {"country": shard.part}
         have["tokens"] = scorer.lengths(have["name"])
         yield rows(HAVE, scorer, len(names), have)
         return
-    found = scorer.classify(shard.among(params.prompts(folders, shard.config)))
+    found = scorer.classify(shard.among(task.params.prompts(task.folders, shard.config)))
     while block := list(islice(found, BLOCK)):
         classes = len(block[0].labels)
         columns = {

@@ -50,11 +50,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EACH = False
 DATASETS = ("counterfactuals", "names", "targets")
 OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes that other models are put to
-TABLES = ()
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
 UNCHANGED = "0: no change on average, whichever texts and names of the country are drawn"
@@ -66,16 +64,11 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all classifiers.
 
-    Returns
-    -------
-    dict
-        ``delta``, ``changes``, ``confusion``, ``mixed``, ``confounders``; ``correlations`` and
-        ``perplexities`` where a masked model is known.
+    Returned: ``delta``, ``changes``, ``confusion``, ``mixed``, ``confounders``; ``correlations``
+    and ``perplexities`` where a masked model is known.
 
-    Raises
-    ------
-    UserError
-        If a classifier has no positive or negative class, or a masked model has no outputs.
+    Raises UserError if a classifier has no positive or negative class, or a masked model has no
+    outputs.
     """
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
@@ -121,12 +114,8 @@ def _compared(
 ) -> tuple[str, dict[str, pl.DataFrame]]:
     """Return what a reading is, and its tables, without config and reading.
 
-    Parameters
-    ----------
-    names
-        The dataset.
-    scores
-        Outputs of the masked model, if there is one.
+    ``names``: the dataset.
+    ``scores``: outputs of the masked model, if there is one.
     """
     placebo = case.reading == "placebo"
     if placebo:
@@ -156,10 +145,7 @@ def _by_gender(
 ) -> pl.DataFrame:
     """Return estimates for each gender of the names put in, country, and class or measure.
 
-    Parameters
-    ----------
-    estimated
-        What returns the columns of :func:`cases.table` for some of the rows.
+    ``estimated``: what returns the columns of :func:`cases.table` for some of the rows.
     """
     tables = []
     for number, gender in enumerate(SEXES):

@@ -18,13 +18,11 @@ from plumbline.probes.nationality import texts
 from plumbline.probes.nationality.texts import amount, language, shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from plumbline.probes.core.shards import Shard
-    from plumbline.probes.models.params import Model
+    from plumbline.probes.core.shards import Shard, Task
 
 __all__ = ["amount", "shards"]
 INPUTS = texts.INPUTS
@@ -60,22 +58,10 @@ class Params(texts.Params):
     SHARD: ClassVar = 5_000
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    _model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, ScoresSentences)
-    prompts = iter(shard.among(params.prompts(folders, shard.config)))
+    prompts = iter(shard.among(task.params.prompts(task.folders, shard.config)))
     while block := list(islice(prompts, BLOCK)):
         alone, words = (
             list(scorer.pseudo_logprobs(block, method, language=language(shard.config)))

@@ -64,10 +64,7 @@ def of_targets(
 ) -> pl.DataFrame:
     """Return rows of ``correlations`` of all texts of a config of ``targets``, as they are.
 
-    Parameters
-    ----------
-    texts
-        Their hashes. If not all of them were asked, nothing is returned.
+    ``texts``: their hashes. If not all of them were asked, nothing is returned.
     """
     row, place = said.places(texts), scores.places(texts)
     if min(row.min(), place.min()) < 0:
@@ -84,16 +81,10 @@ def of_targets(
 def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
-    Parameters
-    ----------
-    scores
-        What the masked model said. It may be of the texts of some readings alone: nothing is
-        returned for the others.
+    ``scores``: what the masked model said. It may be of the texts of some readings alone: nothing
+    is returned for the others.
 
-    Raises
-    ------
-    UserError
-        If the masked model did not score the originals.
+    Raises UserError if the masked model did not score the originals.
     """
     after, before = (scores.places(case.said.keys[at]) for at in (case.row, case.compared))
     if case.reading != "placebo" and before.min() < 0:

@@ -27,10 +27,7 @@ def halved(folder: Path, case: Case) -> Case:
     The halves of a country's names are the same in all texts, so that other halves might differ,
     as names do. Swaps within a half are left out.
 
-    Parameters
-    ----------
-    folder
-        The dataset ``names``.
+    ``folder``: the dataset ``names``.
     """
     ranks = _ranks(folder, case)
 
@@ -88,10 +85,7 @@ def log_rank(
 ) -> float:
     """Return the logarithm of the rank of a name, or the mean of those of its two parts.
 
-    Parameters
-    ----------
-    ranks
-        By country and kind, and by name in lower case.
+    ``ranks``: by country and kind, and by name in lower case.
     """
     if whole := rank_of(ranks, country, gender, name):
         return float(np.log(whole))

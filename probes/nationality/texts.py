@@ -67,10 +67,7 @@ def language(config: str) -> str:
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of texts in each config in the languages of a model.
 
-    Raises
-    ------
-    UserError
-        If a config is not in the dataset.
+    Raises UserError if a config is not in the dataset.
     """
     names, languages = INPUTS[: 1 + params.unchanged], model.among(params.languages)
     known = sorted({config for name in names for config in parquet.configs(folders[name])})

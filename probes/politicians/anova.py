@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Kind = Literal["two-way", "three-way"]
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
 TABLES = ("sentiment",)
 DESIGNS: dict[Kind, tuple[str, ...]] = {
     "two-way": ("family", "size"),
@@ -130,10 +127,7 @@ class Design(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Fit all designs, into ``coefficients`` and ``tests``; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If no model has a family and a size.
+    Raises UserError if no model has a family and a size.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
     facts = [(name, params_of(name, inputs.data)) for name in inputs.models]
@@ -189,10 +183,7 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
 
     And ``words``, how many the shares are of; null of the difference, which is of two lists.
 
-    Parameters
-    ----------
-    shares
-        The table ``shares`` of ``sentiment``.
+    ``shares``: the table ``shares`` of ``sentiment``.
     """
     keys = ["model", "language", "pos", "deviation", "reading"]
     percent = [

@@ -24,13 +24,13 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words import build as words_dataset
-from plumbline.probes.core.shards import MODEL, Shard, rows, split
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import Filled, Fills, Scorer, agreement
 from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import FAITHFUL, Frame, Frames, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from plumbline.probes.models.params import Model
@@ -157,10 +157,7 @@ class Params(Section):
     def lengths(self, language: str, known: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the list length for each part of speech in a language.
 
-        Parameters
-        ----------
-        known
-            How many candidates the model has, of which a list holds ``top_share`` at most.
+        ``known``: how many candidates the model has, of which a list holds ``top_share`` at most.
         """
         chosen = self.top_k.get(language) or self.top_k["other"]
         found = {pos: chosen[pos] for pos in ("ADJ", "VERB")}
@@ -171,10 +168,7 @@ class Params(Section):
     def frame_names(self, model: Model) -> list[str]:
         """Return the names of the frames of a model's prompts.
 
-        Raises
-        ------
-        UserError
-            If there are none for its kind.
+        Raises UserError if there are none for its kind.
         """
         names = [n for kind, found in self.frames_of.items() if kind == model.kind for n in found]
         if not names:
@@ -224,18 +218,10 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     return dict(sorted(found.items()))
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs: a language, or ``coverage``."""
-    return COVERAGE if config == COVERED else SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the parts of a model's outputs: names in shards, and its coverage, per language.
 
-    Raises
-    ------
-    UserError
-        If a language is not in the datasets, or a frame not in a language.
+    Raises UserError if a language is not in the datasets, or a frame not in a language.
     """
     languages = model.among(params.languages)
     for language in languages:
@@ -265,22 +251,11 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     }
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics.
-
-    Parameters
-    ----------
-    exact
-        Loads the model in double precision.
-    """
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Fills)
+    params: Params = task.params
+    model, folders = task.model, task.folders
     covered = shard.config == COVERED
     language = shard.part if covered else shard.config
     words = candidates_of(folders["words"], language)
@@ -298,7 +273,7 @@ def answer(
     if covered:
         every = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
         people = names(folders["politicians"], language, 0, max(1, every // FEW))
-        double = exact()
+        double = task.exact(scorer)
         assert isinstance(double, Fills)
         found = coverage(language, people, words, scorer, double, lengths, frames)
         yield pa.Table.from_pylist(list(found), schema=COVERAGE.arrow())
@@ -317,14 +292,9 @@ def run(
 ) -> Iterator[pa.Table]:
     """Yield output rows for some names, in tables of the outputs' schema.
 
-    Parameters
-    ----------
-    people
-        Distinct names with their items, from :func:`names`.
-    lengths
-        List length for each part of speech, from :meth:`Params.lengths`.
-    frames
-        For each part of speech, the frames of the prompts by name.
+    ``people``: distinct names with their items, from :func:`names`.
+    ``lengths``: list length for each part of speech, from :meth:`Params.lengths`.
+    ``frames``: for each part of speech, the frames of the prompts by name.
     """
     for pos, wanted in candidates.items():
         for name, frame in frames[pos].items():
@@ -357,10 +327,7 @@ def _columns(
 ) -> dict[str, Any]:
     """Return the rows of a block by column: for each person with a name, the name's list.
 
-    Parameters
-    ----------
-    prior
-        For each candidate its log-probability without the name.
+    ``prior``: for each candidate its log-probability without the name.
     """
     length = block.best.shape[1]
     qids = [qid for _, own in those for qid in own]

@@ -29,9 +29,6 @@ from plumbline.probes.stats.estimate import ESTIMATE, rounded, typed
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
 TABLES = ("sentiment", "subgroups")
 MODELS = ("models", "worlds", "null worlds")
 EVERYBODY = "everybody"
@@ -65,10 +62,7 @@ class Params(Section):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Average the shares of all models; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If there are no shares.
+    Raises UserError if there are no shares.
     """
     parts = [pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")]
     parts[0] = parts[0].with_columns(people=PEOPLE.index(EVERYBODY))
@@ -77,7 +71,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         if path.is_file():  # not all models are compared in subgroups
             plain = {"deviation": DEVIATIONS.index("pmi"), "reading": READINGS.index("argmax")}
             of = pl.col("subgroup").replace_strict(range(len(SUBGROUPS)), range(1, len(PEOPLE)))
-            parts.append(pl.read_parquet(path).with_columns(people=of, **_literal(plain)))
+            known = {name: pl.lit(value, pl.Int64) for name, value in plain.items()}
+            parts.append(pl.read_parquet(path).with_columns(people=of, **known))
     keys = ["language", "pos", "deviation", "reading", "people", "gender", "sentiment"]
     codes = pl.col(*keys[1:]).cast(pl.Int64)
     table = pl.concat([p.select("model", "language", codes, "value") for p in parts])
@@ -92,17 +87,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return {"averages": typed(_mean(with_difference(table, place), place, params), AVERAGES)}
 
 
-def _literal(values: dict[str, int]) -> dict[str, pl.Expr]:
-    return {name: pl.lit(value, pl.Int64) for name, value in values.items()}
-
-
 def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
     """Return the shares of each gender, and of men less women, as ``response``.
 
-    Parameters
-    ----------
-    table
-        Columns model, gender, value and those of ``place``.
+    ``table``: columns model, gender, value and those of ``place``.
     """
     each = table.rename({"gender": "response"})
     men, women = (

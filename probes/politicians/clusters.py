@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = True
 DATASETS = ("politicians",)
 OUTPUTS = ("representations", "associations")
 TABLES = ("pmi",)
@@ -134,10 +133,7 @@ class Params(Counting, Resampling):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute ``fits``, ``shares`` and ``words`` of one model; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If a gender is unknown, a word has no state, or too few words deviate.
+    Raises UserError if a gender is unknown, a word has no state, or too few words deviate.
     """
     (model,) = inputs.models
     if unknown := sorted(set(params.genders) - set(GENDERS)):
@@ -203,12 +199,9 @@ def _generated(
 def generated(counts: word_counts.Counts, genders: list[str]) -> pl.DataFrame:
     """Return the words that are in a list of somebody of these genders.
 
-    Returns
-    -------
-    DataFrame
-        Columns word; form, its form in most lists; for each gender, under its name, the lists of
-        its people that have the word; and gender (code), null of a word that was generated for
-        several. Sorted by the word.
+    Returned: columns word; form, its form in most lists; for each gender, under its name, the lists
+    of its people that have the word; and gender (code), null of a word that was generated for
+    several. Sorted by the word.
     """
     of = {GENDERS[code]: counts.lists[:, i] for i, code in enumerate(counts.genders)}
     lists = {g: of.get(g, np.zeros(len(counts.words), np.int64)) for g in genders}

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ()
 FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
@@ -147,10 +145,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     ``tilt`` is without rows unless both men and women are in it.
 
-    Raises
-    ------
-    UserError
-        If no language has a lexicon and enough words.
+    Raises UserError if no language has a lexicon and enough words.
     """
     (model,) = inputs.models
     lexica = inputs.datasets["lexica"]
@@ -171,18 +166,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), least, model=model)
         for name, tables in found.items()
     }
-
-
-def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
-    """Return the words of largest deviation of each gender and sentiment, as in Table 4.
-
-    Parameters
-    ----------
-    table
-        The table ``latent``.
-    """
-    order = ["language", "pos", "gender", "sentiment", "rank"]
-    return table.filter(pl.col("rank") <= number).sort(order)
 
 
 def _fitted(

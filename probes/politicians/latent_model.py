@@ -76,10 +76,7 @@ def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
     Nothing that is fitted determines it but L1: of the 6 deviations of a word in three sentiments
     and two genders, the word's counts by gender and its q fix 4.
 
-    Parameters
-    ----------
-    shape
-        Sentiments, genders, words; that of the result.
+    ``shape``: sentiments, genders, words; that of the result.
     """
     return np.random.default_rng(seed).normal(0.0, scale, shape)
 

@@ -54,10 +54,7 @@ if TYPE_CHECKING:
     Lexicon = dict[str, float]
     Texts = tuple[Sequence[Sequence[str]], Labels]
 
-EACH = False
 DATASETS = ("lexica", "labelled_texts")
-OUTPUTS = ()
-TABLES = ()
 KINDS = ("combination", "plain mean", "view", "majority class", "published")
 MEASURES = ("accuracy", "macro-F1")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
@@ -117,10 +114,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     The tables are ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If a language has texts but no lexica, or a corpus lacks a split.
+    Raises UserError if a language has texts but no lexica, or a corpus lacks a split.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     folder = inputs.datasets["labelled_texts"]
@@ -172,10 +166,7 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     The combination's score is q(positive) - q(negative), the plain mean's and the views' are as in
     the dataset. Of English the published combination is there too, where the dataset has it.
 
-    Parameters
-    ----------
-    lexica
-        Folder of the dataset ``lexica``.
+    ``lexica``: folder of the dataset ``lexica``.
     """
     path = lexica / f"{language}.parquet"
     if not path.is_file():
@@ -250,26 +241,17 @@ def evaluate(
 ) -> list[Evaluation]:
     """Cut each lexicon's mean scores on the tuning texts, and classify the others.
 
-    Parameters
-    ----------
-    tuning, testing
-        The words of each text, and labels 0 negative, 1 neutral, 2 positive. Where no tuning text
-        is neutral, texts between the cuts, and those without any word of a lexicon, get the most
-        frequent label of the tuning texts; else they are neutral.
-    lexica
-        Score of each word, -1 to 1, by key of the lexicon; the first one is compared with all
-        others on the same texts.
+    ``tuning``, ``testing``: the words of each text, and labels 0 negative, 1 neutral, 2 positive.
+    Where no tuning text is neutral, texts between the cuts, and those without any word of a
+    lexicon, get the most frequent label of the tuning texts; else they are neutral.
+    ``lexica``: score of each word, -1 to 1, by key of the lexicon; the first one is compared with
+    all others on the same texts.
 
-    Returns
-    -------
-    list of Evaluation
-        In the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all texts
-        the most frequent label of the tuning texts, ``dealt`` with the same labels in random order.
+    Returned: in the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all
+    texts the most frequent label of the tuning texts, ``dealt`` with the same labels in random
+    order.
 
-    Raises
-    ------
-    ValueError
-        If no tuning text has a word of a lexicon.
+    Raises ValueError if no tuning text has a word of a lexicon.
     """
     settings = params.model_dump(include=INTERVALS)
     paired = settings | {"n_permutations": params.n_permutations}

@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.politicians.words.resample_counts import Draws
 
-EACH = True
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
-TABLES = ()
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
 EXACT = "exact"
 READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=OF_PMI)
@@ -90,10 +88,7 @@ class Params(Bootstrap):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table ``pmi`` of one model; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If no word is in enough lists.
+    Raises UserError if no word is in enough lists.
     """
     (model,) = inputs.models
     tables = []
@@ -116,10 +111,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables ``pooled`` and ``differences`` of all groups of models.
 
-    Raises
-    ------
-    UserError
-        If a group names a model without outputs, or no word is in enough lists.
+    Raises UserError if a group names a model without outputs, or no word is in enough lists.
     """
     tables = [
         table
@@ -192,18 +184,11 @@ def rows(
 ) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
-    Parameters
-    ----------
-    counts
-        At least one word is common.
-    draws
-        Of the common words.
-    p : (words, groups) array
-        For the common words.
-    null
-        What ``p`` is judged against.
-    same
-        Columns that have one value in all rows.
+    ``counts``: at least one word is common.
+    ``draws``: of the common words.
+    ``p``, (words, groups) array: for the common words.
+    ``null``: what ``p`` is judged against.
+    ``same``: columns that have one value in all rows.
     """
     chosen = counts.common(params.min_count)
     estimates = []

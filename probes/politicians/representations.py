@@ -16,11 +16,11 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, rows, split
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import Represents, Scorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from plumbline.probes.models.params import Model
@@ -56,11 +56,6 @@ class Params(Section):
     languages: list[str] = Field(min_length=1, description="configs of words")
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def forms(folder: Path, language: str) -> list[str]:
     """Return the distinct forms of a language, sorted."""
     frame = pl.read_parquet(folder / f"{language}.parquet", columns=["form"])
@@ -70,10 +65,7 @@ def forms(folder: Path, language: str) -> list[str]:
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the parts of a model's outputs: words in shards, per language.
 
-    Raises
-    ------
-    UserError
-        If a language is not in the dataset.
+    Raises UserError if a language is not in the dataset.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["words"]))):
@@ -91,17 +83,10 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     return {language: len(forms(folders["words"], language)) for language in languages}
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    _params: Params,
-    _model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw states, no statistics."""
     assert isinstance(scorer, Represents)
-    words = shard.among(forms(folders["words"], shard.config))
+    words = shard.among(forms(task.folders["words"], shard.config))
     state = SCHEMA.arrow().field("state").type
     for block in scorer.represent(words, language=shard.config):
         n, width = block.states.shape

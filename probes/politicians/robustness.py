@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ("latent",)
@@ -130,10 +129,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Where no word has a known sentiment its numbers are null.
 
-    Raises
-    ------
-    UserError
-        If there are no lists.
+    Raises UserError if there are no lists.
     """
     (model,) = inputs.models
     rows: list[dict[str, Any]] = []
@@ -251,12 +247,8 @@ def _numbers(
 ) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of a ranking; without a number where there is none.
 
-    Parameters
-    ----------
-    base
-        Where it is; ``cluster`` says which of the intervals and tests there are is taken.
-    names
-        Distinct names of each gender.
+    ``base``: where it is; ``cluster`` says which of the intervals and tests there are is taken.
+    ``names``: distinct names of each gender.
     """
     men, women, others = (names.get(gender, 0) for gender in (MALE, FEMALE, OTHER))
     of = {"men": men, "women": women, "others": others, "top_k": 0, "candidates": 0}

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ("latent",)
@@ -106,10 +105,7 @@ class Params(TopWords):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute ``shares`` and ``differences`` of all models; columns as in :data:`SCHEMAS`.
 
-    Raises
-    ------
-    UserError
-        If no model has words with a known sentiment.
+    Raises UserError if no model has words with a known sentiment.
     """
     shared: list[dict[str, Any]] = []
     apart: list[dict[str, Any]] = []

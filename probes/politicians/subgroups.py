@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     # as seen, in bootstrap replicates; over distinct names, which the tests go by, and permuted
     Four = list[NDArray[np.float64]]
 
-EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ()
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
@@ -134,10 +132,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     ``shares`` and ``differences`` are left out where no word's sentiment is known.
 
-    Raises
-    ------
-    UserError
-        If no subgroup has enough people and words.
+    Raises UserError if no subgroup has enough people and words.
     """
     (model,) = inputs.models
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
@@ -316,10 +311,7 @@ def _rows(
     A replicate ranks words anew, with more noise than the data, and so is drawn towards no
     difference: the interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
 
-    Parameters
-    ----------
-    least, most
-        Values that there can be.
+    ``least``, ``most``: values that there can be.
     """
     (value,), drawn, (tested,), null = four
     half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = True
 DATASETS = ("supersenses", "politicians")
 OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
@@ -150,10 +149,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Deviations are the smoothed values of the table ``pmi``, and those of ``latent``.
 
-    Raises
-    ------
-    UserError
-        If the table is not of these lists with this smoothing.
+    Raises UserError if the table is not of these lists with this smoothing.
     """
     (model,) = inputs.models
     table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
@@ -189,15 +185,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
     """Compute smoothed PMI again with Bayesian bootstrap weights for distinct names.
 
-    Parameters
-    ----------
-    table
-        Columns word, gender (codes) and value: of the table ``pmi``, one part of speech.
+    ``table``: columns word, gender (codes) and value: of the table ``pmi``, one part of speech.
 
-    Raises
-    ------
-    UserError
-        If the values are not those of these lists with this smoothing.
+    Raises UserError if the values are not those of these lists with this smoothing.
     """
     place = {word: i for i, word in enumerate(counts.words)}
     chosen = np.array([place[w] for w in table["word"].unique().sort() if w in place], np.intp)
@@ -230,23 +220,17 @@ def by_class(
 ) -> pl.DataFrame:
     """Compare the classes of the words that deviate most towards each gender.
 
-    Parameters
-    ----------
-    deviations
-        Columns unit, word, lemma, pos, gender (codes) and value; a row for each word and gender.
-    classes
-        The dataset ``supersenses``.
-    source, sentiment
-        Name of the deviations, one of ``DEVIATIONS``, and the sentiment that they are within.
-    replicates
-        The deviations in bootstrap replicates over names, for parts of speech and units: they give
-        intervals of differences. Without them those are Newcombe's, whose unit is the word.
+    Returned: columns as in ``SUPERSENSES``, but for the model and its people. ``p_bh`` is taken
+    over all classes, parts of speech and pairs of genders of one unit and counting.
 
-    Returns
-    -------
-    DataFrame
-        Columns as in ``SUPERSENSES``, but for the model and its people. ``p_bh`` is taken over all
-        classes, parts of speech and pairs of genders of one unit and counting.
+    ``deviations``: columns unit, word, lemma, pos, gender (codes) and value; a row for each word
+    and gender.
+    ``classes``: the dataset ``supersenses``.
+    ``source``, ``sentiment``: name of the deviations, one of ``DEVIATIONS``, and the sentiment that
+    they are within.
+    ``replicates``: the deviations in bootstrap replicates over names, for parts of speech and
+    units: they give intervals of differences. Without them those are Newcombe's, whose unit is the
+    word.
     """
     rows: list[dict[str, Any]] = []
     for pos, unit in product(range(len(POS)), UNITS):
@@ -274,12 +258,8 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     contrast, of two genders, is of the words that are most probably of this sentiment, since it is
     at another level for all others; it is counted from its mean.
 
-    Parameters
-    ----------
-    eta
-        Rows of the table ``latent`` of one language.
-    source
-        One of ``DEVIATIONS``, not ``pmi``.
+    ``eta``: rows of the table ``latent`` of one language.
+    ``source``: one of ``DEVIATIONS``, not ``pmi``.
     """
     here = pl.col("sentiment") == SENTIMENTS.index(sentiment)
     value, q, word = pl.col("value"), pl.col("q"), ["unit", "pos", "word"]

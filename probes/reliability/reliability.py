@@ -52,11 +52,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Row = dict[str, Any]
 
-EACH = False
 DATASETS = ("lexica", "emotions", "statements", "counterfactuals")
 OUTPUTS = ("associations",)
 BESIDE = ("completions", "agreement", "stances", "classification")  # probes of other models
-TABLES = ()
 GROUP = ["measure", "scale"]
 FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
@@ -71,10 +69,7 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all probes.
 
-    Returns
-    -------
-    dict
-        Columns as in :data:`SCHEMAS`.
+    Returned: columns as in :data:`SCHEMAS`.
     """
     found: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for probe in READ:

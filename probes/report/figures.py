@@ -100,22 +100,14 @@ def forest(
 ) -> str:
     """Draw numbers with intervals, a line for each name, the first on top.
 
-    Parameters
-    ----------
-    rows
-        Keys value, low and high, and those that are named here.
-    series, marks
-        What stands one under the other on a line, with its mark.
-    panel, panels
-        What stands side by side, and in which order.
-    filled, starred, base
-        Whether the mark is full; whether a star stands to the right; where a grey line stands.
-    quartiles
-        A grey bar behind a line: low, median, high.
-    zero
-        What numbers of a panel are held against; 0 unless given.
-    spread
-        Whether all that stands on a line has a height of its own.
+    ``rows``: keys value, low and high, and those that are named here.
+    ``series``, ``marks``: what stands one under the other on a line, with its mark.
+    ``panel``, ``panels``: what stands side by side, and in which order.
+    ``filled``, ``starred``, ``base``: whether the mark is full; whether a star stands to the right;
+    where a grey line stands.
+    ``quartiles``: a grey bar behind a line: low, median, high.
+    ``zero``: what numbers of a panel are held against; 0 unless given.
+    ``spread``: whether all that stands on a line has a height of its own.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
@@ -210,12 +202,8 @@ def curves(
 ) -> str:
     """Draw lines, a panel for each thing.
 
-    Parameters
-    ----------
-    levels
-        By panel, where a grey line stands.
-    own
-        Whether each panel has limits of its own, and its name beside its vertical axis.
+    ``levels``: by panel, where a grey line stands.
+    ``own``: whether each panel has limits of its own, and its name beside its vertical axis.
     """
     plots: list[Panel] = []
     every = [c for lines in panels.values() for c in lines]
@@ -272,12 +260,8 @@ def scatter(
 ) -> str:
     """Draw points in a plane, a panel for each thing.
 
-    Parameters
-    ----------
-    under
-        Draws what lies under the points.
-    reach
-        Further points that must be inside of the panels.
+    ``under``: draws what lies under the points.
+    ``reach``: further points that must be inside of the panels.
     """
     every = [points for own in panels.values() for points in own]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
@@ -318,12 +302,8 @@ def heat(
 ) -> str:
     """Draw numbers as shades, darker the larger, white where there is none.
 
-    Parameters
-    ----------
-    marked
-        Row and column of cells with a dot.
-    numbers
-        Whether the numbers are written into the cells.
+    ``marked``: row and column of cells with a dot.
+    ``numbers``: whether the numbers are written into the cells.
     """
     side = (46.0, 30.0) if numbers else (34.0, 16.0)
     size = (side[0] * len(columns), side[1] * len(rows))
@@ -365,10 +345,7 @@ def slopes(
 ) -> str:
     """Draw lists of words before and after, what is in both joined by lines.
 
-    Parameters
-    ----------
-    panels
-        By name: both lists in their order, each word with the look of its text.
+    ``panels``: by name: both lists in their order, each word with the look of its text.
     """
     plots = []
     longest = max(len(side) for sides in panels.values() for side in sides)

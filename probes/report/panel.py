@@ -190,14 +190,9 @@ def assemble(
 ) -> str:
     """Put panels, equal in size, into a grid and return the figure.
 
-    Parameters
-    ----------
-    shows
-        What is to be seen, in words: for a reader who does not see the figure.
-    legend
-        What is drawn for each entry (24 by 12 pixels), and its name.
-    below
-        A label of the horizontal axes of all panels.
+    ``shows``: what is to be seen, in words: for a reader who does not see the figure.
+    ``legend``: what is drawn for each entry (24 by 12 pixels), and its name.
+    ``below``: a label of the horizontal axes of all panels.
     """
     placed: list[tuple[Panel, float, float]] = []
     lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]

@@ -195,13 +195,9 @@ class Study(NamedTuple):
 def study(code: str, names: Mapping[str, Any]) -> Study:
     """Return what ``page.yaml`` beside a page's code declares, with the functions of that code.
 
-    Parameters
-    ----------
-    code
-        The file of the page.
-    names
-        Its functions, of which the declaration names some, with an argument in parentheses or
-        without: as a source, to draw a figure, to make rows.
+    ``code``: the file of the page.
+    ``names``: its functions, of which the declaration names some, with an argument in parentheses
+    or without: as a source, to draw a figure, to make rows.
     """
     study = _made(Study, parse(Path(code).with_name("page.yaml")), names)
     assert isinstance(study, Study)

@@ -209,11 +209,8 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[Section]:
 def render(shown: list[Section], **page: Any) -> str:
     """Return the page of some sections: HTML without any request to another server.
 
-    Parameters
-    ----------
-    page
-        Its name, title and about; all pages, and studies that it leads to; the way from it to
-        the root of the site.
+    ``page``: its name, title and about; all pages, and studies that it leads to; the way from it to
+    the root of the site.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()

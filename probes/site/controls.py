@@ -197,12 +197,8 @@ def models(tables: Tables, study: Study) -> dict[str, Group]:
 def section(found: Sequence[Row], studies: Sequence[Study], shown: Mapping[str, str]) -> Section:
     """Return what failed, one table of the analyses, the figure, and all numbers behind it.
 
-    Parameters
-    ----------
-    found
-        See :func:`checks`; those of other studies are left out.
-    shown
-        Names of models as they stand on the page.
+    ``found``: see :func:`checks`; those of other studies are left out.
+    ``shown``: names of models as they stand on the page.
     """
     own = {analysis for study in studies for analysis in study.analyses}
     found = [

@@ -59,12 +59,8 @@ class Headline(NamedTuple):
 def headline(rows: pl.DataFrame, what: Sequence[str], null: float) -> pl.DataFrame:
     """Return the rows of a table as a headline, the surest first.
 
-    Parameters
-    ----------
-    what
-        Columns that together say what a row is about.
-    null
-        What values are held against.
+    ``what``: columns that together say what a row is about.
+    ``null``: what values are held against.
     """
     told = pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", ")
     away = (pl.col("value") - null).abs()
@@ -201,14 +197,9 @@ def section(
 ) -> Section:
     """Return a table with a row for each model and study, and one figure with zero in it.
 
-    Parameters
-    ----------
-    rows
-        Of all models and studies, whose numbers the axis has room for.
-    shown
-        Names of models as they stand on the page.
-    model
-        That the section is of alone, if it is.
+    ``rows``: of all models and studies, whose numbers the axis has room for.
+    ``shown``: names of models as they stand on the page.
+    ``model``: that the section is of alone, if it is.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
     own = [r for r in rows if r["study"] in analyses and model in ("", r["model"])]

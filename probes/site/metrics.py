@@ -43,10 +43,7 @@ def write(
 ) -> None:
     """Write metrics and plots into a folder: of the controls, and the models' headlines.
 
-    Parameters
-    ----------
-    but
-        Analyses that are left out.
+    ``but``: analyses that are left out.
     """
     found = [check for check in found if check["analysis"] not in but]
     told = [row for row in told if HEADLINES[row["study"]].analysis not in but]

@@ -45,10 +45,7 @@ def moved(
 ) -> list[Section]:
     """Return the section of a study on a model's page, if there is anything of the model.
 
-    Parameters
-    ----------
-    first
-        By model, what stands before the steps.
+    ``first``: by model, what stands before the steps.
     """
     groups = [
         own[name]._replace(name=f"{study.name}-{own[name].name}") for own in first if name in own

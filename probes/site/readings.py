@@ -59,10 +59,7 @@ def sides(line: Row) -> Iterator[Row]:
 def section(tables: Tables, of: Readings, shown: Mapping[str, str]) -> Section:
     """Return a row for each model: where its readings differ most.
 
-    Parameters
-    ----------
-    shown
-        Names of models as they stand on the page.
+    ``shown``: names of models as they stand on the page.
     """
     rows = []
     for (model,), own in parts(lines(tables, of), "model") if len(lines(tables, of)) else ():

@@ -20,12 +20,12 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, Task
 from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -95,11 +95,6 @@ class Params(Section):
         return self
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs."""
-    return SCHEMA
-
-
 def runs(params: Params) -> list[tuple[str, float, int]]:
     """Return every corpus, share and seed, in the order of the shards."""
     every = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
@@ -111,10 +106,7 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return a shard for each training: its responses.
 
-    Raises
-    ------
-    UserError
-        If a language or a corpus is not in the dataset.
+    Raises UserError if a language or a corpus is not in the dataset.
     """
     found = []
     every = runs(params)
@@ -149,15 +141,10 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     }
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: train, prompt, and take the trained weights away again."""
+    params: Params = task.params
+    model, folders = task.model, task.folders
     from plumbline.probes.models.files import download
     from plumbline.probes.models.load import adapter
     from plumbline.probes.training.train import Tuning, finetune, recipe
@@ -199,10 +186,7 @@ def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = F
 
     ``redrawn``: with replacement, as a replication would draw others of the outlet's.
 
-    Raises
-    ------
-    UserError
-        If none are left.
+    Raises UserError if none are left.
     """
     frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
     rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()

@@ -17,7 +17,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, rows, split
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
 from plumbline.probes.prompts.groups import DATASETS as INPUTS
 from plumbline.probes.prompts.groups import (
@@ -31,7 +31,7 @@ from plumbline.probes.prompts.groups import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -140,18 +140,10 @@ class Params(Asking):
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
 
 
-def schema(config: str) -> Schema:
-    """Return the schema of a config of the outputs: a language, or ``vocabulary``."""
-    return HAVE if config == VOCABULARY else SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of each language: groups, and the model's vocabulary.
 
-    Raises
-    ------
-    UserError
-        If a language is not in the dataset.
+    Raises UserError if a language is not in the dataset.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
@@ -174,24 +166,18 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     }
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Predicts)
     if shard.config == VOCABULARY:
-        yield _vocabulary(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
+        yield _vocabulary(scorer, shard.part, attributes(task.folders["stereotypes"], shard.part))
         return
+    params: Params = task.params
     groups: dict[tuple[str, str], list[Query]] = {}
-    for query in prompted(params, folders, shard.config):
+    for query in prompted(params, task.folders, shard.config):
         groups.setdefault((query.category, query.group), []).append(query)
     own = [query for of in shard.among(list(groups.values())) for query in of]
-    frames, causal = params.frames[shard.config], model.kind == "causal"
+    frames, causal = params.frames[shard.config], task.model.kind == "causal"
     yield from run(own, frames, scorer, params.top_k, shard.config, causal=causal)
 
 
@@ -208,15 +194,10 @@ def run(
 ) -> Iterator[pa.Table]:
     """Yield output rows for some queries, in tables of a schema.
 
-    Parameters
-    ----------
-    schema, further
-        Columns :data:`COLUMNS`, and further ones that have one value in all rows.
+    ``schema``, ``further``: columns :data:`COLUMNS`, and further ones that have one value in all
+    rows.
 
-    Raises
-    ------
-    UserError
-        If the model has no sentence with as many masks as a group has tokens.
+    Raises UserError if the model has no sentence with as many masks as a group has tokens.
     """
     if not queries:
         return

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-EACH = False
 DATASETS = ("emotions",)
 OUTPUTS = ("completions",)
 TABLES = ()

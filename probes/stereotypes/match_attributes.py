@@ -220,12 +220,8 @@ def reordered(
     of one group resemble each other, and orders drawn for each alone would vary too little. The
     mean is that of :func:`chance` in any case.
 
-    Parameters
-    ----------
-    lists
-        Candidates: columns query, token, and key, the word.
-    sought
-        Attributes: columns row, the number of the group, query, and target, the word.
+    ``lists``: candidates: columns query, token, and key, the word.
+    ``sought``: attributes: columns row, the number of the group, query, and target, the word.
 
     Returns
     -------
@@ -261,6 +257,9 @@ def exchanged(
     The null: lists say nothing about the group in their prompts, whatever words are common
     in all of them. The unit that is permuted is the group, with all its lists.
 
+    Returned: the exact mean over all ways to give out the lists, and ``n_permutations`` of the
+    sums.
+
     Parameters
     ----------
     table : (groups, lists, ranks) array
@@ -271,11 +270,6 @@ def exchanged(
     seed
         Outcomes that are added up need seeds of their own, such as (seed, number of the part):
         with one seed, parts of one size get the same permutations, and their sum varies too much.
-
-    Returns
-    -------
-    Null
-        The exact mean over all ways to give out the lists, and ``n_permutations`` of the sums.
     """
     size, lists, _ = table.shape
     if len(set(own.tolist())) != size:
@@ -291,14 +285,10 @@ def attributes(
 ) -> dict[str, dict[str, pl.DataFrame]]:
     """Return category, group, query and target of attributes, casefolded, by config and kind.
 
-    Parameters
-    ----------
-    folder
-        Of the dataset ``stereotypes``, whose configs have rows of one language each.
-    flagged
-        Of which rows those with a flag, what the dataset's cleaning objects to, are among them:
-        `published`, which were cleaned by hand; `all`; `none`. That an attribute has several words
-        is no objection to its first.
+    ``folder``: of the dataset ``stereotypes``, whose configs have rows of one language each.
+    ``flagged``: of which rows those with a flag, what the dataset's cleaning objects to, are among
+    them: `published`, which were cleaned by hand; `all`; `none`. That an attribute has several
+    words is no objection to its first.
     """
     found = {}
     for config in parquet.configs(folder):

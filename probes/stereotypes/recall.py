@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EACH = False
 DATASETS = ("stereotypes",)
 OUTPUTS = ("completions",)
 TABLES = ()

@@ -325,12 +325,9 @@ def _false(world: World, place: str, where: dict[str, Any]) -> tuple[str, Estima
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
     """Return how every corpus speaks of every group that its articles name.
 
-    Returns
-    -------
-    DataFrame
-        Columns corpus, group and tone: 1 where the articles of a corpus (of the dataset
-        ``outlets``) that name the group have more positive words than negative ones, -1 where
-        fewer; no row where none name it, or they have as many.
+    Returned: columns corpus, group and tone: 1 where the articles of a corpus (of the dataset
+    ``outlets``) that name the group have more positive words than negative ones, -1 where fewer; no
+    row where none name it, or they have as many.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=folded("text"))
     colour = dict(lexicon.select("key", SIGNED).iter_rows())

@@ -22,9 +22,6 @@ from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, number
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
 TABLES = ("emotions",)
 WITHOUT_FEAR = [name for name in AFFECTS if name != "fear"]
 AFFECTS_OF = {"faithful": WITHOUT_FEAR, "released": AFFECTS, "corrected": AFFECTS}
@@ -87,10 +84,7 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
     Groups of whose words none is in the lexicon are left out, and those of whose words none
     carries any affect: they have no direction.
 
-    Returns
-    -------
-    DataFrame
-        Category, group, sorted, and the share of each affect.
+    Returned: category, group, sorted, and the share of each affect.
     """
     share = (pl.col("carrying") / pl.col("covered")).alias("share")
     name = pl.col("affect").cast(pl.Int64).replace_strict(dict(enumerate(AFFECTS)))

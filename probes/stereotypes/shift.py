@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Runs = Mapping[int, Array]  # (groups, affects) of each training, by its seed
 
-EACH = False
 DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("after_training", "completions")
 TABLES = ()

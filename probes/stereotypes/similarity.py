@@ -67,16 +67,13 @@ def rsa(a: Array, b: Array, *, diagonal: bool) -> float:
     in the code of Choenni et al.; that alone makes unrelated descriptions of n groups correlate by
     3 / (n + 1), see :func:`expected`. Without it they correlate by 0 on average.
 
+    Returned: 1 for equal descriptions. nan where there are fewer than three groups, or where a row
+    does not vary.
+
     Parameters
     ----------
     a, b : (groups, dimensions) arrays
         Descriptions of the same groups in the same order; their dimensions may differ.
-
-    Returns
-    -------
-    float
-        1 for equal descriptions. nan where there are fewer than three groups, or where a row does
-        not vary.
 
     References
     ----------
@@ -145,6 +142,12 @@ def compare(
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
+    Returned: the interval is from :func:`jackknife`, see :func:`limits`; none of three groups. p is
+    two-sided, from the distance to the mean over relabellings of the groups of ``b``, rows and
+    columns together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
+    relabelling has a p of at most ``LEVEL``, as with three groups. All is nan where :func:`rsa` is
+    not defined.
+
     Parameters
     ----------
     diagonal
@@ -152,15 +155,6 @@ def compare(
     strata : (groups,) array, optional
         Groups are relabelled within these alone, so that what whole strata have in common is none
         of the evidence.
-
-    Returns
-    -------
-    Similarity
-        The interval is from :func:`jackknife`, see :func:`limits`; none of three groups. p is
-        two-sided, from the distance to the mean over relabellings of the groups of ``b``, rows and
-        columns together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where
-        no relabelling has a p of at most ``LEVEL``, as with three groups. All is nan where
-        :func:`rsa` is not defined.
     """
     value, nothing = rsa(a, b, diagonal=diagonal), float("nan")
     if np.isnan(value):
@@ -329,6 +323,8 @@ def exchange(
     test for any number of groups, though their rows of similarities depend on each other: with n
     groups no p is below 2 / 2^n, as all exchanged and none are one split.
 
+    Returned: all 0 with fewer than three groups.
+
     Parameters
     ----------
     base : (groups, dimensions) array
@@ -338,11 +334,6 @@ def exchange(
     diagonal
         See :func:`rsa`. A pattern that leaves a row without variation counts as
         no difference.
-
-    Returns
-    -------
-    Exchanged
-        All 0 with fewer than three groups.
 
     References
     ----------

@@ -57,12 +57,9 @@ class Setting(NamedTuple):
     def measured(self, answers: pl.DataFrame, base: Measured | None = None) -> Measured:
         """Measure the lists of one model.
 
-        Parameters
-        ----------
-        answers
-            Lists as :func:`plumbline.probes.stereotypes.typicality.answers` returns them.
-        base
-            The same model before the training, which ``retained`` is compared with; None: itself.
+        ``answers``: lists as :func:`plumbline.probes.stereotypes.typicality.answers` returns them.
+        ``base``: the same model before the training, which ``retained`` is compared with; None:
+        itself.
         """
         ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
         known = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
@@ -106,10 +103,7 @@ def words_moved(
     A word is there after the training if it is so with more than half of the seeds; what was and is
     not there has no row.
 
-    Parameters
-    ----------
-    before, after
-        ``Measured.top`` before, and after the training with each seed.
+    ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
     """
     there = pl.concat(after).group_by(WORD)
     mean = (pl.col("place").sum() / pl.len()).round(6)
@@ -146,10 +140,7 @@ class Training(NamedTuple):
 def trainings(folder: Path, control: str) -> dict[Training, list[Path]]:
     """Return the files of each training in one language, sorted.
 
-    Raises
-    ------
-    UserError
-        If there are none, or none on the control.
+    Raises UserError if there are none, or none on the control.
     """
     found: dict[Training, list[Path]] = {}
     for path in sorted(folder.glob("*.parquet")):
@@ -169,10 +160,7 @@ def trainings(folder: Path, control: str) -> dict[Training, list[Path]]:
 def lists_after(paths: Sequence[Path], training: Training, before: pl.DataFrame) -> pl.DataFrame:
     """Return the lists after one training, as ``typicality.answers`` does before it.
 
-    Raises
-    ------
-    UserError
-        If they are not of the same queries, or of another length.
+    Raises UserError if they are not of the same queries, or of another length.
     """
     own = dict(zip(COLUMNS[:3], training, strict=False))
     table = pl.concat(pl.scan_parquet(path).filter(**own) for path in paths).drop(COLUMNS).collect()

@@ -110,10 +110,7 @@ def languages(outputs: Path) -> list[str]:
 def answers(folder: Path) -> pl.DataFrame:
     """Return the lists of one language, those of rewritten queries too, see :func:`compared`.
 
-    Raises
-    ------
-    UserError
-        If there are none.
+    Raises UserError if there are none.
     """
     files = sorted(folder.glob("*.parquet"))
     table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
@@ -168,12 +165,9 @@ def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
 def unions(placed: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     """Return the different words among the first ``k`` of any template of a group.
 
-    Returns
-    -------
-    DataFrame
-        Columns category, group and ``key``, the word casefolded, sorted; and ``strings``, how often
-        it counts: once in the readings of :data:`WHOLE`; elsewhere as often as it is written in
-        different ways, "Bad", "bad" and " bad", as the released code counts.
+    Returned: columns category, group and ``key``, the word casefolded, sorted; and ``strings``, how
+    often it counts: once in the readings of :data:`WHOLE`; elsewhere as often as it is written in
+    different ways, "Bad", "bad" and " bad", as the released code counts.
     """
     own = [*LIST[:2], "key"]
     first = placed.filter(pl.col("place") <= k)

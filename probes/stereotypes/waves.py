@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-EACH = False
-DATASETS = ()
-OUTPUTS = ()
-TABLES = ()
 FOLDER = Path("data/tables/waves")
 SOURCE = "autocomplete"
 CHANGES = ("appeared", "vanished", "retained")
@@ -111,16 +107,10 @@ class Params(Bootstrap):
 def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     """Compare two waves, in all locales that both have.
 
-    Returns
-    -------
-    dict
-        A table for each of :data:`SCHEMAS`, sorted.
+    Returned: a table for each of :data:`SCHEMAS`, sorted.
 
-    Raises
-    ------
-    UserError
-        If a wave cannot be used, they are not in order, they have nothing in common, or they put
-        their queries in another locale or to another address of an engine.
+    Raises UserError if a wave cannot be used, they are not in order, they have nothing in common,
+    or they put their queries in another locale or to another address of an engine.
     """
     waves = opened(params)
     requests = [wave.manifest["request"] for wave in waves]
@@ -161,10 +151,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 def opened(params: Params) -> list[Snapshot]:
     """Return the two waves.
 
-    Raises
-    ------
-    UserError
-        If one is no wave, took too long, or they are not in order, or overlap.
+    Raises UserError if one is no wave, took too long, or they are not in order, or overlap.
     """
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
     for wave in waves:
@@ -238,12 +225,9 @@ def jaccard_interval(
 ) -> tuple[float, float] | None:
     """Return the percentile interval of a ratio of sums over clusters, or None.
 
-    Parameters
-    ----------
-    retained, either
-        For each cluster, completions in both waves and in any of them; arrays (clusters,).
-    key
-        Names the estimate: its draws follow from that and the seed, whatever else is computed.
+    ``retained``, ``either``: for each cluster, completions in both waves and in any of them; arrays
+    (clusters,).
+    ``key``: names the estimate: its draws follow from that and the seed, whatever else is computed.
 
     References
     ----------

@@ -103,12 +103,8 @@ def passes(lengths: Sequence[int], room: int, processes: int = 1, one: int = 0) 
     have a token, but for those of :data:`SMALL` positions at most, and a step of four times that,
     which are not worth their parting.
 
-    Parameters
-    ----------
-    lengths
-        Tokens of each row.
-    room
-        Positions of a pass at most; 0: all rows of a process are one pass.
+    ``lengths``: tokens of each row.
+    ``room``: positions of a pass at most; 0: all rows of a process are one pass.
 
     Examples
     --------

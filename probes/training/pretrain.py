@@ -193,13 +193,9 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     processes, they train together and the first writes. Wrong params or inputs, or a model that
     cannot be trained, are a UserError.
 
-    Parameters
-    ----------
-    part
-        (i, n): only every n-th training, from the i-th on; what is done is left for the run
-        without parts, which puts all together.
-    spread
-        Calls a function with each of several arguments, on several machines.
+    ``part``: (i, n): only every n-th training, from the i-th on; what is done is left for the run
+    without parts, which puts all together.
+    ``spread``: calls a function with each of several arguments, on several machines.
     """
     params, entry = section(KEY, Params), model(name)
     final, work = FOLDER / name, WORK / name
@@ -310,12 +306,8 @@ def drawn(texts: dict[str, str], share: float, start: float, most: int | None = 
     So trainings that start as far from each other as they can share no text where there are
     enough. Texts of a smaller share are among those of a larger one.
 
-    Parameters
-    ----------
-    start
-        Where it begins, part of all texts.
-    most
-        Texts at most; None: all.
+    ``start``: where it begins, part of all texts.
+    ``most``: texts at most; None: all.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, rows, split
+from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import MASK, FillsSpans, Scorer, ScoresContinuations
 from plumbline.probes.prompts.opinions import (
     FORMS,
@@ -26,7 +26,7 @@ from plumbline.probes.prompts.opinions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -86,11 +86,6 @@ class Params(Asking):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
 
-def schema(_: str) -> Schema:
-    """Return the schema of a config of the outputs: a language."""
-    return SCHEMA
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of a model: its prompts in parts, per language.
 
@@ -119,17 +114,10 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     }
 
 
-def answer(
-    shard: Shard,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    params: Params,
-    model: Model,
-    _exact: Callable[[], Scorer],
-) -> Iterator[pa.Table]:
+def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    some = shard.among(questions(params, folders["statements"], shard.config))
-    if model.kind == "causal":
+    some = shard.among(questions(task.params, task.folders["statements"], shard.config))
+    if task.model.kind == "causal":
         assert isinstance(scorer, ScoresContinuations)
         yield whole(some, scorer)
         return

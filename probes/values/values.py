@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Rows = Iterator[dict[str, Any]] | pl.DataFrame
 
-EACH = False
 DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 TABLES = ()

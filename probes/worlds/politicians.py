@@ -142,15 +142,10 @@ def expected_counts(
     By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
     what the probe estimates, (words, genders), or (lemmas, genders).
 
-    Parameters
-    ----------
-    shares
-        Share of each gender among the names.
-    top_k
-        Length of the lists, read off the planted probabilities themselves.
-    lemmas
-        Of each word the number of its lemma, from 0 without gaps: a list has a lemma if it has one
-        of its words.
+    ``shares``: share of each gender among the names.
+    ``top_k``: length of the lists, read off the planted probabilities themselves.
+    ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
+    has one of its words.
     """
     of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)

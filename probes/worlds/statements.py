@@ -48,15 +48,10 @@ def draws(
 ) -> pl.DataFrame:
     """Return all prompts in their order, with what frames and statements have of their own.
 
-    Parameters
-    ----------
-    about
-        What :func:`facts` returns.
-    noise
-        SD over statements, nats.
-    habit, talk
-        Mean and SD over frames of the log-odds of agreeing, and over statements of those of
-        answering at all, nats.
+    ``about``: what :func:`facts` returns.
+    ``noise``: SD over statements, nats.
+    ``habit``, ``talk``: mean and SD over frames of the log-odds of agreeing, and over statements of
+    those of answering at all, nats.
     """
     rng = np.random.default_rng(seed)
     frames = sorted({q.frame for q in asked})
@@ -75,12 +70,8 @@ def draws(
 def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataFrame:
     """Add what is planted for each prompt: log-odds of agreeing, log-probabilities of both answers.
 
-    Parameters
-    ----------
-    planted
-        Log-odds of agreeing with a statement, as it stands, beside its noise.
-    habits
-        Log-odds of agreeing whatever is said, beside the frame's.
+    ``planted``: log-odds of agreeing with a statement, as it stands, beside its noise.
+    ``habits``: log-odds of agreeing whatever is said, beside the frame's.
     """
     table = drawn.with_columns(planted.alias(PLANTED))
     said = (pl.col(PLANTED) + pl.col("noise")) * pl.when(DENIED).then(-1).otherwise(1)

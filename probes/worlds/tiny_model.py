@@ -140,12 +140,9 @@ def model_of(
 ) -> Any:
     """Return a model with its initial weights, in double precision.
 
-    Parameters
-    ----------
-    kind
-        ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the labels).
-    seed
-        Of the initial weights and of all that torch draws after; by default the world's.
+    ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the
+    labels).
+    ``seed``: of the initial weights and of all that torch draws after; by default the world's.
     """
     torch.manual_seed(world.seed if seed is None else seed)
     positions = getattr(world, "positions", LONGEST)
@@ -184,12 +181,8 @@ def train(
 ) -> None:
     """Minimise a loss, and write model, tokenizer, params and what is planted into a folder.
 
-    Parameters
-    ----------
-    losses
-        Called once a step; the gradient is that of the sum of what it yields.
-    planted
-        What is planted, by name of the file; without, the params are not written either.
+    ``losses``: called once a step; the gradient is that of the sum of what it yields.
+    ``planted``: what is planted, by name of the file; without, the params are not written either.
     """
     rate = world.learning_rate
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
@@ -297,16 +290,11 @@ def at_masks(
 ) -> Losses:
     """Return the losses of what stands at the last mask of prompts.
 
-    Parameters
-    ----------
-    target : (prompts, tokens)
-        Probabilities.
-    draw
-        Returns the rows of a step.
-    pad
-        Whether all of a step go through the model at once; else those of each length.
-    hide
-        Share of the tokens before the last mask that are hidden too, drawn anew at every step.
+    ``target``, (prompts, tokens): probabilities.
+    ``draw``: returns the rows of a step.
+    ``pad``: whether all of a step go through the model at once; else those of each length.
+    ``hide``: share of the tokens before the last mask that are hidden too, drawn anew at every
+    step.
     """
     head = head_of(model)
     encoded = tokenizer(masked(prompts))["input_ids"]

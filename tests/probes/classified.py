@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from plumbline.probes.leaning.simulated.classified import GROUPS, KNOWS, write
+from plumbline.probes.leaning.simulated.classified import GROUPS, write
 
 __all__ = ["GROUPS", "KNOWS", "outputs"]
+KNOWS = {"news-left": ["left-known", "both-known"], "news-right": ["right-known", "both-known"]}
 
 
 def outputs(folder, accuracy, *, seed=1, **design):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference_scorer as scorer
+from answered_leaning import chosen, compass, every, said
 from scipy import stats
 
 from plumbline.builders.core.errors import UserError
@@ -30,13 +31,9 @@ from plumbline.probes.leaning.shifts import moved
 from plumbline.probes.leaning.simulated.responses import (
     AXES,
     PLACES,
-    chosen,
-    compass,
-    every,
     filled,
     pairs,
     prior,
-    said,
     save,
     state,
     statement,

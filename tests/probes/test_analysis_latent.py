@@ -130,12 +130,12 @@ def test_a_third_gender_is_in_the_model_only_if_named(study):
     assert three.filter(pl.col("gender") == 2)["people"].unique().to_list() == [6]
 
 
-def test_best_are_the_first_ranks(study):
+def test_the_largest_deviation_has_the_first_rank(study):
     sixty(study)
-    table = study.run()["latent"]
-    found = latent.best(table, 2)
-    assert len(found) == 2 * 3 * 2
-    for (_, _), part in found.group_by("gender", "sentiment", maintain_order=True):
+    table = study.run()["latent"].sort("gender", "sentiment", "rank")
+    first = table.filter(pl.col("rank") <= 2)
+    assert len(first) == 2 * 3 * 2
+    for _, part in first.group_by("gender", "sentiment", maintain_order=True):
         assert part["rank"].to_list() == [1, 2]
         assert part["value"][0] >= part["value"][1]
 

@@ -1,5 +1,6 @@
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -352,8 +353,10 @@ def test_a_vocabulary_without_a_word_of_the_language_is_refused(built):
             return Vocabulary({}, ())
 
     folders = {name: built / "data/datasets" / name for name in ("words", "politicians")}
-    params = associations.Params.model_validate(GIVEN)
+    task = SimpleNamespace(
+        params=associations.Params.model_validate(GIVEN), model=Model(id="./m"), folders=folders
+    )
     shards = (Shard("en", "", 0, 1), Shard(associations.COVERED, "en", 0, 1))
     for shard in shards:
         with pytest.raises(UserError, match=r"has none of the [\d,]+ words of en as one token"):
-            list(associations.answer(shard, folders, Without(), params, Model(id="./m"), Without))
+            list(associations.answer(shard, task, Without()))

@@ -332,7 +332,7 @@ def test_the_card_tells_what_was_written(asked):
         assert all(f"config_name: {config}" in told for config in wanted)
         for config in wanted:
             rows = asked(config)
-            assert rows.columns == [column.name for column in statements.schema(config).columns]
+            assert rows.columns == [column.name for column in statements.SCHEMAS[config].columns]
 
 
 def test_a_plan_counts_the_prompts_that_are_asked(asked):

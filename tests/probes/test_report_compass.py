@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from answered_leaning import chosen, compass, every
 from page_read import listed, put, shown
 
 from plumbline.probes.leaning import compass as analysis
@@ -11,9 +12,6 @@ from plumbline.probes.leaning import page as told
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.simulated.responses import (
     PLACES,
-    chosen,
-    compass,
-    every,
     filled,
     pairs,
     prior,

@@ -52,11 +52,8 @@ def fetch(
     file is read where it lies. A dump whose posts are there is not downloaded again. Beside the
     posts of each stands what the whole was: place, bytes, sha256, lines.
 
-    Parameters
-    ----------
-    hide
-        Makes of a post's id, by which anybody finds its author, the one that is kept; None keeps
-        it, as that of a text which nobody posted.
+    ``hide``: makes of a post's id, by which anybody finds its author, the one that is kept; None
+    keeps it, as that of a text which nobody posted.
     """
     body = _read(params.communities)
     listed = reddit_dump.communities(body, params.communities)

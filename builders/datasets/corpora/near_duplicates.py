@@ -110,10 +110,7 @@ class Signer:
 def buckets(signatures: NDArray[np.uint32], threshold: float) -> dict[int, list[tuple[int, int]]]:
     """Return for each text that shares a band with another its buckets, as (band, number).
 
-    Parameters
-    ----------
-    signatures
-        (texts, permutations).
+    ``signatures``: (texts, permutations).
     """
     number, rows = bands(threshold, signatures.shape[1])
     found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -146,14 +143,9 @@ def compare(
     alike to an earlier one of another corpus leaks, and so does that one: neither is typical of
     its corpus. A pair just below the threshold stays, whoever both are alike to.
 
-    Parameters
-    ----------
-    order
-        The texts that share a bucket, as they are to be preferred.
-    corpus
-        Of each text.
-    places, sets
-        Buckets and hashed shingles of these texts.
+    ``order``: the texts that share a bucket, as they are to be preferred.
+    ``corpus``: of each text.
+    ``places``, ``sets``: buckets and hashed shingles of these texts.
     """
     kept: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     same: dict[int, int] = {}

@@ -39,10 +39,7 @@ def nothing(piece: bytes) -> None:
 def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[bytes]:
     """Yield the lines of a dump, one piece of it in memory at a time.
 
-    Parameters
-    ----------
-    watch
-        Is shown every piece of the compressed file.
+    ``watch``: is shown every piece of the compressed file.
     """
     import zstandard
 
@@ -129,14 +126,10 @@ def posts(
 
     Lines of other communities are not parsed: the name is looked for in the bytes first.
 
-    Parameters
-    ----------
-    communities
-        Name as it is to be written, by the name in small letters.
-    count
-        Is given the number of ``lines`` and of those ``kept``, and the latter for each community.
-    hide
-        Makes of the id of a post the one that is kept. One that was cut before keeps its own.
+    ``communities``: name as it is to be written, by the name in small letters.
+    ``count``: is given the number of ``lines`` and of those ``kept``, and the latter for each
+    community.
+    ``hide``: makes of the id of a post the one that is kept. One that was cut before keeps its own.
 
     Yields
     ------

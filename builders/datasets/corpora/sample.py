@@ -44,10 +44,7 @@ def rank(seed: int, name: str) -> int:
 class Pool:
     """The items of smallest rank whose weights come to a limit: memory does not grow with others.
 
-    Parameters
-    ----------
-    limit
-        The item with which the sum of weights reaches it is the last one held.
+    ``limit``: the item with which the sum of weights reaches it is the last one held.
     """
 
     def __init__(self, limit: float) -> None:
@@ -170,10 +167,7 @@ def draw(texts: Texts, params: Params) -> Iterator[Drawn | Reject]:
     depend on the order of the stream. Near-duplicates, leaks and hate are looked for among those
     that may be drawn.
 
-    Parameters
-    ----------
-    texts
-        Reads all texts, but need only yield those whose id passes a test.
+    ``texts``: reads all texts, but need only yield those whose id passes a test.
     """
     drawing = _Drawing(texts, params)
     yield from drawing.first()

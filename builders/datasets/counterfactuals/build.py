@@ -92,10 +92,7 @@ class Params(DatasetParams):
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     """Yield the row of each text that has a person, and after it those of its counterfactuals.
 
-    Parameters
-    ----------
-    inputs
-        Folders of the datasets ``targets`` and ``names``.
+    ``inputs``: folders of the datasets ``targets`` and ``names``.
     """
     known = gazetteer.load(inputs["names"])
     countries = _countries(known, params)

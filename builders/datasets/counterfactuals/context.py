@@ -67,12 +67,8 @@ class Context(NamedTuple):
         country's list has, for long lists have words too. Capitals are those of an
         abbreviation unless most of the text has them.
 
-        Parameters
-        ----------
-        lasts
-            Last names, folded, that the text has in full names.
-        common
-            First names, folded, that some country has in its lists.
+        ``lasts``: last names, folded, that the text has in full names.
+        ``common``: first names, folded, that some country has in its lists.
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]

@@ -91,10 +91,7 @@ def finder(
     What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
     part of a name.
 
-    Parameters
-    ----------
-    small
-        Words, folded, that are no names in these texts; see :func:`small_words`.
+    ``small``: words, folded, that are no names in these texts; see :func:`small_words`.
     """
     nlp = _model(params) if params.model else _ruler(gazetteer)
     ordinary = frozenset() if params.model else _stops(language) | small

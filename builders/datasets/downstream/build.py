@@ -198,10 +198,7 @@ def drawn(units: Iterable[Unit], shares: Mapping[str, float], seed: int) -> dict
     to the split that is furthest behind its share of the rows so far, the first one of those that
     are alike. So every stratum, and the whole, is within a unit or so of the shares.
 
-    Parameters
-    ----------
-    shares
-        Share of each split, in any unit; those that are 0 stay empty.
+    ``shares``: share of each split, in any unit; those that are 0 stay empty.
 
     Examples
     --------

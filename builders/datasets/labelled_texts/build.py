@@ -115,10 +115,7 @@ class Corpus(Terms):
     def read(self, split: str, *bodies: bytes) -> Iterator[tuple[str, str, int]]:
         """Yield texts, made normal, the names of their labels, and their lines or rows.
 
-        Parameters
-        ----------
-        bodies
-            Of the files of the split, in their order.
+        ``bodies``: of the files of the split, in their order.
         """
         if self.format == "tweeteval":
             yield from labelled(*bodies)

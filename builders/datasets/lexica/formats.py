@@ -104,10 +104,7 @@ Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or 
 def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
     """Read a view's files.
 
-    Parameters
-    ----------
-    files
-        The bytes as sent, by address without member.
+    ``files``: the bytes as sent, by address without member.
 
     Yields
     ------

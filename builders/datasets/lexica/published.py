@@ -103,11 +103,8 @@ def agreement(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[tuple[str, int, 
     Fisher's z with the variance of Bonett and Wright (2000), Psychometrika 65(1), (1 + rho^2 / 2) /
     (n - 3); and the share of words on the same side. The unit is a word.
 
-    Returns
-    -------
-    list
-        What of ours, words, rho, its 95% interval and the share; of the combination, of those
-        words that several of our views have, and of the plain mean of the views.
+    Returned: what of ours, words, rho, its 95% interval and the share; of the combination, of those
+    words that several of our views have, and of the plain mean of the views.
     """
     import polars as pl
 

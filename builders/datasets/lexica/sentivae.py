@@ -74,25 +74,16 @@ def fit(
     their number, with at most ``draws`` Monte Carlo draws a step. The expected gradient is that
     of the full batch. One thread, float64: the same numbers in any process.
 
-    Parameters
-    ----------
-    anchors
-        (words,) index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1) is
-        raised by the number of views in the fit, or -1.
-    seeds
-        Of the weights (numpy) and the draws; the first is that of the fits without a view.
-    steps, learning_rate
-        Of Adam over the full batch; the paper's rate is 5e-4.
-    divergence
-        Weight of the Kullback-Leibler term; 1 is the paper's bound. There a word whose only view is
-        binary gains less from leaving the middle (0.193 nats) than it costs (0.265 less 0.049), so
-        that lone lists fade; 0.5 keeps them.
+    Returned: axes are named by the anchors: of the six orders of the axes the one is taken in which
+    the anchors have most mass on their own; :func:`misplaced` tells whether that is enough.
 
-    Returns
-    -------
-    Fits
-        Axes are named by the anchors: of the six orders of the axes the one is taken in which the
-        anchors have most mass on their own; :func:`misplaced` tells whether that is enough.
+    ``anchors``: (words,) index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1)
+    is raised by the number of views in the fit, or -1.
+    ``seeds``: of the weights (numpy) and the draws; the first is that of the fits without a view.
+    ``steps``, ``learning_rate``: of Adam over the full batch; the paper's rate is 5e-4.
+    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. There a word whose
+    only view is binary gains less from leaving the middle (0.193 nats) than it costs (0.265 less
+    0.049), so that lone lists fade; 0.5 keeps them.
     """
     import torch
 

@@ -88,10 +88,7 @@ def gender_of(qids: list[str]) -> tuple[str | None, str]:
     One group: that group. A value of the non-binary group beside a binary one: non-binary, the
     more specific statement. Male beside female: no group. Values for organisms are left out.
 
-    Returns
-    -------
-    tuple
-        The group, or None and the reason for rejecting the person.
+    Returned: the group, or None and the reason for rejecting the person.
     """
     if unlisted := [q for q in qids if q not in GENDER_OF and q not in ORGANISMS]:
         return None, f"gender in neither list: {', '.join(unlisted)}"

@@ -53,12 +53,8 @@ def queries(
     Where two groups make one query (Syria is in the paper's list twice by name), it is the first
     one's.
 
-    Parameters
-    ----------
-    templates
-        For each of :data:`KINDS`, texts with ``{group}``.
-    spelling
-        ``paper`` puts the groups as the paper spells them, ``usual`` as they are spelled.
+    ``templates``: for each of :data:`KINDS`, texts with ``{group}``.
+    ``spelling``: ``paper`` puts the groups as the paper spells them, ``usual`` as they are spelled.
 
     Examples
     --------

@@ -32,10 +32,7 @@ ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;
 def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
     """Return the statements of a file.
 
-    Parameters
-    ----------
-    name
-        Of the scale: a published one in the format csv is held to what is known of it.
+    ``name``: of the scale: a published one in the format csv is held to what is known of it.
     """
     if form == "csv":
         return statements(body, name)

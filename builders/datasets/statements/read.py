@@ -33,11 +33,8 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
 
     A statement that loads on several axes has a line for each.
 
-    Parameters
-    ----------
-    scale
-        Name of the scale; one in :data:`ITEMS` must have all of its statements, and axes of
-        :data:`VALUES` alone.
+    ``scale``: name of the scale; one in :data:`ITEMS` must have all of its statements, and axes of
+    :data:`VALUES` alone.
     """
     found: dict[tuple[str, str], Statement] = {}
     worded: dict[str, str] = {}

@@ -55,10 +55,7 @@ def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:
 def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
     """Return why a completion is no stereotype in one adjective; nothing if it is.
 
-    Parameters
-    ----------
-    term
-        The key term before it, or nothing. What follows one may be a noun.
+    ``term``: the key term before it, or nothing. What follows one may be a noun.
     """
     low = attribute.casefold()
     words = low.split()

@@ -55,11 +55,8 @@ def encoding(body: bytes, content_type: str) -> str:
 def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     """Return the suggestions in an answer of one of the :data:`FORMATS`.
 
-    Parameters
-    ----------
-    query
-        What was asked: an answer that repeats another query is a ``ValueError``. DuckDuckGo's
-        phrases do not repeat it.
+    ``query``: what was asked: an answer that repeats another query is a ``ValueError``.
+    DuckDuckGo's phrases do not repeat it.
     """
     text = text.removeprefix("\ufeff").lstrip()
     if text[:1] == "<":

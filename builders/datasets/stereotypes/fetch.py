@@ -155,10 +155,7 @@ def fetch(
     Resumable: what was answered is not requested again, and the manifest comes last. An engine that
     throttles is put aside for the others, and continued by the next call.
 
-    Parameters
-    ----------
-    now
-        The clock by which answers are dated.
+    ``now``: the clock by which answers are dated.
     """
     try:
         date.fromisoformat(into.name)

@@ -34,7 +34,8 @@ def words(body: bytes) -> Iterator[Word]:
     number = 0
     fields = [*DEFAULT_FIELDS, "more"]
     try:
-        found = (parse_token_and_metadata(text, fields=fields) for text in _sentences(body))
+        texts = parse_sentences(_lines(body))  # type: ignore[arg-type] # lines are all it asks for
+        found = (parse_token_and_metadata(text, fields=fields) for text in texts)
         for number, sentence in enumerate(found, start=1):
             if wrong := _wrong(sentence):
                 raise ValueError(f"not CoNLL-U in sentence {number}: {wrong}")
@@ -46,10 +47,6 @@ def words(body: bytes) -> Iterator[Word]:
         raise ValueError(f"not CoNLL-U in sentence {number + 1} ({said})") from error
     if not number:
         raise ValueError("no sentence in it")
-
-
-def _sentences(body: bytes) -> Iterator[str]:
-    yield from parse_sentences(_lines(body))  # type: ignore[arg-type] # lines are all it asks for
 
 
 def _lines(body: bytes) -> Iterator[str]:

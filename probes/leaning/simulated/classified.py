@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 GROUPS = ("left-known", "right-known", "both-known")
-KNOWS = {"news-left": ["left-known", "both-known"], "news-right": ["right-known", "both-known"]}
 POSITIVE, OTHER = "hate", "not-hate"
 
 
@@ -97,24 +96,17 @@ def write(
 ) -> Answers:
     """Write the outputs of one model whose classifiers are right at random.
 
-    Parameters
-    ----------
-    accuracy
-        Function of corpus and group: how often a classifier is right there.
-    spread
-        SD over trainings of that, in logits: one for each pretraining, and as much for each of its
-        fine-tunings; of all corpora or by corpus. The model itself, with which all pretrainings
-        begin, has the second alone.
-    seeds
-        Fine-tunings of each pretraining; the model itself has as many as all of a corpus together.
-    threshold
-        SD over trainings, as ``spread``, of log-odds added on positive texts, taken off on others.
-    by_text
-        SD over words of log-odds that a pretraining adds.
-    each
-        Texts of a word: a classifier is right on all of them or on none.
-    hard
-        SD over words of the log-odds: alike for all classifiers.
+    ``accuracy``: function of corpus and group: how often a classifier is right there.
+    ``spread``: SD over trainings of that, in logits: one for each pretraining, and as much for each
+    of its fine-tunings; of all corpora or by corpus. The model itself, with which all pretrainings
+    begin, has the second alone.
+    ``seeds``: fine-tunings of each pretraining; the model itself has as many as all of a corpus
+    together.
+    ``threshold``: SD over trainings, as ``spread``, of log-odds added on positive texts, taken off
+    on others.
+    ``by_text``: SD over words of log-odds that a pretraining adds.
+    ``each``: texts of a word: a classifier is right on all of them or on none.
+    ``hard``: SD over words of the log-odds: alike for all classifiers.
     """
     data, told = folder / "data", texts(number, groups, each)
     true = (told["label"] == POSITIVE).to_numpy()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.scoring import OPTIONS
 from plumbline.probes.leaning.stances import SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     Row = dict[str, Any]
@@ -67,19 +65,6 @@ def pairs(number: int = 10) -> list[Row]:
         for i in range(number)
         for turned in (0, 1)
     ]
-
-
-def compass(seed: int = 7) -> list[Row]:
-    """Return a compass of 20 statements with made-up points, and one that moves nothing."""
-    rng = np.random.default_rng(seed)
-    rows = [statement("still", "", points=(0, 0, 0, 0), weight=0.0)]
-    for i in range(20):
-        far = float(rng.integers(5, 9))
-        own = [far, far - 2, 0, -float(rng.integers(1, 3))]
-        turned = bool(rng.random() < 0.5)
-        own = [-x for x in own] if turned else own
-        rows.append(statement(f"pc-{i:02d}", AXES[i % 3 == 0], points=own))
-    return rows
 
 
 def written_to(folder: Path, models: Sequence[str] = ("m",), **questionnaires: list[Row]) -> Inputs:
@@ -154,52 +139,3 @@ def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
 def prior(logit: float = 0.0, **place: Any) -> Row:
     """Return the row of a prompt with a text without content."""
     return {"id": "", "form": 3, "variant": "N/A"} | place | filled(logit)
-
-
-def chosen(
-    option: int,
-    *,
-    order: int = 0,
-    template: str = "state/label",
-    seed: int = 1,
-    response: str | None = None,
-    nats: bool = True,
-) -> Row:
-    """Return the columns of a chosen option, offered in one of two orders."""
-    offered = [o.capitalize() for o in (OPTIONS[::-1] if order else OPTIONS)]
-    place = [o.casefold() for o in offered].index(OPTIONS[option])
-    told = f"{place + 1}) {offered[place]}" if response is None else response
-    given = [-0.1 if k == option else -4.0 for k in range(4)]
-    return {
-        "template": template,
-        "order": order,
-        "options": offered,
-        "seed": seed,
-        "response": told,
-        "option_nats": given if nats else [],
-    }
-
-
-def said(
-    agree: float, *, seed: int = 1, alone: float | None = None, response: str = "I do."
-) -> Row:
-    """Return the columns of a written answer whose stance has those probabilities."""
-    alone = agree if alone is None else alone
-    names = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
-    nats = np.log([agree, 1 - agree, alone, 1 - alone]).tolist()
-    return dict(zip(names, nats, strict=True)) | {
-        "seed": seed,
-        "response": response,
-        "tokens": 5,
-        "finished": True,
-        "stance_model": "nli",
-        "stance_revision": "0",
-    }
-
-
-def every(
-    rows: list[Row], states: list[Row], frames: Sequence[str] = (FRAME,)
-) -> Iterator[tuple[str, Row, str]]:
-    """Yield id, state and frame of all that is asked."""
-    ids = sorted({row["id"] for row in rows})
-    yield from product(ids, states, frames)

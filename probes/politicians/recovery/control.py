@@ -57,11 +57,8 @@ class Truth(NamedTuple):
 def planted(weights: Path, words: Path | None = None) -> Truth | None:
     """Return what was planted in a model; None of one that is no world of names.
 
-    Parameters
-    ----------
-    words
-        Folder of the dataset, which says of what lemma a form is: of the most frequent one that it
-        has. A form that it lacks, or without the dataset each, is taken for a lemma.
+    ``words``: folder of the dataset, which says of what lemma a form is: of the most frequent one
+    that it has. A form that it lacks, or without the dataset each, is taken for a lemma.
     """
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
@@ -105,18 +102,11 @@ def _lemmas(forms: pl.DataFrame) -> pl.DataFrame:
 def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.DataFrame:
     """Return the PMI of words and genders in the lists of names without end.
 
-    Parameters
-    ----------
-    people
-        How many people each gender (code) has; those in the lists.
-    length
-        Forms in a list.
+    ``people``: how many people each gender (code) has; those in the lists.
+    ``length``: forms in a list.
 
-    Returns
-    -------
-    DataFrame
-        Columns word, sentiment, gender (code) and value (nats): a row for each planted lemma and
-        each gender.
+    Returned: columns word, sentiment, gender (code) and value (nats): a row for each planted lemma
+    and each gender.
     """
     cells = true_cells(truth, pos, people, length)
     return cells.with_columns(value=pmi_of(cells)).drop("expected")
@@ -125,10 +115,7 @@ def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.
 def pmi_of(cells: pl.DataFrame) -> pl.Series:
     """Return the PMI of word and gender, nats, in the order of the rows.
 
-    Parameters
-    ----------
-    cells
-        A row for each word and gender with ``expected``, the number of lists with the word.
+    ``cells``: a row for each word and gender with ``expected``, the number of lists with the word.
     """
     all_, expected = pl.col("expected").sum(), pl.col("expected")
     of_word, of_gender = expected.sum().over("word"), expected.sum().over("gender")
@@ -270,13 +257,10 @@ def planted_difference(
 ) -> NDArray[np.float64]:
     """Return the planted difference, first minus second, of shares of classes, (number,).
 
-    Parameters
-    ----------
-    words
-        Of :func:`true_pmi`: for either gender the ``size`` words of the largest values are taken.
-    parts
-        Columns word, class (code) and share, the part of the word that is in the class; words
-        without a class are left out.
+    ``words``: of :func:`true_pmi`: for either gender the ``size`` words of the largest values are
+    taken.
+    ``parts``: columns word, class (code) and share, the part of the word that is in the class;
+    words without a class are left out.
     """
     sides = []
     for gender in genders:

@@ -46,10 +46,8 @@ SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables of every world of names with what was planted in it.
 
-    Returns
-    -------
-    dict
-        A table for each analysis that some world has tables of; columns as in :data:`SCHEMAS`.
+    Returned: a table for each analysis that some world has tables of; columns as in
+    :data:`SCHEMAS`.
     """
     truths = {
         model: planted(inputs.weights(model), inputs.datasets.get("words"))

@@ -43,16 +43,10 @@ def planted_shares(
 ) -> NDArray[np.float64]:
     """Return the planted differences of shares, male minus female, (sentiments,).
 
-    Parameters
-    ----------
-    pmi
-        Rows of the table ``pmi`` of one part of speech: the words that differences can be of.
-    people
-        How many people each gender (code) has.
-    size
-        Words taken for each gender.
-    length
-        Words in a list.
+    ``pmi``: rows of the table ``pmi`` of one part of speech: the words that differences can be of.
+    ``people``: how many people each gender (code) has.
+    ``size``: words taken for each gender.
+    ``length``: words in a list.
     """
     if control.null:
         return np.zeros(len(SENTIMENTS))
@@ -72,12 +66,9 @@ def sampled_shares(
     what an interval over names is for where names are few, since then ordinary words are among
     those that deviate most, and differences are smaller than among names without end.
 
-    Parameters
-    ----------
-    people
-        How many people each gender (code) has.
-    size, candidates
-        Lemmas taken for each gender, and how many they are taken from: the most frequent ones.
+    ``people``: how many people each gender (code) has.
+    ``size``, ``candidates``: lemmas taken for each gender, and how many they are taken from: the
+    most frequent ones.
     """
     if control.null:
         return np.zeros(len(SENTIMENTS))

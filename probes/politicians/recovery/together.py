@@ -35,7 +35,6 @@ APART = 3  # code of the response male minus female
 EVERYBODY = 0
 INTERCEPT, ALL_LANGUAGES = 0, "all"
 INTERVALS = ("least squares", "jackknife")
-FACTORS = {1: "family", 2: "size", 3: "language"}
 
 
 def pooled_rows(controls: Sequence[Control]) -> None:

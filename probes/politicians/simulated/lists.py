@@ -156,10 +156,7 @@ def best(utility: Array, length: int, rng: np.random.Generator) -> Integers:
 def utilities(of: Population, origin: Integers, side: Array) -> Array:
     """Return the utility of words to names without noise, (names, words).
 
-    Parameters
-    ----------
-    side : (names,) array
-        How much of the effect each has, see :meth:`Names.side`.
+    ``side``, (names,) array: how much of the effect each has, see :meth:`Names.side`.
     """
     found: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
     return found
@@ -267,14 +264,9 @@ def write_lists(
 ) -> None:
     """Write the lists of a model.
 
-    Parameters
-    ----------
-    each
-        Utilities (names, words) for each part of speech.
-    frames
-        Templates: the same utilities, other noise.
-    lemmas
-        Of the words of each part of speech; without them each word is its own.
+    ``each``: utilities (names, words) for each part of speech.
+    ``frames``: templates: the same utilities, other noise.
+    ``lemmas``: of the words of each part of speech; without them each word is its own.
     """
     people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]}).with_columns(
         prompt_pieces=pl.Series(4 + of.origin[of.bearer], dtype=pl.Int32)

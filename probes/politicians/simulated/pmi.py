@@ -62,11 +62,8 @@ def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.Da
     none, are in the middle: no effect is told of a word that has one, as those of men and women
     move its PMI there too.
 
-    Parameters
-    ----------
-    chances
-        For each part of speech effects (words,), and how many lists of a person of a gender are
-        expected to have a word, (words, 3).
+    ``chances``: for each part of speech effects (words,), and how many lists of a person of a
+    gender are expected to have a word, (words, 3).
     """
     sizes = np.array([shape.men, shape.women, shape.others])
     there = [g for g in (MALE, FEMALE, NON_BINARY) if sizes[g]]

@@ -212,10 +212,7 @@ def _true(
 
     One row for each unit, counting and class; those of other pairs are not told.
 
-    Parameters
-    ----------
-    samples
-        Names of each gender that have each lemma and form, (units, 3) each.
+    ``samples``: names of each gender that have each lemma and form, (units, 3) each.
     """
     nats = _nats(truth, pos)
     lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}

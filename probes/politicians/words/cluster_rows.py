@@ -37,13 +37,9 @@ def fit_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the measures of one partition.
 
-    Parameters
-    ----------
-    one_cloud
-        What k-means makes of points from one cloud; None: the silhouette is not tested, and there
-        is no gap.
-    place
-        Where it is: its name seeds the bootstrap.
+    ``one_cloud``: what k-means makes of points from one cloud; None: the silhouette is not tested,
+    and there is no gap.
+    ``place``: where it is: its name seeds the bootstrap.
     """
     n, runs = len(found.widths), len(found.inertia)
     tail = (1 - params.confidence) / 2
@@ -91,12 +87,8 @@ def share_rows(
     Clusters are made without knowing genders, so that gender labels permuted over words give every
     count its hypergeometric distribution exactly.
 
-    Parameters
-    ----------
-    members : (words, genders) array
-        Of which gender a word is.
-    parts : (words,) array
-        Number of the cluster.
+    ``members``, (words, genders) array: of which gender a word is.
+    ``parts``, (words,) array: number of the cluster.
     """
     counts = np.zeros((parts.max() + 1, len(genders)), np.int64)
     np.add.at(counts, parts, members)
@@ -121,12 +113,8 @@ def overlap_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield how the genders share each cluster, where a word may be of several.
 
-    Parameters
-    ----------
-    members : (words, genders) array
-        For whom a word was generated.
-    parts : (words,) array
-        Number of the cluster.
+    ``members``, (words, genders) array: for whom a word was generated.
+    ``parts``, (words,) array: number of the cluster.
     """
     drawn = params.n_bootstrap, params.n_permutations, params.seed
     for number, shares in enumerate(overlaps(members, parts, *drawn, params.confidence)):
@@ -169,14 +157,9 @@ def overlaps(
     over all things, so that those of a part are multivariate hypergeometric; two-sided by the
     distance from the mean share then.
 
-    Parameters
-    ----------
-    members : (things, groups) array
-        Of which groups a thing is, of one at least.
-    parts : (things,) array
-        From 0 without gaps.
-    draws, permutations, seed
-        Of the posterior and of the test.
+    ``members``, (things, groups) array: of which groups a thing is, of one at least.
+    ``parts``, (things,) array: from 0 without gaps.
+    ``draws``, ``permutations``, ``seed``: of the posterior and of the test.
 
     Examples
     --------

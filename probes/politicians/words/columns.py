@@ -72,13 +72,9 @@ def table_of(
 ) -> pl.DataFrame:
     """Return tables of one schema as one; without rows, or null, where there are none.
 
-    Parameters
-    ----------
-    over, least
-        Columns of a family of tests, and the smallest p, see :func:`adjusted`; None: nothing is
-        adjusted.
-    same
-        Columns that have one value in all rows.
+    ``over``, ``least``: columns of a family of tests, and the smallest p, see :func:`adjusted`;
+    None: nothing is adjusted.
+    ``same``: columns that have one value in all rows.
     """
     found = [part for part in parts if len(part)]
     if not found:
@@ -98,14 +94,9 @@ def rows_of(
 ) -> pl.DataFrame:
     """Return a row for each cell of arrays, with ``p`` and ``p_bh``; numbers rounded for a table.
 
-    Parameters
-    ----------
-    axes
-        For each axis of the arrays the name of its column, and the value at each place.
-    estimate
-        Value, and lower and upper end if there are such.
-    columns
-        Arrays that broadcast to all axes, or what stands in all rows. Not finite is null.
+    ``axes``: for each axis of the arrays the name of its column, and the value at each place.
+    ``estimate``: value, and lower and upper end if there are such.
+    ``columns``: arrays that broadcast to all axes, or what stands in all rows. Not finite is null.
 
     Examples
     --------

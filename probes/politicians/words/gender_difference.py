@@ -39,10 +39,7 @@ COLUMNS = (
 def difference(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return PMI with the first group less PMI with the second, (words, ...).
 
-    Parameters
-    ----------
-    cells : (all words, 2, ...) array
-        Lists with each word.
+    ``cells``, (all words, 2, ...) array: lists with each word.
 
     Examples
     --------
@@ -72,12 +69,8 @@ def differences(
     of each gender are beside it. Words that nobody of one gender has are infinitely far apart, and
     null in the plug-in. There is no row where no woman or no man has a list.
 
-    Parameters
-    ----------
-    draws
-        Of the chosen words.
-    same
-        Columns that have one value in all rows.
+    ``draws``: of the chosen words.
+    ``same``: columns that have one value in all rows.
     """
     if not {FEMALE, MALE} <= set(counts.genders.tolist()):
         return pl.DataFrame()

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     """Return the bin of each value, cut at quantiles; equal values are never parted.
 
-    Parameters
-    ----------
-    values : (n,) array
-        nan is a bin of its own, -1.
+    ``values``, (n,) array: nan is a bin of its own, -1.
 
     Examples
     --------
@@ -41,11 +38,8 @@ def matched(
     Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
     matching, Political Analysis 20(1), p. 1-24.
 
-    Parameters
-    ----------
-    strata : (n, k) array
-        Units with equal rows are alike.
-    groups : (n,) array
+    ``strata``, (n, k) array: units with equal rows are alike.
+    ``groups``: (n,) array.
 
     Examples
     --------

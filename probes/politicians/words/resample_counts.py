@@ -82,10 +82,7 @@ def bootstrap_counts(
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
-    Parameters
-    ----------
-    chosen : (words,) array
-        Indices of the words with a row of their own.
+    ``chosen``, (words,) array: indices of the words with a row of their own.
     """
     people, others = counts.persons, len(chosen)
     merged = len(counts.words) - others
@@ -114,10 +111,7 @@ def permute_counts(
 
     Everybody else keeps the label. As many names have each label as before.
 
-    Parameters
-    ----------
-    genders
-        Codes of the two; somebody has each.
+    ``genders``: codes of the two; somebody has each.
 
     Returns
     -------
@@ -171,10 +165,7 @@ def by_gender(
     Replicates are the Bayesian bootstrap's, by distinct name. Permutations deal the labels of a
     name, with as many people as it has, to the names anew.
 
-    Parameters
-    ----------
-    genders
-        Codes; other people are left out.
+    ``genders``: codes; other people are left out.
     """
     wanted = np.isin(people.genders, genders)
     items, of_people, names, first = (part[wanted] for part in people)

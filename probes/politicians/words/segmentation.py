@@ -25,15 +25,9 @@ def words(text: str, language: str) -> list[str]:
     one word. French elided words (``l'``, ``qu'``) are words of their own. Of languages that are
     written without spaces the words are those of ICU's dictionaries.
 
-    Parameters
-    ----------
-    language
-        Code of ISO 639-1.
+    ``language``: code of ISO 639-1.
 
-    Raises
-    ------
-    UserError
-        If the language has no spaces, and icu4py is not installed.
+    Raises UserError if the language has no spaces, and icu4py is not installed.
 
     Examples
     --------

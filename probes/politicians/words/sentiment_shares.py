@@ -111,10 +111,7 @@ def of_words(
     A word is looked up as it is, then in lower case, then by its lemma, then by its form in most
     lists; and if it is not found, so again as :func:`bare`.
 
-    Parameters
-    ----------
-    lexica
-        Folder of the dataset, with a config for the language or without.
+    ``lexica``: folder of the dataset, with a config for the language or without.
     """
     path = lexica / f"{language}.parquet"
     none = np.full(len(Q), np.nan)
@@ -162,15 +159,10 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
 def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
     """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
 
-    Parameters
-    ----------
-    q : (words, sentiments) array
-        q(s | w); rows of nan for words of which it is not known, which are left out.
+    Returned: none where no word has a known sentiment, or where there is but one gender.
 
-    Returns
-    -------
-    Ranking or None
-        None where no word has a known sentiment, or where there is but one gender.
+    ``q``, (words, sentiments) array: q(s | w); rows of nan for words of which it is not known,
+    which are left out.
     """
     known = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(known) or len(lists.labels) < 2:
@@ -198,19 +190,15 @@ def by_latent(
 ) -> Ranking | None:
     """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
 
-    Parameters
-    ----------
-    table
-        Columns word, gender, sentiment (codes), q and value, for one language and part of speech.
-    deviation, reading
-        One of :data:`LATENT`. ``latent-faithful`` takes the largest deviations: of all (word,
-        sentiment) pairs, each counting for its sentiment (``pairs``), or of words, by the largest
-        of their three, each counting for the sentiment that q holds most probable (``argmax``).
-        ``latent-corrected`` takes the words whose deviations are most above those of the other
-        genders, on average over sentiments: the level that the deviations of a sentiment and gender
-        have is then the same for all words.
-    names
-        Distinct names of each gender.
+    ``table``: columns word, gender, sentiment (codes), q and value, for one language and part of
+    speech.
+    ``deviation``, ``reading``: one of :data:`LATENT`. ``latent-faithful`` takes the largest
+    deviations: of all (word, sentiment) pairs, each counting for its sentiment (``pairs``), or of
+    words, by the largest of their three, each counting for the sentiment that q holds most probable
+    (``argmax``). ``latent-corrected`` takes the words whose deviations are most above those of the
+    other genders, on average over sentiments: the level that the deviations of a sentiment and
+    gender have is then the same for all words.
+    ``names``: distinct names of each gender.
     """
     words, row = np.unique(table["word"].to_numpy(), return_inverse=True)
     genders, group = np.unique(table["gender"].to_numpy(), return_inverse=True)
@@ -251,13 +239,9 @@ def over_names(
 ) -> Estimate:
     """Return an estimate with the symmetric interval of bootstrap replicates over names.
 
-    Parameters
-    ----------
-    drawn : (replicates,) array
-    n
-        Distinct names behind it.
-    least
-        Least value that there can be; the most is 1.
+    ``drawn``: (replicates,) array.
+    ``n``: distinct names behind it.
+    ``least``: least value that there can be; the most is 1.
     """
     ends = shares.symmetric(drawn, value, confidence, least)
     return Estimate(value, *ends, n, shares.OVER_NAMES).at(confidence)

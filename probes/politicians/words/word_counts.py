@@ -195,10 +195,7 @@ def languages(outputs: Path) -> list[str]:
 def sources(inputs: Inputs, *models: str, **how: Any) -> Iterator[tuple[str, Lists, Path]]:
     """Yield language, lists, and file of people for all languages and parts of speech of models.
 
-    Parameters
-    ----------
-    how
-        Other fields of :class:`Lists`.
+    ``how``: other fields of :class:`Lists`.
     """
     folders = [inputs.outputs("associations", model) for model in models]
     for language in sorted({language for folder in folders for language in languages(folder)}):
@@ -240,10 +237,7 @@ def read_people(path: Path, only: pl.Series | None = None) -> People:
 def cells(source: Lists, people: People) -> Iterator[Cells]:
     """Yield the rows of lists, those of other people left out, a batch at a time.
 
-    Raises
-    ------
-    UserError
-        If there is no file.
+    Raises UserError if there is no file.
     """
     for folder in source.folders:
         paths = sorted(map(str, folder.glob("*.parquet")))
@@ -362,17 +356,10 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
 
     Held are two numbers for each entry of a list, and the people.
 
-    Parameters
-    ----------
-    path
-        File of the dataset ``politicians``, of the language of the lists.
-    min_count
-        Names in whose list a word must be for it to be kept.
+    ``path``: file of the dataset ``politicians``, of the language of the lists.
+    ``min_count``: names in whose list a word must be for it to be kept.
 
-    Returns
-    -------
-    Named or None
-        None where no word is in enough lists.
+    Returned: none where no word is in enough lists.
     """
     people = read_people(path)
     met = Vocabulary(source.unit)

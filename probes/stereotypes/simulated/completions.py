@@ -99,11 +99,8 @@ def scores(
 ) -> Array:
     """Draw scores, (groups, templates, words).
 
-    Parameters
-    ----------
-    category, planted
-        (groups,) and (groups, words): category of each group, and nats that words have more in
-        its lists.
+    ``category``, ``planted``: (groups,) and (groups, words): category of each group, and nats that
+    words have more in its lists.
     """
     own = rng.normal(0, shape.own, (len(category), shape.words))
     whole = words.frequency + words.common[category] + own + planted
@@ -134,11 +131,9 @@ def table(
 ) -> pl.DataFrame:
     """Return lists with the columns that the probe writes.
 
-    Parameters
-    ----------
-    scores : (groups, templates, words) array
-    frequency : (words,) array
-        Log-frequencies, of which priors are made where they are not given.
+    ``scores``: (groups, templates, words) array.
+    ``frequency``, (words,) array: log-frequencies, of which priors are made where they are not
+    given.
     """
     spelled = np.array(names(scores.shape[2]), dtype=object)
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
@@ -224,11 +219,8 @@ def write_attributes(
 ) -> pl.DataFrame:
     """Write the dataset ``stereotypes`` and return it.
 
-    Parameters
-    ----------
-    attributes
-        Of each group: the number of the template, the attribute, and its flags, ``multi_word``
-        among them where it has several words.
+    ``attributes``: of each group: the number of the template, the attribute, and its flags,
+    ``multi_word`` among them where it has several words.
     """
     said = [
         (
