@@ -35,7 +35,7 @@ from plumbline.probes.models.params import Model, pointer, worlds
 from plumbline.probes.politicians.associations import POS
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stereotypes.after_training import runs
-from plumbline.probes.training import pretrain
+from plumbline.probes.training import pretrain, recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -251,7 +251,7 @@ class Study:
         own = self.training
         kept = own.epochs if own.save == "each" and periods is None else 1
         number = sum(periods is None or period in periods for period in own.periods)
-        corpora = own.corpora.get(name, own.corpora.get(pretrain.OTHER, []))
+        corpora = own.corpora.get(name, own.corpora.get(recipe.OTHER, []))
         return 1 + len(corpora) * number * len(own.shares) * len(own.seeds) * kept
 
     def _associations(self, params: Any, _: str, model: Model) -> int:

@@ -16,13 +16,13 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.probes.core.shards import MODEL, Shard, Task, rows
 from plumbline.probes.leaning.schemas import PLANTED
 from plumbline.probes.models.params import weights_folder
 from plumbline.probes.training import checkpoints
+from plumbline.probes.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,6 @@ TRAINS = True  # so that it cannot be tried in a few seconds
 PRETRAINED = True  # what a model was trained on further is asked too
 WORK = Path("data/tuning")  # of trainings under way
 NESTED = 1000  # times the pretraining seed: fine-tuning seeds of others are others
-OTHER = "other"
 ITSELF = "itself"  # in names of files: the model without further pretraining
 OWN = "downstream.parquet"  # of a world
 TUNING = (
@@ -64,7 +63,7 @@ SCHEMA = Schema(
 SCHEMAS = {"one a config of downstream, and planted": SCHEMA}
 
 
-class Params(Section):
+class Params(Recipe):
     """Tasks, and how classifiers are trained: alike for all states of a model."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
@@ -75,17 +74,6 @@ class Params(Section):
     epochs: int = Field(10, ge=1, description="times that every text is read")
     batch: int = Field(16, ge=1, description="texts in a step")
     length: int = Field(512, ge=8, description="tokens of a training text; the rest is cut")
-    learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        description=f"highest learning rate, by model or for `{OTHER}`"
-    )
-    optimizer: Literal["adamw", "adam", "radam"] = Field(
-        "adamw", description="whose weight decay is AdamW's, or part of the gradient"
-    )
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32",
-        description="of products, weights being float32: float32 (TF32 on a GPU that has it), or "
-        "bfloat16",
-    )
     micro_batch: int = Field(
         0,
         ge=0,
@@ -98,14 +86,7 @@ class Params(Section):
         description="epochs without a lower loss on the texts for validation that end a training, "
         "of which the best state is kept; 0: all epochs, and these texts are not used",
     )
-    warmup: float = Field(
-        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
-    )
     weight_decay: float = Field(0.1, ge=0, description="of matrices alone")
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = Field(
-        (0.9, 0.98), description="of the optimizer"
-    )
-    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
@@ -226,11 +207,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
     name, top = scorer.name, folders[checkpoints.INPUT].parent
     state, seed = runs(params, folders)[shard.number]
-    rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
-    if rate is None:
-        raise UserError(
-            f"probes.finetuned_classifiers.learning_rate: none for {name}, nor for {OTHER}"
-        )
+    rate = params.rate(name, "probes.finetuned_classifiers")
     settings = {field: getattr(params, field) for field in TUNING}
     tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
     given = examples(tasks(params, model, folders)[shard.config], params.max_texts)

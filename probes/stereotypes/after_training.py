@@ -17,12 +17,12 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import Shard, Task
 from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
+from plumbline.probes.training.recipe import Rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,6 @@ PROMPT = "prompt"  # the column with the prompts
 TRAINS = True  # so that it cannot be tried in a few seconds
 ALSO = ("probes.completions",)  # further params that its outputs depend on
 WORK = Path("data/tuning")  # of trainings under way
-OTHER = "other"
 KEY = "probes.after_training"
 
 SCHEMA = Schema(
@@ -56,8 +55,8 @@ SCHEMA = Schema(
 SCHEMAS = {"one a language": SCHEMA}
 
 
-class Params(Section):
-    """Corpora, and how a model is trained on them; frames are those of ``completions``."""
+class Params(Rates):
+    """Corpora, and how AdamW trains a model on them; frames are those of ``completions``."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of outlets")
@@ -78,9 +77,6 @@ class Params(Section):
     epochs: int = Field(1, ge=1, description="times that every article is read")
     batch: int = Field(8, ge=1, description="texts in a step")
     length: int = Field(512, ge=8, description="tokens of a text; longer articles become several")
-    learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
-    )
 
     @model_validator(mode="after")
     def _sane(self) -> Params:
@@ -152,9 +148,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     language, name = shard.config, scorer.name
     corpus, share, seed = runs(params)[shard.number]
     prompts = section(ALSO[0], completions.Params)
-    rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
-    if rate is None:
-        raise UserError(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
+    rate = params.rate(name, KEY)
     tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
     path = folders["outlets"] / f"{language}.parquet"
     articles = texts(path, corpus, share, seed, redrawn=params.redrawn)

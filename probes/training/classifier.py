@@ -46,7 +46,10 @@ def finetune_classifier(
     from the seed. Weights are float32, whose last bits differ between kinds of processors. A model
     that cannot be loaded so, no text, or a loss that is not finite is a UserError.
 
-    ``held``: texts and labels that are held out, for ``tuning.patience``.
+    Parameters
+    ----------
+    held
+        Texts and labels that are held out, for ``tuning.patience``.
     """
     if not texts:
         raise UserError(f"models.{name}: nothing to train on; there are no texts")

@@ -88,9 +88,14 @@ def parts(
 ) -> Iterator[tuple[Tensor, float]]:
     """Yield the mean losses of this process's parts of a step, weighed by their predictions.
 
-    ``share``: part of the tokens that masked models predict.
-    ``room``: positions of a part at most; 0: all texts that this process has are one.
-    ``mixed``: whether products are computed in bfloat16.
+    Parameters
+    ----------
+    share
+        Part of the tokens that masked models predict.
+    room
+        Positions of a part at most; 0: all texts that this process has are one.
+    mixed
+        Whether products are computed in bfloat16.
     """
     batch = batched(tokens, rows.ids, masked=masked, share=share)
     number, index = distributed.number(), distributed.index()

@@ -23,7 +23,6 @@ from pydantic import Field, model_validator
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
@@ -33,6 +32,7 @@ from plumbline.probes.models.params import model, weights_folder
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed
 from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
+from plumbline.probes.training.recipe import OTHER, Recipe
 from plumbline.probes.training.rows import within
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     Spread = Callable[[Callable[..., None], list[tuple[object, ...]]], Iterable[object]]
 
 KEY = "training.pretrain"
-OTHER = "other"
 TRAINED = ("masked", "causal")  # kinds of models that can be
 CODES = {"before": 0, "from": 1}  # of the column `period` of corpora
 ARTICLES = 0  # of its column `kind`
@@ -59,11 +58,8 @@ SHORT = 0.01  # share of a budget that a corpus may lack
 LINES = 200  # of a training in LOSSES at most: where it has more steps, a line is a mean of several
 WORK = Path("data/tuning/pretrain")  # of trainings under way
 
-Rate = Annotated[float, Field(gt=0)]
-Beta = Annotated[float, Field(ge=0, lt=1)]
 
-
-class Params(Section):
+class Params(Recipe):
     """Which models are trained further on which texts, and how."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the trainings")
@@ -101,11 +97,6 @@ class Params(Section):
     batch_tokens: int = Field(
         0, ge=0, description="tokens in a step, at least two lengths; 0: as `batch` has it"
     )
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32",
-        description="of products, weights being float32: float32 (TF32 on a GPU that has it), or "
-        "bfloat16",
-    )
     micro_batch: int = Field(
         16,
         ge=1,
@@ -113,18 +104,7 @@ class Params(Section):
         "more of shorter ones as have no more tokens",
     )
     length: int = Field(512, ge=8, description="tokens of a text; longer ones become several")
-    learning_rate: dict[str, Rate] = Field(
-        description=f"highest learning rate, by model or for `{OTHER}`"
-    )
-    optimizer: Literal["adamw", "adam", "radam"] = Field(
-        "adamw", description="whose weight decay is AdamW's, or part of the gradient"
-    )
-    warmup: float = Field(
-        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
-    )
     weight_decay: float = Field(0.01, ge=0, description="of matrices alone")
-    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the optimizer")
-    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
     held_out: float = Field(
         0.0, ge=0, lt=1, description="share of the texts that only tell the loss after each epoch"
     )
@@ -165,10 +145,7 @@ class Params(Section):
         """Return how a model is trained; no learning rate for it is a UserError."""
         from plumbline.probes.training.train import Tuning
 
-        rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
-        if rate is None:
-            raise UserError(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
-        own = {"learning_rate": rate, "seed": seed}
+        own = {"learning_rate": self.rate(name, KEY), "seed": seed}
         own |= {"at_once": self.micro_batch, "masked": self.mlm_probability}
         return Tuning(**self.model_dump(include=set(Tuning._fields)) | own)
 

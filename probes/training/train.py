@@ -119,13 +119,19 @@ def finetune(
     decoder of BART too sees the masked text), causal ones by the next token. Weights are float32:
     small steps vanish in bfloat16, and their last bits differ between kinds of processors.
 
-    ``into``: holds a checkpoint while the training is under way, and the model once it is done:
-    what is there is not done again. The caller makes sure that it is of the same model, texts and
-    settings.
-    ``each``: save it after every epoch too, in ``epoch-N`` beside the model; see :func:`epoch`.
+    Parameters
+    ----------
+    into
+        Holds a checkpoint while the training is under way, and the model once it is done: what
+        is there is not done again. The caller makes sure that it is of the same model, texts and
+        settings.
+    each
+        Save it after every epoch too, in ``epoch-N`` beside the model; see :func:`epoch`.
 
-    Raises UserError if the model cannot be trained so, or there is no text, or a loss is not
-    finite.
+    Raises
+    ------
+    UserError
+        If the model cannot be trained so, or there is no text, or a loss is not finite.
     """
     if (into / DONE).is_dir():
         return finished(into)
@@ -275,13 +281,21 @@ def fit(
 ) -> Fitted:
     """Train in place, from the checkpoint on if there is one; return what every step came to.
 
-    ``loss_of``: gives, of a model and the rows of a step, mean losses of this process's parts of
-    them and their weights, whose mean over the processes is 1 in sum; the model may be wrapped for
-    several processes.
-    ``after``: is called after every epoch but the last, with its number.
-    ``tried``: rows that are held out. With ``patience`` the state after the best epoch is the last.
+    Parameters
+    ----------
+    loss_of
+        Gives, of a model and the rows of a step, mean losses of this process's parts of them and
+        their weights, whose mean over the processes is 1 in sum; the model may be wrapped for
+        several processes.
+    after
+        Is called after every epoch but the last, with its number.
+    tried
+        Rows that are held out. With ``patience`` the state after the best epoch is the last.
 
-    Raises UserError if a loss is not finite.
+    Raises
+    ------
+    UserError
+        If a loss is not finite.
     """
     optimizer: Any = _optimizer(model, tuning)
     each = steps_of(rows.lengths, tuning)
