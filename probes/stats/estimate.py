@@ -64,6 +64,7 @@ DETECTABLE = ("detectable", "detectable_bh")
 LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called detectable
 NEEDED = "needed_p"  # column of :func:`adjusted`
 CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
+CRITICAL_NEEDED = "critical_needed"  # the same at the level that is needed, where it is known
 TESTED_ERROR = "tested_error"  # column of tests of another difference than the interval's
 FREEDOM = "freedom"  # column of the degrees of freedom of t tests; 0 or null: z
 LEAST_FREEDOM = 5  # with fewer the error is itself a guess, and what it would find as well
@@ -216,8 +217,10 @@ def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.Dat
     Statistical Power Analysis for the Behavioral Sciences, section 2.2. s is half the interval's
     width, or the finite side, over z(.975): with few clusters, whose t is larger, it is a little
     too large. Intervals are taken to be of 95%. Where the table has a column :data:`CRITICAL`, the
-    distance from the null that a permutation test needs takes the place of z(.975) s, and of
-    others in proportion; it is infinite where nothing can be found. A column :data:`TESTED_ERROR`
+    distance from the null that a permutation test needs takes the place of z(.975) s; it is
+    infinite where nothing can be found. At the level that is needed after adjustment it is that
+    of :data:`CRITICAL_NEEDED`, or else in proportion to the quantiles of z, which is too far where
+    permutations have shorter tails than a normal distribution. A column :data:`TESTED_ERROR`
     has s where the interval is not of what is tested, such as a share that is tested against
     another. With :data:`FREEDOM` intervals are of t, and the noncentrality with which t is found
     takes the place of the sum of quantiles (Cohen 1988, section 12.7). By fewer than
@@ -254,12 +257,17 @@ def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.Dat
     beyond, beyond_needed = (x / usual * reach for x in (further, further_needed))
     if CRITICAL in table.columns:
         reach = pl.col(CRITICAL).cast(pl.Float64).fill_null(reach)
+    reach_needed = reach * times_needed
+    if CRITICAL_NEEDED in table.columns:
+        critical = pl.col(CRITICAL_NEEDED).cast(pl.Float64).fill_nan(None)
+        # null at a level that cannot be reached
+        reach_needed = pl.when(times_needed.is_not_null()).then(critical.fill_null(reach_needed))
     some = pl.col("p").is_not_null() & (error > 0) & reach.is_finite()
     if FREEDOM in table.columns:
         freedom = pl.col(FREEDOM).cast(pl.Float64).fill_nan(None).fill_null(0.0)
         some &= (freedom == 0) | (freedom >= LEAST_FREEDOM)
-    adjusted_too = some & pl.col("p_bh").is_not_null()
-    told, told_adjusted = reach * times + beyond, reach * times_needed + beyond_needed
+    adjusted_too = some & pl.col("p_bh").is_not_null() & reach_needed.is_finite()
+    told, told_adjusted = reach * times + beyond, reach_needed + beyond_needed
     return table.with_columns(
         detectable=pl.when(some).then(told).round(DECIMALS),
         detectable_bh=pl.when(adjusted_too).then(told_adjusted).round(DECIMALS),

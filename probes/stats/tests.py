@@ -42,6 +42,13 @@ class Permutation(NamedTuple):
     p: Floats
     exact: Bools
     critical: Floats  # distance from 0 beyond which p is at most ``LEVEL``; inf: nowhere
+    far: Floats  # (kept, outcomes) of :func:`farthest`; nan where the values are 0 and 1
+    splits: int  # that were gone through for the others, all that there are or drawn ones
+
+    def critical_at(self, level: Floats) -> Floats:
+        """Return critical distances at levels (outcomes,), see :func:`critical_at`."""
+        exact = bool(self.exact[~np.isnan(self.far[0])].all())
+        return critical_at(self.far, level, self.splits, exact=exact)
 
 
 def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) -> Permutation:
@@ -83,6 +90,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     n, m, total = len(one), len(two), len(pooled)
     difference: Floats = one.mean(axis=0) - two.mean(axis=0)
     p, reach = np.ones((2, pooled.shape[1]))
+    far, gone = np.full((1, pooled.shape[1]), np.nan), 0
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
         ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
@@ -98,8 +106,10 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         null = np.concatenate([np.abs(split @ centred) for split in splits])
         hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
         p[rest] = (hits + drawn) / (len(null) + drawn)
-        reach[rest] = critical(null, exact=few)
-    return Permutation(difference, p, binary | few, reach)
+        kept, gone = farthest(null, exact=few), len(null)
+        far = np.full((len(kept), pooled.shape[1]), np.nan)
+        far[:, rest], reach[rest] = kept, critical_of(kept)
+    return Permutation(difference, p, binary | few, reach, far, gone)
 
 
 def critical(null: Floats, *, exact: bool = False) -> Floats:
@@ -123,12 +133,65 @@ def critical(null: Floats, *, exact: bool = False) -> Floats:
     >>> float(critical(np.arange(1.0, 41)[:, None], exact=True)[0])
     38.5
     """
-    tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
+    return critical_of(farthest(null, exact=exact))
+
+
+def critical_of(far: Floats) -> Floats:
+    """Return what :func:`critical` does of the distances that :func:`farthest` returns."""
+    tail = len(far) - 1
     if tail < 1:
-        return np.full(null.shape[1:], np.inf)
-    far = -np.partition(-np.abs(null), tail, axis=0)[: tail + 1]
+        return np.full(far.shape[1:], np.inf)
     above = np.where(far[:tail] > far[tail] + NEAR, far[:tail], np.inf)
     found: Floats = (above.min(axis=0) + far[tail]) / 2
+    return found
+
+
+def farthest(null: Floats, *, exact: bool = False) -> Floats:
+    """Return the distances from 0 that p at or below ``LEVEL`` hang on, falling, (kept, outcomes).
+
+    The last of them is not significant. For the parameters see :func:`critical`.
+    """
+    tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
+    tail = max(tail, 0)
+    far: Floats = -np.sort(np.partition(-np.abs(null), tail, axis=0)[: tail + 1], axis=0)
+    return far
+
+
+def critical_at(far: Floats, level: Floats, number: int, *, exact: bool = False) -> Floats:
+    """Return what :func:`critical` does at other levels than ``LEVEL``, each outcome's own.
+
+    That is the quantile of the permutations themselves, whatever the shape of their tail. Of
+    outcomes that are drawn, and beyond all of which the one seen must be, it is the farthest.
+
+    Parameters
+    ----------
+    far : (kept, outcomes) array
+        Of :func:`farthest`; an outcome of nan has nan.
+    level : (outcomes,) array
+        True p, at most ``LEVEL``: of drawn outcomes the one of which half the p that are drawn are
+        low enough, see :func:`plumbline.probes.stats.estimate.adjusted`; nan has nan.
+    number
+        Statistics under the null.
+    exact
+        Whether they are all that there are.
+
+    Examples
+    --------
+    Of 100 equally likely distances, 1 to 100, two are in a tail of .02, and none in one of .005.
+
+    >>> far = farthest(np.arange(1.0, 101)[:, None].repeat(2, axis=1), exact=True)
+    >>> critical_at(far, np.array([0.02, 0.005]), 100, exact=True).tolist()
+    [98.5, inf]
+    """
+    found = np.full(far.shape[1], np.nan)
+    tails = level * (number if exact else 1 + number) + NEAR
+    for outcome in np.flatnonzero(~np.isnan(tails) & ~np.isnan(far).any(axis=0)):
+        own, tail = far[:, outcome], min(int(tails[outcome]), len(far) - 1)
+        above = own[:tail][own[:tail] > own[tail] + NEAR]
+        if len(above):
+            found[outcome] = (above[-1] + own[tail]) / 2
+        else:
+            found[outcome] = np.inf if exact or tail else own[0]
     return found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
@@ -20,7 +20,9 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
     CRITICAL,
+    CRITICAL_NEEDED,
     ESTIMATE,
+    NEEDED,
     TESTED_ERROR,
     adjusted,
     least_p,
@@ -28,7 +30,7 @@ from plumbline.probes.stats.estimate import (
     typed,
 )
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import critical, permutation_test
+from plumbline.probes.stats.tests import critical_at, critical_of, farthest, permutation_test
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
     GroupBootstrap,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.stats.tests import Permutation
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -119,6 +122,12 @@ class Shuffled(NamedTuple):
 
     p: Array
     critical: Array
+    far: Array  # (kept, rows * affects) of ``farthest``
+    number: int  # of permutations
+
+    def critical_at(self, level: Array) -> Array:
+        """Return the same at other levels, (rows * affects,) each."""
+        return critical_at(self.far, level, self.number)
 
 
 class Members(NamedTuple):
@@ -211,9 +220,10 @@ class Members(NamedTuple):
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
             null[start : start + number] = far(carries[orders.T]).transpose(1, 0, 2)
         p = (1 + (null >= seen[:, 0] - NEAR).sum(axis=0)) / (n_permutations + 1)
-        least = critical(null.reshape(n_permutations, -1)).reshape(p.shape)
-        undefined = np.isnan(seen[:, 0])
-        return Shuffled(*(np.where(undefined, np.nan, x) for x in (p, least)))
+        far_ones = farthest(null.reshape(n_permutations, -1))
+        least, undefined = critical_of(far_ones).reshape(p.shape), np.isnan(seen[:, 0])
+        p, least = (np.where(undefined, np.nan, x) for x in (p, least))
+        return Shuffled(p, least, far_ones, n_permutations)
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
@@ -306,13 +316,15 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
     apart = differences(found.share), *np.stack(limits, axis=1)
     columns = dict(zip(NUMBERS, [*np.array(shares).T, *apart], strict=True))
     columns["carrying"] = found.carrying
-    columns |= found.shuffled(params.n_permutations, params.seed)._asdict()
+    tested = found.shuffled(params.n_permutations, params.seed)
+    columns |= {"p": tested.p, CRITICAL: tested.critical}
     each = {"covered": covered, "n": covered, "words": words, "coverage": covered / words}
     table = found.groups.with_columns(pl.Series(name, of) for name, of in each.items())
     table = table.join(pl.DataFrame({"name": AFFECTS}), how="cross", maintain_order="left_right")
     return _finished(
         table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items()),
         params,
+        tested.critical_at,
         level=LEVELS.index("group"),
         cluster="word",
         method="Wilson score; of the difference: expanded bootstrap percentile (Poisson weights)",
@@ -347,10 +359,12 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
 
     some = found._replace(members=found.members[defined])
     by_words = some.shuffled(params.n_permutations, params.seed, contrast)
-    parts = []
-    for category, *of_words in zip(names, *by_words, strict=True):
+    parts: list[pl.DataFrame] = []
+    tests: list[Permutation | None] = []
+    for category, *of_words in zip(names, by_words.p, by_words.critical, strict=True):
         inside = (groups["category"] == category).to_numpy()
         own, p, least = means(inside), *np.full((2, len(AFFECTS)), np.nan)
+        test = None
         apart = own - means(~inside)
         if not inside.all():
             sides = share[inside], share[~inside]
@@ -365,11 +379,21 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
         place = {"category": category, "group": "", "n": int(inside.sum())}
         place["coverage"] = coverage[inside].mean()
         parts.append(located(pl.DataFrame(columns), place))
+        tests.append(test)
+
+    def critical_at(level: Array) -> Array:
+        """Return the larger of both tests' distances; nan where one has none."""
+        each = zip(tests, level.reshape(-1, len(AFFECTS)), strict=True)
+        by_groups = [x.critical_at(own) if x else np.full(len(own), np.nan) for x, own in each]
+        found: Array = np.maximum(np.concatenate(by_groups), by_words.critical_at(level))
+        return found
+
     return _finished(
         pl.concat(parts).with_columns(
             pl.lit(None).alias(x) for x in ("carrying", "covered", "words")
         ),
         params,
+        critical_at,
         level=LEVELS.index("category"),
         cluster="group",
         method="expanded bootstrap percentile (Poisson weights)",
@@ -377,11 +401,26 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
     )
 
 
-def _finished(table: pl.DataFrame, params: Params, **columns: str | int) -> pl.DataFrame:
-    """Add affects and what rows have in common, and p adjusted over all of them."""
+def _finished(
+    table: pl.DataFrame,
+    params: Params,
+    critical_at: Callable[[Array], Array],
+    **columns: str | int,
+) -> pl.DataFrame:
+    """Add affects and what rows have in common, and p adjusted over all of them.
+
+    The error is half the interval of the difference over the quantile of t that
+    :func:`plumbline.probes.stereotypes.typicality.expanded` widened it by, of n - 1 degrees of
+    freedom; a single cluster, which has no t, keeps that of z.
+    """
     affect = pl.int_range(pl.len()) % len(AFFECTS)
     apart = pl.col("high_difference") - pl.col("low_difference")
-    own = {"affect": affect, TESTED_ERROR: apart / 2 / ndtri(0.975)}
+    freedom = table["n"].to_numpy() - 1.0
+    quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), 0.975), ndtri(0.975))
+    own = {"affect": affect, TESTED_ERROR: apart / 2 / pl.Series(quantile)}
     table = table.with_columns(pl.col("p", CRITICAL).fill_nan(None), **own)
-    table = rounded(adjusted(table, least=least_p(params.n_permutations)), (*NUMBERS, "coverage"))
+    table = adjusted(table, least=least_p(params.n_permutations))
+    level = table[NEEDED].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    table = table.with_columns(pl.Series(CRITICAL_NEEDED, critical_at(level)))
+    table = rounded(table, (*NUMBERS, "coverage"))
     return located(table, columns).sort("category", "group", "affect")

@@ -2,6 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import ndtri
+from scipy.stats import t
 from society import society
 
 from plumbline.builders.core.errors import UserError
@@ -111,12 +112,31 @@ def test_the_planted_emotion_of_a_group_is_found(world, found):
 
 def test_what_is_detectable_is_what_permutations_need_and_errors_of_the_difference(found):
     table = found["emotions"].filter(pl.col("p").is_not_null())
-    width = table["high_difference"] - table["low_difference"]
-    least = table["detectable"] - ndtri(0.8) / (2 * ndtri(0.975)) * width
+    width = (table["high_difference"] - table["low_difference"]).to_numpy()
+    error = width / 2 / t.ppf(0.975, table["n"].to_numpy() - 1)  # intervals are of t
+    least = table["detectable"] - ndtri(0.8) * error
     apart = table["difference"].abs()
     assert (least <= apart + 2e-6).filter(table["p"] < 0.049).all()
     assert (least >= apart - 2e-6).filter(table["p"] > 0.051).all()
     assert min((table["p"] < 0.049).sum(), (table["p"] > 0.051).sum()) > 100
+
+
+def test_after_adjustment_the_detectable_distance_is_that_of_permutations_at_that_level():
+    # whatever is as far has a p that is low enough, and nothing else
+    rng = np.random.default_rng(7)
+    members = (rng.random((12, 60)) < 0.3).astype(np.int64)
+    affects = rng.random((60, len(AFFECTS))) < 0.3
+    own = emotions.Members(members, affects, np.ones(60, dtype=bool))
+    tested = own.shuffled(999, 3)
+    assert tested.critical_at(np.full(tested.p.size, 0.05)) == pytest.approx(
+        tested.critical.ravel()
+    )
+    seen = np.abs(emotions.differences(own.share)).ravel()
+    for steps in (1, 5, 20):
+        reach = tested.critical_at(np.full(tested.p.size, (steps - 1 / 3) / 1000))
+        found = tested.p.ravel() <= steps / 1000 + 1e-12
+        assert (seen[found] >= reach[found] - 1e-9).all()
+        assert (seen[~found] <= reach[~found] + 1e-9).all()
 
 
 def test_without_an_effect_nothing_passes_and_p_is_nominal(null):

@@ -10,6 +10,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.report.view import UNTOLD, missed
 from plumbline.probes.stats.estimate import (
     CRITICAL,
+    CRITICAL_NEEDED,
     ESTIMATE,
     FREEDOM,
     NEEDED,
@@ -144,6 +145,22 @@ def test_what_a_permutation_test_needs_is_detectable_with_what_power_adds():
     assert found[0] == pytest.approx(0.5 + 0.841621 * 0.1, abs=1e-5)
     assert found[1] is None
     assert found[2] == pytest.approx((1.959964 + 0.841621) * 0.1, abs=1e-5)
+
+
+def test_the_distance_at_the_level_that_is_needed_takes_the_place_of_the_scaled_one():
+    # of uniform distances up to 1 p is 1 - x: .95 at .05, .975 at .025, and not .95 * 2.24 / 1.96
+    row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, CRITICAL: 0.95}
+    table = pl.DataFrame([row | {CRITICAL_NEEDED: c} for c in (0.975, None)])
+    found = with_detectable(adjusted(table))
+    assert found["detectable"].to_list() == pytest.approx([0.95 + 0.0841621] * 2, abs=1e-5)
+    scaled = 0.95 * 2.241403 / 1.959964
+    assert found["detectable_bh"].to_list() == pytest.approx(
+        [0.975 + 0.0841621, scaled + 0.0841621], abs=1e-5
+    )
+    unreachable = with_detectable(adjusted(table, least=0.03))
+    assert unreachable["detectable_bh"].to_list() == [None, None]
+    infinite = table.with_columns(pl.lit(float("inf")).alias(CRITICAL_NEEDED))
+    assert with_detectable(adjusted(infinite))["detectable_bh"].to_list() == [None, None]
 
 
 def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():

@@ -18,7 +18,10 @@ from plumbline.probes.stats.bootstrap import interval
 from plumbline.probes.stats.classification import METRICS, cells, metrics
 from plumbline.probes.stats.tests import (
     chance_p,
+    critical,
+    critical_at,
     exchange_p,
+    farthest,
     fisher_p,
     membership_p,
     permutation_test,
@@ -65,6 +68,46 @@ def test_a_difference_is_found_from_the_critical_one_on(kind):
         for one in found:
             if kind != "drawn" or abs(abs(one.difference[0]) / least - 1) > 0.25:
                 assert (one.p[0] <= 0.05) == (abs(one.difference[0]) >= least - 1e-9)
+
+
+def test_critical_distances_are_the_quantiles_of_the_permutations_themselves():
+    # 999 drawn distances, 1 to 999: beyond all but s - 1 of them p is s / 1000 or less
+    null = np.random.default_rng(5).permutation(np.arange(1.0, 1000) * np.resize([1, -1], 999))
+    far = farthest(null[:, None])
+    assert critical_at(far, np.array([0.05]), 999) == critical(null[:, None]) == [950.5]
+    for steps, distance in ((1, 999.0), (2, 998.5), (17, 983.5)):
+        level = np.array([(steps - 1 / 3) / 1000])  # as adjusted() tells it of drawn p
+        assert critical_at(far, level, 999) == [distance]
+        for seen, found in ((distance + 0.1, True), (distance - 1.1, False)):
+            p = (1 + (np.abs(null) >= seen).sum()) / 1000
+            assert (p <= steps / 1000) == found
+    # of all 20 there are, each .05: one is at .05, and no level below is reached
+    every = farthest(np.arange(1.0, 21)[:, None], exact=True)
+    assert critical_at(every, np.array([0.05]), 20, exact=True) == [19.5]
+    assert critical_at(every, np.array([0.04]), 20, exact=True) == [np.inf]
+
+
+def test_as_far_as_each_other_are_found_together_at_any_level():
+    # 100 outcomes: 1, 1, 2, 2, ... 50, 50; of the three farthest two are found
+    far = farthest(np.repeat(np.arange(1.0, 51), 2)[:, None], exact=True)
+    for level, distance in ((0.05, 48.5), (0.04, 48.5), (0.03, 49.5), (0.02, 49.5), (0.01, np.inf)):
+        assert critical_at(far, np.array([level]), 100, exact=True) == [distance]
+
+
+def test_critical_distances_of_groups_at_a_lower_level_by_enumeration():
+    print("seed", SEED)
+    values = np.random.default_rng(SEED).random((11, 2))
+    values[:, 1] = 0.0  # nothing to tell apart
+    found = permutation_test(values[:6], values[6:], 1, 1)
+    total = values[:, 0].sum()
+    splits = [values[list(s), 0].sum() for s in combinations(range(11), 6)]
+    far = sorted((abs(x / 6 - (total - x) / 5) for x in splits), reverse=True)
+    assert len(far) == 462 == found.splits
+    for level in (0.05, 0.02, 0.005):
+        reach = found.critical_at(np.array([level, level]))
+        tail = int(level * 462)
+        assert reach[0] == pytest.approx((far[tail - 1] + far[tail]) / 2)
+        assert np.isnan(reach[1])
 
 
 def test_too_few_units_find_nothing():
