@@ -197,6 +197,8 @@ def _rsa(world: World) -> Iterator[Row]:
         place = f"{READINGS[ranking]}, {k} words, {'corrected' if reading else 'faithful'}"
         affects = [name for name in AFFECTS if reading or name != "fear"]
         held, small = [], []
+        profiles: dict[Path, dict[str, NDArray[np.float64]]] = {}
+        lexicon = world.lexicon(language)
         for row in own.to_dicts():
             other = row["second" if row["first"] == world.model else "first"]
             weights = [world.inputs.weights(name) for name in (world.model, other)]
@@ -207,10 +209,10 @@ def _rsa(world: World) -> Iterator[Row]:
             if row["low"] is None:
                 continue
             inside = [g for g, c in category.items() if row["category"] in (EVERY, c)]
-            one, two = (
-                _profiles(ideal(of, READINGS[ranking], k), world.lexicon(language), affects)
-                for of in weights
-            )
+            for of in weights:
+                if of not in profiles:
+                    profiles[of] = _profiles(ideal(of, READINGS[ranking], k), lexicon, affects)
+            one, two = (profiles[of] for of in weights)
             true = alike(one, two, inside, diagonal=reading == 0)
             if np.isnan(true):
                 continue

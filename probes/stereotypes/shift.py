@@ -134,6 +134,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for place, found in _shifted(inputs, model, params):
             for name, part in parts.items():
                 if len(table := part(found)):
+                    table = rows.detectable(table) if "error_groups" in table.columns else table
                     own = located(table, place | {"model": model})
                     tables[name].append(typed(own, SCHEMAS[name]))
     if not tables["shifts"]:

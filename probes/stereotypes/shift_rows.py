@@ -388,7 +388,11 @@ def _rows(
     columns[FREEDOM] = np.where(gap[2] - gap[1] > 2 * reach + NEAR, np.nan, freedom)
     columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
     columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
-    table = pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
+    return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
+
+
+def detectable(table: pl.DataFrame) -> pl.DataFrame:
+    """Add what p over groups and p over trainings would find, each by its own error."""
     table = detectable_beside(table, "groups", "error_groups", "freedom_groups")
     return detectable_beside(table, "seeds", "error_seeds", "freedom_seeds")
 

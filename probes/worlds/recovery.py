@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -100,7 +101,13 @@ class Resampling(NamedTuple):
 def planted(weights: Path) -> Planted | None:
     """Return what was planted beside groups in a model; None of one that is no such world."""
     path = weights / PLANTED
-    if not path.is_file() or "group" not in pl.read_parquet_schema(path):
+    return _planted(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@lru_cache(maxsize=8)  # pairs of models ask for the same few again and again
+def _planted(path: Path, _: int) -> Planted | None:
+    """Return :func:`planted` of a file as it was at a time."""
+    if "group" not in pl.read_parquet_schema(path):
         return None
     table = pl.read_parquet(path)
     keys = pl.Series([word.strip().casefold() for word in table["word"]], dtype=pl.String)
