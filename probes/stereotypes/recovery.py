@@ -197,21 +197,22 @@ def _rsa(world: World) -> Iterator[Row]:
         place = f"{READINGS[ranking]}, {k} words, {'corrected' if reading else 'faithful'}"
         affects = [name for name in AFFECTS if reading or name != "fear"]
         held, small = [], []
-        profiles: dict[Path, dict[str, NDArray[np.float64]]] = {}
-        lexicon = world.lexicon(language)
+        lexicon, models = world.lexicon(language), {*own["first"], *own["second"]}
+        profiles = {
+            of: _profiles(ideal(of, READINGS[ranking], k), lexicon, affects)
+            for of in map(world.inputs.weights, sorted(models))
+            if planted(of) is not None
+        }
         for row in own.to_dicts():
             other = row["second" if row["first"] == world.model else "first"]
             weights = [world.inputs.weights(name) for name in (world.model, other)]
-            if any(planted(folder) is None for folder in weights):
+            if not profiles.keys() >= {*weights}:
                 continue
             if world.planted.null and row["p"] is not None:
                 small.append(row["p"] <= LEVEL)
             if row["low"] is None:
                 continue
             inside = [g for g, c in category.items() if row["category"] in (EVERY, c)]
-            for of in weights:
-                if of not in profiles:
-                    profiles[of] = _profiles(ideal(of, READINGS[ranking], k), lexicon, affects)
             one, two = (profiles[of] for of in weights)
             true = alike(one, two, inside, diagonal=reading == 0)
             if np.isnan(true):
