@@ -26,7 +26,14 @@ from plumbline.probes.site.controls import SILENT, judged
 from plumbline.probes.stereotypes import recovery, shift
 from plumbline.probes.stereotypes.recovery import spoken
 from plumbline.probes.stereotypes.shift import Params
-from plumbline.probes.stereotypes.shift_rows import CORRECTED, FAITHFUL, MEASURES, Corpus, exchanged
+from plumbline.probes.stereotypes.shift_rows import (
+    CORRECTED,
+    FAITHFUL,
+    MEASURES,
+    Corpus,
+    detectable,
+    exchanged,
+)
 from plumbline.probes.stereotypes.shift_rows import judged as judged_rows
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.training_effects import OUTCOMES
@@ -596,7 +603,8 @@ def test_each_part_of_p_has_what_it_would_find_by_its_own_error():
             Corpus([*range(trainings)], base + rng.normal(0, 0.1, (trainings, 30, 1)) + alike)
             for alike in rng.normal(0, 0.05, (2, trainings, 1, 1))
         )
-        (told[trainings],) = rows_of(base, own, np.ones_like(base), other)
+        rows = pl.DataFrame(rows_of(base, own, np.ones_like(base), other))
+        (told[trainings],) = detectable(rows).to_dicts()
         seen = [(x.values - base).mean(axis=1).ravel() for x in (own, other)]
         welch = ttest_ind(*seen, equal_var=False)
         at = told[trainings]["detectable_seeds"]
