@@ -370,6 +370,15 @@ def test_p_is_the_larger_of_those_over_groups_and_over_trainings(world, found):
     assert seen["p_seeds"] == pytest.approx(ttest_ind(own, control, equal_var=False).pvalue, 1e-3)
 
 
+def test_the_table_tells_what_p_over_groups_would_find(found):
+    emotion = found["shifts"].filter(measure=MEASURES.index("emotion"), category="all")
+    tested = emotion.drop_nulls("p_groups").filter(pl.col("spread_difference") > 0)
+    assert len(tested) > 10
+    assert (tested["detectable_groups"] > 0).all()
+    assert tested["detectable_groups"].null_count() == 0
+    assert emotion.filter(pl.col("p_groups").is_null())["detectable_groups"].count() == 0
+
+
 def test_an_interval_of_the_difference_has_zero_where_p_is_above_its_level(found):
     emotion = found["shifts"].drop_nulls("p").filter(measure=MEASURES.index("emotion"))
     apart = (emotion["low_difference"] > 0) | (emotion["high_difference"] < 0)
