@@ -1,18 +1,17 @@
 """Running a command for several models side by side, a process and a core each.
 
 For what takes long and gains nothing from a second thread, as the tiny models of worlds do: two
-processes of one thread each are twice as fast as one of two, and write the same bytes.
+processes of one thread each are twice as fast as one of two, and write the same bytes. A process
+goes on to the next model when it is done with one, as its start takes seconds.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.workers import pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +20,7 @@ LONG = {
     *("clusters", "finetuned_classifiers", "latent", "perplexity", "pretrain", "robustness"),
     "stances",
 }
+ALONE = ("PLUMBLINE_CORES", "OMP_NUM_THREADS")
 
 
 def run(command: str, models: Sequence[str]) -> None:
@@ -28,13 +28,15 @@ def run(command: str, models: Sequence[str]) -> None:
 
     A UserError if it fails for any of them; what it said stands on standard error.
     """
-    alone = os.environ | {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}
-
-    def one(model: str) -> int:
-        words = [sys.executable, "-m", "plumbline.probes", command, model]
-        return subprocess.run(words, check=False, env=alone).returncode  # noqa: S603
-
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        failed = [m for m, status in zip(models, pool.map(one, models), strict=True) if status]
-    if failed:
+    os.environ.update(dict.fromkeys(ALONE, "1"))  # of the processes: this one only waits
+    with pool(min(len(models), len(os.sched_getaffinity(0)))) as processes:
+        statuses = list(processes.map(_one, [command] * len(models), models))
+    if failed := [model for model, status in zip(models, statuses, strict=True) if status]:
         raise UserError(f"{command} failed for {', '.join(failed)}: see above")
+
+
+def _one(command: str, model: str) -> int:
+    """Run the command for one model and return its exit status."""
+    from plumbline.probes.__main__ import main
+
+    return main([command, model])
