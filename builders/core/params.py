@@ -125,7 +125,8 @@ def parse(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the command in the project's top folder")
     try:
-        tree = deepcopy(_loaded(path.read_text(encoding="utf-8")))  # sections are merged in place
+        loaded, secret = _loaded(path.read_text(encoding="utf-8"))
+        tree = deepcopy(loaded)  # sections are merged in place
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     except (yaml.YAMLError, RecursionError) as error:
@@ -135,7 +136,7 @@ def parse(path: Path) -> dict[str, Any]:
         wrong = f" ({said})" if said else ""
         then = "mend the indentation or quoting"
         raise UserError(f"{path}{line}: not valid YAML{wrong}; {then}") from error
-    if secret := _secret(tree):
+    if secret:
         raise UserError(
             f"{path}: {secret} holds a password, a token or a signature, which would stand in "
             "manifests and on cards; put it into the environment, or use the address without it"
@@ -161,12 +162,15 @@ def _secret(node: Any, key: str = "") -> str:
 
 
 @lru_cache(maxsize=128)
-def _loaded(text: str) -> Any:
-    """Return what a text says: commands read the same files for every section and model."""
+def _loaded(text: str) -> tuple[Any, str]:
+    """Return what a text says, and the key of a secret in it, or nothing.
+
+    Commands read the same files for every section and model.
+    """
     tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
     if _size(tree, {}) > MOST:
         raise yaml.constructor.ConstructorError(None, None, f"aliases make more than {MOST} values")
-    return tree
+    return tree, _secret(tree)
 
 
 def _size(node: Any, known: dict[int, int]) -> int:

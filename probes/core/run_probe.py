@@ -22,6 +22,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import entry
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
+from plumbline.probes.core import local_runner
 from plumbline.probes.core.assignments import stage_of
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
@@ -102,6 +103,8 @@ def _finished(
         from plumbline.probes.core.ray_runner import spread
 
         yield from spread(task.probe, task.name, todo, workers=execution.workers)
+    elif (number := local_runner.processes(task, len(todo))) > 1:
+        yield from local_runner.spread(task.probe, task.name, todo, number)
     elif todo:
         worker = Worker(task.probe, task.name)
         yield from ((shard, worker(shard)) for shard in todo)
