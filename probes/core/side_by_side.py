@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LONG = {
     *("clusters", "finetuned_classifiers", "latent", "perplexity", "pretrain", "robustness"),
-    "stances",
+    *("stances", "subgroups"),
 }
 ALONE = ("PLUMBLINE_CORES", "OMP_NUM_THREADS")
 
