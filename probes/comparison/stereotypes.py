@@ -62,9 +62,7 @@ def _groups(lists: Lists, sought: pl.DataFrame, k: int) -> pl.DataFrame:
     size, row = len(found.groups), found.column("row")
     number = np.bincount(row, minlength=size)
     seen = hits(found.column("place"), row, size, k)[:, -1]
-    chance = np.zeros(size)
-    for category in found.groups["category"].unique().sort():
-        chance += lists.exchanged(found, category, [k], k, 1, 0)[1][:, -1]
+    chance = lists.exchanged(found, [k], k, 1, 0)[1][:, -1]
     return found.groups.with_columns(
         number=pl.Series(number), above=pl.Series((seen - chance) / number)
     )

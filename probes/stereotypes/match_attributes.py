@@ -108,9 +108,9 @@ class Lists(NamedTuple):
         return Found(found, groups.select("category", "pool", group="own"))
 
     def exchanged(
-        self, found: Found, category: str, ranks: Sequence[int], top_k: int, draws: int, seed: int
-    ) -> tuple[Array, Array, Array]:
-        """Look the attributes of a category up in the lists of all groups, template by template.
+        self, found: Found, ranks: Sequence[int], top_k: int, draws: int, seed: int
+    ) -> tuple[Array, Array, dict[str, Array]]:
+        """Look the attributes of each category up in the lists of all groups, template by template.
 
         Groups swap lists with those of the category of their prompts, the pool. A group that has
         prompts of other templates has no hits there; attributes in rewritten queries, which few
@@ -119,37 +119,42 @@ class Lists(NamedTuple):
 
         Returns
         -------
-        (groups, top_k), (groups, top_k) and (draws, ranks) arrays
+        (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
             Mean hits of every group in the lists of all others, and in all, its own too, which is
-            the mean of exchanges; 0 in other categories. Hits of all with lists exchanged.
+            the mean of exchanges. Hits of all groups of a category with lists exchanged.
         """
         others, expected = np.zeros((2, len(found.groups), top_k))
-        drawn = np.zeros((draws, len(ranks)))
-        own_queries = (pl.col("category") == category) & ~pl.col("rewritten")
-        sought = found.attributes.filter(own_queries)
-        for (pool,), part in sought.group_by("pool", maintain_order=True):
-            best = self.best.filter(pl.col("category") == pool)
-            names = self.lengths.filter(pl.col("category") == pool)["group"].unique().sort()
-            number = {name: i for i, name in enumerate(names)}
-            mine = part.select("row", "own").unique().sort("row").with_row_index("at")
-            met = part.join(mine, on="row").join(
-                best.select("template", "place", other="group", target="key"),
-                on=["template", "target"],
-                suffix="_other",
-            )
-            lists, own = (
-                of.replace_strict(number, return_dtype=pl.Int64).to_numpy()
-                for of in (met["other"], mine["own"])
-            )
-            at, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "place_other"))
-            table = np.zeros((len(mine), len(names), len(ranks)))
-            np.add.at(table, (at, lists), place[:, None] <= np.array(ranks))
-            rows, away = mine["row"].to_numpy(), lists != own[at]
-            expected[rows] = hits(place, at, len(mine), top_k) / len(names)
-            elsewhere = hits(place[away], at[away], len(mine), top_k)
-            others[rows] = elsewhere / max(1, len(names) - 1)
-            of_pool = (seed, *map(int, keys([f"{category}\t{pool}"])))
-            drawn += exchanged(table, own, draws, of_pool).drawn
+        categories = sorted(found.groups["category"].unique())
+        drawn = {category: np.zeros((draws, len(ranks))) for category in categories}
+        each, pool = ["category", "pool"], "pool"
+        names = self.lengths.select(pool="category", own="group").unique().sort(pool, "own")
+        names = names.with_columns(
+            list=pl.int_range(pl.len()).over(pool), lists=pl.len().over(pool)
+        )
+        sought = found.attributes.filter(~pl.col("rewritten"))
+        mine = sought.select(*each, "row", "own").unique().sort(*each, "row")
+        mine = mine.join(names, on=[pool, "own"], how="left", maintain_order="left")
+        mine = mine.with_columns(at=pl.int_range(pl.len()).over(each))
+        best = self.best.select(
+            "template", pool="category", at_rank="place", own="group", target="key"
+        )
+        best = best.join(names.select(pool, "own", other="list"), on=[pool, "own"]).drop("own")
+        met = sought.join(mine.select("row", *each, "at", "list"), on=["row", *each])
+        met = met.join(best, on=["template", pool, "target"]).select(
+            *each, pl.col("at", "list", "other", "at_rank").cast(pl.Int64)
+        )
+        parts = met.partition_by(each, as_dict=True)
+        for (category, of), own in mine.partition_by(each, as_dict=True).items():
+            part = parts.get((category, of), met.clear())
+            at, lists, other, place = (part[name].to_numpy() for name in part.columns[2:])
+            table = np.zeros((len(own), own["lists"][0], len(ranks)))
+            np.add.at(table, (at, other), place[:, None] <= np.array(ranks))
+            rows, away = own["row"].to_numpy(), other != lists
+            expected[rows] = hits(place, at, len(own), top_k) / table.shape[1]
+            elsewhere = hits(place[away], at[away], len(own), top_k)
+            others[rows] = elsewhere / max(1, table.shape[1] - 1)
+            of_pool = (seed, *map(int, keys([f"{category}\t{of}"])))
+            drawn[category] += exchanged(table, own["list"].to_numpy(), draws, of_pool).drawn
         return others, expected, drawn
 
 

@@ -226,16 +226,13 @@ def _of_reading(
     others_too = ~found.attributes["rewritten"].to_numpy()  # in queries that all groups have
     shared_hits = match_attributes.hits(place[others_too], row[others_too], size, top_k)
     shared_sizes = np.bincount(row[others_too], minlength=size)
-    random, elsewhere, everywhere = np.zeros((3, size, top_k))
+    random = np.zeros((size, top_k))
     chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
     np.add.at(random, row, chance)
     at = np.array(params.tested) - 1
     of = found.groups["category"].to_numpy()
-    drawn, how = {}, (params.tested, top_k, params.n_permutations, params.seed)
-    for category in sorted(set(of.tolist())):
-        others, mean, drawn[category] = lists.exchanged(found, category, *how)
-        elsewhere += others
-        everywhere += mean
+    how = params.tested, top_k, params.n_permutations, params.seed
+    elsewhere, everywhere, drawn = lists.exchanged(found, *how)
     drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
     longest = int(lists.lengths["length"].max())  # type: ignore[arg-type]
     once = longest if again else top_k + 1
