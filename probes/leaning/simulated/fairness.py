@@ -115,7 +115,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     }
     over = differences.filter(reading=CORRECTED)
     found["differences, p"] = outcome(over, effect=over_texts, family=FAMILY)
-    over = over.with_columns(low="trainings_low", high="trainings_high")
+    nothing = pl.lit(None, pl.Float64)  # intervals are told below
+    over = _apart(over, truth_of(known)).with_columns(low=nothing, high=nothing)
     sides = pl.when(pl.col("baseline") == "").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
     over = over.with_columns(side=sides)
     for (metric, side), rows in over.partition_by("metric", "side", as_dict=True).items():
@@ -123,6 +124,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             found[f"differences, p_trainings, {side}, {metric}"] = outcome(
                 rows,
                 effect=pl.col("effect"),
+                target=pl.col("apart") if metric in MEAN_OF and kind == PLANTED else None,
                 family=FAMILY,
                 p="p_trainings",
                 p_adjusted="p_trainings_bh",
@@ -141,18 +143,27 @@ def _intervals(known: Known, tables: Tables) -> Tables:
     true = truth_of(known)
     here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
-    base = true.rename({"corpus": "baseline", "these": "these_other", "all": "all_other"})
     overall = tables["overall"].filter(here).with_columns(**untested, group=pl.lit("all"))
     rows = tables["differences"].filter(here).with_columns(**untested)
-    rows = rows.join(true, on=["corpus", "group"]).join(base, on=["baseline", "group"])
+    rows = _apart(rows, true)
     over = rows.with_columns(low="trainings_low", high="trainings_high")
     overall = overall.join(true, on=["corpus", "group"])
-    apart = {name: pl.col(name) - pl.col(f"{name}_other") for name in ("these", "all")}
     return {
         "overall, interval": outcome(overall, effect=0.0, target=pl.col("these")),
-        "differences, interval over texts": outcome(rows, effect=0.0, target=apart["these"]),
-        "differences, interval over trainings": outcome(over, effect=0.0, target=apart["all"]),
+        "differences, interval over texts": outcome(rows, effect=0.0, target=pl.col("apart_these")),
+        "differences, interval over trainings": outcome(over, effect=0.0, target=pl.col("apart")),
     }
+
+
+def _apart(differences: pl.DataFrame, true: pl.DataFrame) -> pl.DataFrame:
+    """Add how far the two corpora of a row are apart: ``apart_these`` trainings, and all."""
+    base = true.rename({"corpus": "baseline", "these": "these_other", "all": "all_other"})
+    rows = differences.join(true, on=["corpus", "group"], maintain_order="left")
+    rows = rows.join(base, on=["baseline", "group"], maintain_order="left")
+    return rows.with_columns(
+        apart_these=pl.col("these") - pl.col("these_other"),
+        apart=pl.col("all") - pl.col("all_other"),
+    )
 
 
 def truth_of(known: Known) -> pl.DataFrame:

@@ -38,11 +38,12 @@ class Shape(made.ListsShape):
     common: float = Field(0.0, ge=0, description="spread of words in a category")
     known: float = Field(0.7, gt=0, le=1, description="share of words in the lexicon")
     short: int = Field(20, ge=1, description="words of each list, by typicality")
+    lift: float = Field(1.0, gt=0, description="times as much is planted in categories")
 
 
 SHAPES = {
     "36 groups": Shape(),
-    "36 groups, shorter lexicon": Shape(known=0.3),
+    "36 groups, shorter lexicon": Shape(known=0.3, lift=2.0),
 }
 TRUTHS = {
     "affects of words say nothing of groups": Truth(NULL, "groups have words of their own"),
@@ -97,7 +98,7 @@ def _planted(truth: Truth, shape: Shape, rng: np.random.Generator) -> Array:
         some = np.arange(0, len(nats), 2)
         nats[some, rng.integers(0, len(AFFECTS), len(some))] = np.resize(sizes, len(some))
     if sizes := truth.settings.get("categories"):
-        of = rng.permutation(sizes)[shape.category]
+        of = shape.lift * rng.permutation(sizes)[shape.category]
         nats[np.arange(len(nats)), rng.permutation(len(AFFECTS))[shape.category]] = of
     return nats
 

@@ -173,7 +173,10 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             effect = pl.col("effect")
             if kind == DECOY and p == "p_random_order":
                 effect = nothing  # frequent words are not in random order
-            how: dict[str, Any] = {"effect": effect, "p": p, "p_adjusted": f"{p}_bh"}
+            # the truth is told apart from the row's own null, itself an estimate
+            target = pl.col("target") - pl.col(null) if kind == PLANTED else None
+            how: dict[str, Any] = {"effect": effect, "target": target}
+            how |= {"p": p, "p_adjusted": f"{p}_bh"}
             found[f"{p}: {what}"] = outcome(apart, **how)
             for reading, name in enumerate(READINGS if not code else ()):
                 part = apart.filter(pl.col("reading") == reading)
