@@ -1,4 +1,4 @@
-"""Validating several datasets: in this process if they are few, else in one for each core.
+"""Validating several datasets, in a process for each core.
 
 A module of its own, without Great Expectations, as processes that start import it by its name.
 """
@@ -6,14 +6,11 @@ A module of its own, without Great Expectations, as processes that start import 
 from __future__ import annotations
 
 import os
-from math import ceil
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.progress import during
 from plumbline.builders.core.workers import pool
-
-FEW = 5  # datasets for which one more process is not worth its start
 
 
 def validate(names: list[str]) -> None:
@@ -21,7 +18,7 @@ def validate(names: list[str]) -> None:
 
     Raises UserError with all that failed: one that does must not hide what the others say.
     """
-    processes = min(len(os.sched_getaffinity(0)), ceil(len(names) / FEW))
+    processes = min(len(os.sched_getaffinity(0)), len(names))
     if processes > 1:
         with pool(processes) as workers:
             problems = list(workers.map(_problem, names))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from plumbline.builders.core.schema import Schema
 
 DECIMALS = 6
+NEAR_HALF, MOST = 1e-6, 1e9  # of numbers times 10^6: from a half on, and most, that tells digits
 NEAR = 1e-9  # a level as high as a p up to rounding is reached by it
 DIGITS = 6  # of p-values: significant ones, so that none becomes 0
 ESTIMATE = (
@@ -389,11 +390,29 @@ def rounded(
     """
 
     def column(name: str) -> pl.Series:
-        write = significant if name in p else finite
-        values = [None if x is None else write(x) for x in table[name]]
+        if name not in p:
+            return _finite(table[name])
+        values = [None if x is None else significant(x) for x in table[name]]
         return pl.Series(name, values, dtype=pl.Float64)
 
     return table.with_columns(column(name) for name in (*numbers, *p))
+
+
+def _finite(values: pl.Series) -> pl.Series:
+    """Return :func:`finite` of each value, null of null.
+
+    The nearest number to whole / 10^6 is what Python rounds to, but where the digits that are cut
+    are so near to a half that their own rounding decides, or there are too many before the point.
+    """
+    given = values.cast(pl.Float64).to_numpy()
+    there = np.isfinite(given)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = given * 10.0**DECIMALS
+        found = np.rint(scaled) / 10.0**DECIMALS + 0.0
+        near = np.abs(scaled - np.floor(scaled) - 0.5) < NEAR_HALF
+    for i in np.flatnonzero(there & (near | (np.abs(scaled) > MOST))):
+        found[i] = finite(given[i])
+    return pl.Series(values.name, np.where(there, found, np.nan)).fill_nan(None)
 
 
 def typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:

@@ -6,6 +6,8 @@ Recall has two baselines: random order, other groups.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ KINDS = ("single word", "first word")
 Flagged = Literal["published", "all", "none"]
 LEVEL = 0.05  # a test that cannot have a p as small is none
 BLOCK = 500  # draws at once: what they need stays in the cache
+ROOM = 1 << 28  # bytes of random orders of groups that are drawn side by side
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
 
@@ -238,8 +241,9 @@ def reordered(
     own = own.with_columns(number=number).sort("row", "query", "number")
     targets = sought.group_by("row", "query").agg("target").rows_by_key(["row", "query"])
     found = np.zeros((max(sought["row"].to_list()) + 1, draws, len(ranks)))
-    for (row,), of_group in own.group_by("row", maintain_order=True):
-        rng = np.random.default_rng([seed, int(str(row))])
+
+    def draw(row: int, of_group: pl.DataFrame) -> None:
+        rng = np.random.default_rng([seed, row])
         order = rng.random((of_group["token"].n_unique(), draws), dtype=np.float32)
         for (query,), part in of_group.group_by("query"):
             keys, numbers = part["key"], part["number"].to_numpy()
@@ -251,6 +255,12 @@ def reordered(
                 for where in there:
                     ahead = (here < here[where].min(axis=0)).view(np.uint8).sum(axis=0, dtype=whole)
                     found[row, some] += ahead[:, None] < np.minimum(ranks, len(part))
+
+    each = {int(str(row)): part for (row,), part in own.group_by("row", maintain_order=True)}
+    most = max((part["token"].n_unique() for part in each.values()), default=1)
+    room = max(1, ROOM // (4 * most * draws))
+    with ThreadPoolExecutor(min(room, len(os.sched_getaffinity(0)))) as threads:
+        list(threads.map(draw, each, each.values()))
     return found
 
 

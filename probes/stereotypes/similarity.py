@@ -222,11 +222,16 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
     n = len(a)
     if n <= LEAST:
         return np.full(n, np.nan)
-    total = np.zeros(n)
-    for i, rows in enumerate(zip(cosines(a), cosines(b), strict=True)):
+    total, both = np.zeros(n), [cosines(a), cosines(b)]
+    off = ~np.eye(n, dtype=np.bool_) | diagonal
+    ranks = [rankdata(similar[off].reshape(n, -1), axis=1) for similar in both]
+    for i in range(n):
         left = np.delete(np.arange(n), i)
         kept = np.arange(n) if diagonal else left
-        one, other = (_ranks_without(row[kept], row[left]) for row in rows)
+        one, other = (
+            _ranks_without(own[i], similar[i, kept], similar[i, left])
+            for own, similar in zip(ranks, both, strict=True)
+        )
         gone = kept == left[:, None]
         one[gone] = other[gone] = 0
         with np.errstate(invalid="ignore"):
@@ -235,10 +240,10 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
     return total / (n - 1)
 
 
-def _ranks_without(values: Array, left: Array) -> Array:
+def _ranks_without(ranks: Array, values: Array, left: Array) -> Array:
     """Return ranks of values, less their mean, without each that is left out, (left, values)."""
     above = (values > left[:, None]) + 0.5 * (values == left[:, None])
-    found: Array = rankdata(values) - above - len(values) / 2
+    found: Array = ranks - above - len(values) / 2
     return found
 
 

@@ -1,3 +1,5 @@
+from decimal import ROUND_HALF_EVEN, Decimal
+
 import numpy as np
 import polars as pl
 import pytest
@@ -21,6 +23,7 @@ from plumbline.probes.stats.estimate import (
     benjamini_hochberg,
     detectable_beside,
     least_p,
+    rounded,
     with_detectable,
 )
 
@@ -100,6 +103,20 @@ def test_a_table_has_its_columns_rounded_and_its_families_adjusted():
     assert found["p_bh"].to_list() == [0.02, 0.04, 0.2, None]
     assert found["family"].to_list() == [2, 2, 1, 2]
     assert set(found["model"]) == {"tiny"}
+
+
+def test_columns_are_rounded_as_decimals_are_and_what_is_not_finite_is_null():
+    rng = np.random.default_rng(SEED)
+    plain = rng.normal(size=2000) * 10.0 ** rng.integers(-8, 12, 2000)
+    halves = (2 * rng.integers(-(10**9), 10**9, 2000) + 1) / 2e6  # as near as can be to a half
+    values = [*plain.tolist(), *halves.tolist(), 2.5e-6, 5e-7, -5e-7, 1e300]
+    place = Decimal("0.000001")
+    by_hand = [float(Decimal(x).quantize(place, ROUND_HALF_EVEN)) for x in values[:-1]]
+    table = pl.DataFrame({"value": [*values, float("nan"), float("inf"), None]})
+    told = rounded(table, ["value"], p=())["value"].to_list()
+    assert told[:-4] == by_hand, f"seed {SEED}"
+    assert told[-4:] == [1e300, None, None, None]
+    assert str(rounded(pl.DataFrame({"value": [-1e-9]}), ["value"], p=())["value"][0]) == "0.0"
 
 
 def test_a_table_without_rows_has_its_columns():
