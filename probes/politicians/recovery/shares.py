@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -78,19 +79,12 @@ def sampled_shares(
     )
     kinds = lemmas["sentiment"].replace_strict(CODES).to_numpy()
     place = {word: i for i, word in enumerate(lemmas["word"])}
-    of = np.array([place[lemma] for lemma in forms["lemma"]])
-    frequency, ratio = (forms[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
-    planted = Planted(("",) * len(forms), frequency, ratio, kinds[of], ())
-    rng = np.random.default_rng([world.seed, pos, *people.values()])
+    of = [place[lemma] for lemma in forms["lemma"]]
+    chances = (tuple(forms[f"{name}_nats"]) for name in ("frequency", "log_ratio"))
+    seed, drawn = (world.seed, pos, *people.values()), tuple(people.items())
+    every = _counts(*chances, tuple(of), world.name_noise, drawn, length, seed)
     apart = np.zeros(len(SENTIMENTS))
-    for _ in range(SAMPLES):
-        counts = np.zeros((len(people), len(lemmas)))
-        for row, (gender, number) in enumerate(people.items()):
-            taste = tastes(planted, [GENDERS[gender]] * number, world.name_noise, rng)
-            top = np.argsort(-taste, axis=1)[:, :length]
-            has = np.zeros((number, len(lemmas)))
-            has[np.arange(number)[:, None], of[top]] = 1
-            counts[row] = has.sum(axis=0)
+    for counts in every:
         kept = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
         cells = counts + HALF
         lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, kept]
@@ -98,6 +92,35 @@ def sampled_shares(
             largest = kept[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
             apart += sign * np.bincount(kinds[largest], minlength=len(SENTIMENTS)) / size
     return apart / SAMPLES
+
+
+@lru_cache(maxsize=64)  # analyses ask for the same names with other sizes
+def _counts(
+    frequency: tuple[float, ...],
+    log_ratio: tuple[float, ...],
+    lemma: tuple[int, ...],
+    noise: float,
+    people: tuple[tuple[int, int], ...],
+    length: int,
+    seed: tuple[int, ...],
+) -> NDArray[np.float64]:
+    """Draw names and count whose lists have each lemma, (draws, genders, lemmas).
+
+    ``lemma``: of each form, its number.
+    """
+    of = np.array(lemma)
+    nothing = np.zeros(len(of), dtype=np.int64)  # sentiments do not matter here
+    planted = Planted(("",) * len(of), np.array(frequency), np.array(log_ratio), nothing, ())
+    rng = np.random.default_rng(seed)
+    counts = np.zeros((SAMPLES, len(people), of.max() + 1))
+    for sample in counts:
+        for row, (gender, number) in zip(sample, people, strict=True):
+            taste = tastes(planted, [GENDERS[gender]] * number, noise, rng)
+            top = np.argsort(-taste, axis=1)[:, :length]
+            has = np.zeros((number, len(row)))
+            has[np.arange(number)[:, None], of[top]] = 1
+            row[:] = has.sum(axis=0)
+    return counts
 
 
 class Rows(NamedTuple):
