@@ -33,7 +33,7 @@ from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
 from plumbline.probes.stats.estimate import finite, least_p
-from plumbline.probes.stats.tests import chance_p, exchange_p, membership_p
+from plumbline.probes.stats.tests import chance_p, dealt, exchange_p, members_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,6 +104,13 @@ def estimates(
 def _values(case: Case, weights: Floats, params: Params) -> Rows:
     """Yield how well classifiers do on all texts, and on those of each group."""
     drawn = (params.n_permutations, params.seed, case.numbers(case.every))
+    tests = {}
+    for group, member in case.members.items():
+        if group == ALL:
+            continue
+        members = dealt(member, case.true, *drawn)
+        for state, runs in case.states.items():
+            tests[group, state] = members_p(case.true, runs.predicted, members)
     for state, runs in case.states.items():
         whole = case.measured(runs.predicted, case.every, weights)
         for (of, name), member in case.members.items():
@@ -115,7 +122,7 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
                         yield "overall", row
                 continue
             own = case.measured(runs.predicted, member, weights)
-            p = (membership_p(case.true, runs.predicted, member, *drawn), MEMBER)
+            p = (tests[(of, name), state], MEMBER)
             apart = own.mean - whole.mean
             ends = percentiles(apart[1:].T, params.confidence)
             about |= {"level": LEVELS.index(of), "group": name, "contrast": apart[0]}

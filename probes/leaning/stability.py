@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,8 +115,8 @@ def _agreement(
     value = float(held.sum() / counted.sum())
     found = wilson(float(shares.sum()), len(shares), params.confidence)
     product, both = one.T @ two, np.abs(one).T @ np.abs(two)
-    blocks = _blocks(place)
-    drawn, rows = _shuffled(blocks, one.shape[1], params), np.arange(one.shape[1])
+    blocks, how = _blocks(place), (params.n_permutations_stability, params.seed)
+    drawn, rows = _shuffled(tuple(place.tolist()), *how), np.arange(one.shape[1])
     mass = both[rows, drawn].sum(axis=1)
     null = sign * product[rows, drawn].sum(axis=1)[mass > 0] / mass[mass > 0]
     mean, of_all = (
@@ -145,17 +146,19 @@ def _blocks(place: Places) -> list[Places]:
     ]
 
 
-def _shuffled(blocks: list[Places], statements: int, params: Params) -> Places:
-    """Return orders of the statements, (draws, statements).
+@lru_cache(maxsize=2)  # all states of a model are asked the same statements
+def _shuffled(place: tuple[int, ...], draws: int, seed: int) -> Places:
+    """Return orders of the statements, of which each is in a cluster, (draws, statements).
 
     Clusters change places with others of their size, and the statements of one with each other: a
     statement and its opposite are answered together, and stay together.
     """
-    rng, draws = np.random.default_rng(params.seed), params.n_permutations_stability
-    found = np.empty((draws, statements), dtype=np.int64)
-    for block in blocks:
+    rng = np.random.default_rng(seed)
+    found = np.empty((draws, len(place)), dtype=np.int64)
+    for block in _blocks(np.array(place)):
         moved = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
         found[:, block.ravel()] = rng.permuted(block[moved], axis=2).reshape(draws, -1)
+    found.flags.writeable = False
     return found
 
 

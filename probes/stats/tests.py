@@ -413,9 +413,9 @@ def chance_p(
         Number of the cluster that each text is of, from 0, all of one class; each is its own
         without.
     """
-    dealt = _dealt(true, np.ones_like(true), clusters, draws, seed)
-    hits = predicted.astype(np.float64) @ dealt  # (runs, draws)
-    called, positives = predicted.sum(axis=1, keepdims=True), dealt.sum(axis=0)
+    classes = dealt(true, np.ones_like(true), draws, seed, clusters)
+    hits = predicted.astype(np.float64) @ classes  # (runs, draws)
+    called, positives = predicted.sum(axis=1, keepdims=True), classes.sum(axis=0)
     counts = [hits, called - hits, positives - hits, len(true) - positives - called + hits]
     return _two_tailed(metrics(np.stack(counts, axis=-1)).mean(axis=0))
 
@@ -443,14 +443,26 @@ def membership_p(
     member : (texts,)
         Whether each is of the group.
     """
-    dealt = _dealt(member, true, clusters, draws, seed)
-    return _two_tailed(metrics(cells(true, predicted, dealt)).mean(axis=0))
+    return members_p(true, predicted, dealt(member, true, draws, seed, clusters))
 
 
-def _dealt(
-    marked: Bools, stratum: Bools, clusters: Integers | None, draws: int, seed: int
+def members_p(true: Bools, predicted: Bools, members: Floats) -> Floats:
+    """Return :func:`membership_p` where members are dealt out already, as they are to many runs.
+
+    ``members``: of :func:`dealt`, (texts, 1 + draws).
+    """
+    return _two_tailed(metrics(cells(true, predicted, members)).mean(axis=0))
+
+
+def dealt(
+    marked: Bools, stratum: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Return marks as they are and permuted within two strata, (texts, 1 + draws)."""
+    """Return marks as they are and permuted within two strata, (texts, 1 + draws).
+
+    ``clusters``: number of the cluster of each text; clusters are permuted whole.
+
+    Raises ValueError if texts of one cluster differ.
+    """
     unit = np.arange(len(marked)) if clusters is None else clusters
     rng = np.random.default_rng(seed)
     marks, strata = np.zeros((2, unit.max() + 1), dtype=np.bool_)
