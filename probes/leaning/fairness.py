@@ -104,13 +104,7 @@ def estimates(
 def _values(case: Case, weights: Floats, params: Params) -> Rows:
     """Yield how well classifiers do on all texts, and on those of each group."""
     drawn = (params.n_permutations, params.seed, case.numbers(case.every))
-    tests = {}
-    for group, member in case.members.items():
-        if group == ALL:
-            continue
-        members = dealt(member, case.true, *drawn)
-        for state, runs in case.states.items():
-            tests[group, state] = members_p(case.true, runs.predicted, members)
+    tests = _of_members(case, params)
     for state, runs in case.states.items():
         whole = case.measured(runs.predicted, case.every, weights)
         for (of, name), member in case.members.items():
@@ -134,6 +128,18 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
                 about |= {"contrast_low": low, "contrast_high": high}
                 for row in estimates(case, own, member, reading, p, params, **about):
                     yield "groups", row
+
+
+def _of_members(case: Case, params: Params) -> dict[tuple[tuple[str, str], State], Floats]:
+    """Return p of each group and state: members are dealt out once for the runs of all states."""
+    drawn, found = (params.n_permutations, params.seed, case.numbers(case.every)), {}
+    for group, member in case.members.items():
+        if group == ALL:
+            continue
+        members = dealt(member, case.true, *drawn)
+        for state, runs in case.states.items():
+            found[group, state] = members_p(case.true, runs.predicted, members)
+    return found
 
 
 @cache
