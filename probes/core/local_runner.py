@@ -24,9 +24,7 @@ FEW = 4  # shards for which another process is not worth its start
 
 def processes(task: Task, shards: int) -> int:
     """Return on how many processes so many shards are made; 1: in this one."""
-    from plumbline.probes.training.distributed import launched
-
-    if not getattr(task.module, "TRAINS", False) or shards < FEW or launched():
+    if not getattr(task.module, "TRAINS", False) or shards < FEW:
         return 1
     from plumbline.probes.models.batching import cores, device
     from plumbline.probes.models.files import download

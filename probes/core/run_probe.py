@@ -103,7 +103,7 @@ def _finished(
         from plumbline.probes.core.ray_runner import spread
 
         yield from spread(task.probe, task.name, todo, workers=execution.workers)
-    elif (number := local_runner.processes(task, len(todo))) > 1:
+    elif not execution.part and (number := local_runner.processes(task, len(todo))) > 1:
         yield from local_runner.spread(task.probe, task.name, todo, number)
     elif todo:
         worker = Worker(task.probe, task.name)

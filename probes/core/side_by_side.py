@@ -7,6 +7,7 @@ goes on to the next model when it is done with one, as its start takes seconds.
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ LONG = {
     *("clusters", "finetuned_classifiers", "latent", "perplexity", "pretrain", "robustness"),
     *("stances", "subgroups"),
 }
+PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
 ALONE = ("PLUMBLINE_CORES", "OMP_NUM_THREADS")
 
 
@@ -36,7 +38,6 @@ def run(command: str, models: Sequence[str]) -> None:
 
 
 def _one(command: str, model: str) -> int:
-    """Run the command for one model and return its exit status."""
-    from plumbline.probes.__main__ import main
-
-    return main([command, model])
+    """Run the command for one model as the program does, and return its exit status."""
+    status: int = importlib.import_module(PROGRAM).main([command, model])
+    return status

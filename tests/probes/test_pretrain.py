@@ -68,6 +68,7 @@ def tiny(tree):
         "seeds": [1],
         "epochs": 3,
         "batch": 6,
+        "batch_tokens": 0,
         "micro_batch": 6,
         "length": 16,
         "max_texts": None,
