@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import shutil
 from collections import Counter
 
 import polars as pl
@@ -19,8 +20,10 @@ from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.commands.cost import plan, table
+from plumbline.probes.core import local_runner
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
+from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
 from plumbline.probes.stereotypes import after_training, page
 from plumbline.probes.stereotypes import completions as stereotypes_probe
@@ -84,6 +87,7 @@ def ready(copying, tmp_path_factory, change):
 @pytest.fixture(autouse=True)
 def there(ready, monkeypatch):
     monkeypatch.chdir(ready)
+    monkeypatch.setenv("PLUMBLINE_CORES", "1")  # trainings are stopped in this process
 
 
 def answers(part="*"):
@@ -96,6 +100,18 @@ def hashes(folder):
         for p in folder.rglob("*")
         if p.is_file()
     }
+
+
+@pytest.mark.slow
+def test_trainings_in_two_processes_write_the_bytes_of_one(ready, monkeypatch):
+    folder = ready / "data/outputs/after_training/groups"
+    before = hashes(folder)
+    for cores in (1, 2):
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        assert local_runner.processes(Task("after_training", "groups"), len(RUNS)) == cores
+        shutil.rmtree(folder)
+        probe("after_training", "groups")
+        assert hashes(folder) == before
 
 
 def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
