@@ -13,6 +13,7 @@ from filelock import FileLock
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("PLUMBLINE_CORES", "1")  # tests are side by side themselves, and stop things
 TOP = Path(__file__).parent.parent
 
 

@@ -87,7 +87,6 @@ def ready(copying, tmp_path_factory, change):
 @pytest.fixture(autouse=True)
 def there(ready, monkeypatch):
     monkeypatch.chdir(ready)
-    monkeypatch.setenv("PLUMBLINE_CORES", "1")  # trainings are stopped in this process
 
 
 def answers(part="*"):
