@@ -6,19 +6,35 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
+from types import MappingProxyType
 
 GRACE_S = 3
 
 
-def pool(number: int) -> ProcessPoolExecutor:
+ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # of processes that have a core each
+
+
+def pool(number: int, environment: Mapping[str, str] = MappingProxyType({})) -> ProcessPoolExecutor:
     """Return a pool of so many new processes, which end with this one, however it ends.
 
     Without that the workers of a process that is killed would wait for work for ever.
+
+    ``environment``: variables that they have besides, set before they import what reads them.
     """
-    context = get_context("spawn")
-    return ProcessPoolExecutor(number, mp_context=context, initializer=_end_with_parent)
+    return ProcessPoolExecutor(
+        number,
+        mp_context=get_context("spawn"),
+        initializer=_begin,
+        initargs=(dict(environment),),
+    )
+
+
+def _begin(environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

@@ -5,13 +5,12 @@ One thread trains such a model as fast as several, so that other cores would wai
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import as_completed
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.masking import masked_work
-from plumbline.builders.core.workers import pool
+from plumbline.builders.core.workers import ALONE, pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,19 +41,13 @@ def spread(
 
     They come in no order. Raises UserError as raised in a process.
     """
-    before = {key: os.environ.get(key) for key in ("PLUMBLINE_CORES", "OMP_NUM_THREADS")}
-    os.environ.update(dict.fromkeys(before, "1"))
-    try:
-        with pool(number) as working:
-            waiting = {working.submit(_made, probe, name, shard): shard for shard in shards}
-            try:
-                for done in as_completed(waiting):
-                    yield waiting[done], done.result()
-            finally:
-                working.shutdown(wait=False, cancel_futures=True)
-    finally:
-        for key, value in before.items():
-            os.environ.pop(key) if value is None else os.environ.update({key: value})
+    with pool(number, ALONE) as working:
+        waiting = {working.submit(_made, probe, name, shard): shard for shard in shards}
+        try:
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
+        finally:
+            working.shutdown(wait=False, cancel_futures=True)
 
 
 @masked_work()

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.workers import pool
+from plumbline.builders.core.workers import ALONE, pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ LONG = {
     *("stances", "subgroups"),
 }
 PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
-ALONE = ("PLUMBLINE_CORES", "OMP_NUM_THREADS")
 
 
 def run(command: str, models: Sequence[str]) -> None:
@@ -30,8 +29,7 @@ def run(command: str, models: Sequence[str]) -> None:
 
     A UserError if it fails for any of them; what it said stands on standard error.
     """
-    os.environ.update(dict.fromkeys(ALONE, "1"))  # of the processes: this one only waits
-    with pool(min(len(models), len(os.sched_getaffinity(0)))) as processes:
+    with pool(min(len(models), len(os.sched_getaffinity(0))), ALONE) as processes:
         statuses = list(processes.map(_one, [command] * len(models), models))
     if failed := [model for model, status in zip(models, statuses, strict=True) if status]:
         raise UserError(f"{command} failed for {', '.join(failed)}: see above")
