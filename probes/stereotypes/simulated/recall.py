@@ -29,6 +29,7 @@ POPULATIONS = 12
 LARGE = 600  # groups of a category that true recall is taken of
 FIRST = " as few of many"  # what follows the first word of an attribute of several
 NULLS = {"p": "other_groups", "p_random_order": "random_order"}
+TRUE = ("target", *(f"true_{null}" for null in NULLS.values()))
 
 
 class Shape(made.ListsShape):
@@ -135,7 +136,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
 def recall(
     shape: Shape, number: int, category: int, lift: float, frequent: float
 ) -> NDArray[np.float64]:
-    """Return the recall of many groups at each tested k, (readings, ranks)."""
+    """Return the recall of many groups at each tested k, and what it is expected to be under nulls.
+
+    With the lists of another group of the category, and with each list in random order;
+    (3, readings, ranks).
+    """
     rng = np.random.default_rng([12, number, category])
     words, _ = population(shape, number)
     every = np.full(LARGE, category)
@@ -146,14 +151,18 @@ def recall(
     word = np.concatenate(of.said)
     place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
     listed = place < shape.top
-    found = np.zeros((len(READINGS), len(PARAMS["tested"])))
+    found = np.zeros((1 + len(NULLS), len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
         by, kept = of.scores - prior.get(name, 0.0), listed
         if name.startswith("corrected"):
             kept = listed & ~words.pieces
         best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
-        at = np.where(kept, best, shape.words)[row, asked, word]
-        found[reading] = [(at < k).mean() for k in PARAMS["tested"]]
+        places, sizes = np.where(kept, best, shape.words), kept.sum(axis=2)
+        own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
+        size = sizes[row, asked]
+        for at, k in enumerate(PARAMS["tested"]):
+            random = np.where(own < shape.words, np.minimum(k, size) / size, 0)
+            found[:, reading, at] = (own < k).mean(), (other < k).mean(), random.mean()
     return found
 
 
@@ -173,8 +182,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             effect = pl.col("effect")
             if kind == DECOY and p == "p_random_order":
                 effect = nothing  # frequent words are not in random order
-            # the truth is told apart from the row's own null, itself an estimate
-            target = pl.col("target") - pl.col(null) if kind == PLANTED else None
+            target = pl.col("target") - pl.col(f"true_{null}") if kind == PLANTED else None
             how: dict[str, Any] = {"effect": effect, "target": target}
             how |= {"p": p, "p_adjusted": f"{p}_bh"}
             found[f"{p}: {what}"] = outcome(apart, **how)
@@ -209,7 +217,7 @@ def _known(shape: Shape, known: Known) -> pl.DataFrame:
             "reading": reading,
             "k": k,
             "effect": effects[name],
-            "target": float(values[reading, at]),
+            **dict(zip(TRUE, values[:, reading, at].tolist(), strict=True)),
         }
         for name, values in (of | {EVERY: every}).items()
         for reading in range(len(READINGS))
