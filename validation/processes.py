@@ -10,7 +10,7 @@ import os
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.progress import during
-from plumbline.builders.core.workers import pool
+from plumbline.builders.core.workers import each
 
 
 def validate(names: list[str]) -> None:
@@ -20,8 +20,8 @@ def validate(names: list[str]) -> None:
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
     if processes > 1:
-        with pool(processes) as workers:
-            problems = list(workers.map(_problem, names))
+        found = dict(each(_problem, [(name,) for name in names], processes))
+        problems = [found[place] for place in range(len(names))]
     else:
         problems = [_problem(name) for name in names]
     if failed := "\n".join(filter(None, problems)):

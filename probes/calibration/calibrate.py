@@ -15,7 +15,6 @@ import os
 import tempfile
 import warnings
 import zlib
-from concurrent.futures import as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -29,7 +28,7 @@ from plumbline.builders.core.inputs import inputs_of
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.workers import pool
+from plumbline.builders.core.workers import each
 from plumbline.probes import SIMULATIONS, module_of
 from plumbline.probes.calibration.rates import CALIBRATION, firsts, rows
 from plumbline.probes.calibration.tally import tally
@@ -288,22 +287,17 @@ def _here(
     if not todo:
         return
     number = min(len(todo), workers or len(os.sched_getaffinity(0)))
-    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1"))
-    with pool(number) as pooled:
-        waiting = {pooled.submit(made, chunk, settings): chunk for chunk in todo}
-        try:
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
-        finally:
-            pooled.shutdown(wait=False, cancel_futures=True)
+    one = dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
+    for place, found in each(made, [(chunk, settings) for chunk in todo], number, one):
+        yield todo[place], found
 
 
 def _on_ray(
     todo: Sequence[Chunk], settings: Settings, workers: int
 ) -> Iterator[tuple[Chunk, pl.DataFrame]]:
-    from plumbline.probes.core.ray_runner import each
+    from plumbline.probes.core import ray_runner
 
-    for place, found in each(made, [(chunk, settings) for chunk in todo], workers):
+    for place, found in ray_runner.each(made, [(chunk, settings) for chunk in todo], workers):
         yield todo[place], found
 
 

@@ -1,30 +1,29 @@
-"""Shards of a tiny model that is trained for each of them, on a process a core.
+"""Shards of a tiny model of which each trains or loads a state of its own, on a process a core.
 
 One thread trains such a model as fast as several, so that other cores would wait.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import as_completed
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.masking import masked_work
-from plumbline.builders.core.workers import ALONE, pool
+from plumbline.builders.core.workers import ALONE, each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from plumbline.probes.core.shards import Shard, Task, Worker
 
-TINY = 40_000_000  # bytes of weights that one thread trains as fast as several
+TINY = 40_000_000  # bytes of weights that one thread trains as fast as several: training.SMALL
 FEW = 4  # shards for which another process is not worth its start
 
 
 def processes(task: Task, shards: int) -> int:
     """Return on how many processes so many shards are made; 1: in this one."""
-    if not getattr(task.module, "TRAINS", False) or shards < FEW:
-        return 1
+    if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
+        return 1  # nothing is trained, or the model is at an endpoint
     from plumbline.probes.models.batching import cores, device
     from plumbline.probes.models.files import download
 
@@ -41,13 +40,8 @@ def spread(
 
     They come in no order. Raises UserError as raised in a process.
     """
-    with pool(number, ALONE) as working:
-        waiting = {working.submit(_made, probe, name, shard): shard for shard in shards}
-        try:
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
-        finally:
-            working.shutdown(wait=False, cancel_futures=True)
+    arguments = [(probe, name, shard) for shard in shards]
+    yield from ((shards[n], body) for n, body in each(_made, arguments, number, ALONE))
 
 
 @masked_work()

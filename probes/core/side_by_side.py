@@ -12,14 +12,14 @@ import os
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.workers import ALONE, pool
+from plumbline.builders.core.workers import ALONE, each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONG = {
-    *("clusters", "finetuned_classifiers", "latent", "perplexity", "pretrain", "robustness"),
-    *("stances", "subgroups"),
+    *("clusters", "finetuned_classifiers", "latent", "perplexity"),
+    *("pretrain", "robustness", "stances", "subgroups"),
 }
 PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
 
@@ -29,9 +29,9 @@ def run(command: str, models: Sequence[str]) -> None:
 
     A UserError if it fails for any of them; what it said stands on standard error.
     """
-    with pool(min(len(models), len(os.sched_getaffinity(0))), ALONE) as processes:
-        statuses = list(processes.map(_one, [command] * len(models), models))
-    if failed := [model for model, status in zip(models, statuses, strict=True) if status]:
+    number = min(len(models), len(os.sched_getaffinity(0)))
+    statuses = dict(each(_one, [(command, model) for model in models], number, ALONE))
+    if failed := [model for place, model in enumerate(models) if statuses[place]]:
         raise UserError(f"{command} failed for {', '.join(failed)}: see above")
 
 

@@ -12,9 +12,11 @@ from transformers import AutoTokenizer
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
-from plumbline.probes.core import run_probe
+from plumbline.probes.core import local_runner, run_probe
 from plumbline.probes.core.run_probe import Execution, probe
+from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
+from plumbline.probes.models.params import model
 from plumbline.probes.politicians import associations
 
 TOP = Path(__file__).parents[2]
@@ -140,6 +142,28 @@ def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
     said = "kind classifier cannot be asked to fill, as associations does"
     with pytest.raises(UserError, match=said):
         probe("associations", "tiny")
+
+
+def test_models_side_by_side_that_fail_are_each_told(place, capfd):
+    assert main(["clusters", "nobody", "noone"]) == 1
+    said = capfd.readouterr().err
+    assert "no model 'nobody'" in said
+    assert "no model 'noone'" in said
+    assert "clusters failed for nobody, noone: see above" in said
+
+
+def test_a_model_at_an_endpoint_or_that_trains_nothing_is_asked_in_this_process(
+    place, change, monkeypatch
+):
+    far = {"endpoint": {"url": "http://localhost:9", "model": "far"}, "kind": "remote"}
+    change(lambda tree: tree["models"].update(far=far))
+    monkeypatch.setenv("PLUMBLINE_CORES", "2")
+    asked = Task("associations", "tiny")
+    assert local_runner.processes(asked, 8) == 1
+    monkeypatch.setattr(asked.module, "TRAINS", True, raising=False)
+    assert local_runner.processes(asked, 8) == 2
+    asked.model = model("far")
+    assert local_runner.processes(asked, 8) == 1
 
 
 @pytest.mark.slow
