@@ -181,8 +181,9 @@ def at_detectable(
     """Estimate how often an effect of just the size that is told as detectable is found.
 
     By probit regression of what was found on the planted effect over the detectable one, at 1;
-    clusters are replicates. For a z test that is a straight line. None where too few were planted
-    nearby, or none, or all of them are found.
+    clusters are replicates. For a z test that is a straight line. Where what is true is not known,
+    the planted effect is the mean of what the tables say at that level. None where too few were
+    planted nearby, or none, or all of them are found.
 
     ``own``: tallies of one test, shape and truth.
     ``column``: ``detectable`` or ``detectable_bh``.
@@ -193,10 +194,10 @@ def at_detectable(
     from statsmodels.genmod.generalized_linear_model import GLM
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
-    sums = own.drop("effect").group_by("replicate").agg(cs.starts_with(f"{column}_").sum())
+    sums = own.group_by("replicate").agg(cs.matches(rf"^{column}_\d").sum())
     number, hits, ratios = (
-        sums.sort("replicate").select(f"{column}_{n}{what}" for n in range(BINS)).to_numpy()
-        for what in ("", "_found", "_ratio")
+        sums.sort("replicate").select(f"{column}_{n}{what}" for n in range(BINS)).to_numpy() + part
+        for what, part in zip(("", "_found", "_ratio"), _by_mean(own, column), strict=True)
     )
     total, replicates = int(number.sum()), len(number)
     bins = np.flatnonzero(number.sum(axis=0))
@@ -218,9 +219,31 @@ def at_detectable(
         except PerfectSeparationWarning:
             return None
     reach = float(stdtrit(replicates - 1, (1 + confidence) / 2) * fitted.bse[0])
+    if not np.isfinite(reach):  # too alike to say
+        return None
     value, low, high = (float(ndtr(fitted.params[0] + side)) for side in (0, -reach, reach))
     method = f"{confidence:.0%} probit regression at 1, clusters are replicates"
     return total, Estimate(value, low, high, replicates, method)
+
+
+def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
+    """Count planted effects whose truth is the mean of values of their level.
+
+    Returned: (3, replicates, bins): their number, those found, sums of ratios.
+    """
+    level = pl.col("open_value").sum() / pl.col("open").sum()
+    counted = np.zeros((3, own["replicate"].n_unique(), BINS))
+    place = pl.col("replicate").rank("dense").cast(pl.Int64) - 1
+    some = own.with_columns(place=place, mean=level.over("effect")).filter(pl.col("mean") > 0)
+    for what, found in ((f"{column}_open", False), (f"{column}_open_found", True)):
+        rows = some.select("place", "mean", told=what).explode("told").drop_nulls("told")
+        ratio = (rows["mean"] / rows["told"]).to_numpy()
+        inside = (ratio > LIMITS[0]) & (ratio <= LIMITS[-1])
+        at = rows["place"].to_numpy()[inside], np.digitize(ratio, LIMITS, right=True)[inside] - 1
+        for n, each in enumerate((np.ones(inside.sum()), np.full(inside.sum(), found))):
+            np.add.at(counted[n], at, each)
+        np.add.at(counted[2], at, ratio[inside])
+    return counted
 
 
 def _mean(values: NDArray[np.float64], confidence: float) -> Estimate:

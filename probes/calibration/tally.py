@@ -19,7 +19,10 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     Effects of either sign are counted together. Rows without p are of no test. Families are
     counted at effect 0, those that have a row there; ``false_share`` is the mean over families of
     the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
-    alone: it is nan where rows are a part of what was adjusted together.
+    alone: it is nan where rows are a part of what was adjusted together. Of planted effects without
+    a target, ``open`` and ``open_value`` are number and sum of values (of the effect's sign), and
+    ``NAME_open`` and ``NAME_open_found`` lists of what is told as detectable, of those missed and
+    found.
 
     ``outcomes``: as :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column
     ``test`` where they are of several.
@@ -36,7 +39,13 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     tests = pl.col("p").is_not_null()
     small = (pl.col("p") <= LEVELS["05"]).fill_null(value=False)
     width = (high - low).filter(interval & (low > -np.inf) & (high < np.inf))
-    beside: dict[str, pl.Expr] = {}
+    unknown = pl.col("by_mean") & target.is_null() & (effect != 0) & tests
+    unknown = (unknown & pl.col("value").is_finite()).fill_null(value=False)
+    beside: dict[str, pl.Expr] = {
+        "open": unknown.sum(),
+        "open_value": (pl.col("value") * effect.sign()).filter(unknown).sum(),
+    }
+    lists: dict[str, pl.Expr] = {}
     for name, found in (("detectable", small), ("detectable_bh", adjusted)):
         ratio = target.abs() / pl.col(name)
         for n, (least, most) in enumerate(pairwise(LIMITS)):
@@ -45,6 +54,9 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
             beside[f"{name}_{n}"] = inside.sum()
             beside[f"{name}_{n}_found"] = (inside & found).sum()
             beside[f"{name}_{n}_ratio"] = ratio.filter(inside).sum()
+        told = pl.col(name).cast(pl.Float32)
+        lists[f"{name}_open"] = told.filter(unknown & ~found).drop_nulls()
+        lists[f"{name}_open_found"] = told.filter(unknown & found).drop_nulls()
     every = outcomes.filter(effect.is_not_null())
     size = (effect.abs() + 0.0).alias("effect")
     counts = every.group_by(*own, size).agg(
@@ -59,6 +71,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
         widths=width.len(),
         width=width.sum(),
         **beside,
+        **lists,
     )
     true = (effect == 0).fill_null(value=False)
     families = outcomes.drop_nulls("p_adjusted").group_by(*own, "family")
@@ -87,7 +100,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     here = pl.when(pl.col("effect") == 0)
     named = (*sums, "false_share")
     return joined.with_columns(
-        pl.exclude(*own, "effect", *named).cast(pl.Float64),
+        pl.exclude(*own, "effect", *named, *lists).cast(pl.Float64),
         *(here.then(pl.col(name).cast(pl.Float64)).otherwise(0.0).fill_null(0.0) for name in named),
     )
 

@@ -29,18 +29,8 @@ PLANTED = "planted"  # what is tested differs, by stated effects
 DECOY = "decoy"  # something differs, but not what is tested
 KINDS = (NULL, PLANTED, DECOY)
 COLUMNS = (
-    *(
-        "effect",
-        "target",
-        "family",
-        "value",
-        "low",
-        "high",
-        "p",
-        "p_adjusted",
-        "detectable",
-        "detectable_bh",
-    ),
+    *("effect", "target", "family", "value", "low", "high", "p", "p_adjusted"),
+    *("detectable", "detectable_bh", "by_mean"),
 )
 
 
@@ -49,9 +39,7 @@ class Truth(NamedTuple):
 
     kind: str  # of KINDS
     about: str  # what differs, in a few words
-    settings: Mapping[str, Any] = MappingProxyType(
-        {}
-    )  # of the drawing, as its module understands them
+    settings: Mapping[str, Any] = MappingProxyType({})  # as the module that draws understands them
 
 
 class Drawn(NamedTuple):
@@ -59,9 +47,7 @@ class Drawn(NamedTuple):
 
     inputs: Inputs
     known: Any  # as its module understands it
-    params: Mapping[str, Any] = MappingProxyType(
-        {}
-    )  # settings of the analysis that hang on the shape
+    params: Mapping[str, Any] = MappingProxyType({})  # of the analysis, where the shape sets them
 
 
 def outcome(
@@ -73,6 +59,7 @@ def outcome(
     p: str = "p",
     p_adjusted: str = "p_bh",
     null_value: float = 0.0,
+    by_mean: bool = True,
 ) -> pl.DataFrame:
     """Return the rows of a test with the columns :data:`COLUMNS`.
 
@@ -82,6 +69,8 @@ def outcome(
     ``target``: what the interval should cover, where that is known.
     ``family``: columns: rows that are equal in all of them were adjusted together.
     ``null_value``: what the value is under the null; the sign of an effect is told from it.
+    ``by_mean``: whether the mean of values at one ``effect`` is what is true there, on the scale of
+    ``detectable``, where there is no ``target``; not so of values that have no sign.
     """
     name = p.removeprefix("p")  # beside p_seeds is detectable_seeds
     told = f"detectable{name}" if f"detectable{name}" in table.columns else None
@@ -102,4 +91,5 @@ def outcome(
         p_adjusted=pl.col(p_adjusted).cast(pl.Float64),
         detectable=pl.col(told).cast(pl.Float64) if told else None,
         detectable_bh=pl.col(told_bh).cast(pl.Float64) if told_bh else None,
+        by_mean=pl.lit(value=by_mean),
     ).with_columns(target=pl.col("target") - null_value)

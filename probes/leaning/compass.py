@@ -34,7 +34,15 @@ from plumbline.probes.leaning.shifts import GRADED, moved, sd_of, shifts
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_mean
-from plumbline.probes.stats.estimate import DECIMALS, Estimate, adjusted, finite, least_p, typed
+from plumbline.probes.stats.estimate import (
+    CRITICAL,
+    DECIMALS,
+    Estimate,
+    adjusted,
+    finite,
+    least_p,
+    typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -191,6 +199,7 @@ def _axes(
             cluster=CLUSTER,
             null=RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=wide),
             p=p,
+            **{CRITICAL: REACH * wide},
             axis=axis,
             unit=scale.unit,
             statements=int(keep.sum()),

@@ -61,6 +61,12 @@ FITS = columns.schema(
     Column("clusters", "int32", "number of clusters", minimum=2),
     Column("measure", "label", "what is measured", labels=MEASURES),
     Column("words", "int64", "words in the group", minimum=1),
+    Column(
+        "expected",
+        "float64",
+        "mean silhouette of clouds, from which `detectable` is counted; null: not tested",
+        nullable=True,
+    ),
     *ESTIMATE,
     Column(
         "chosen", "bool", "whether the number of clusters has the largest silhouette of its reading"

@@ -21,7 +21,14 @@ from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Counting
 from plumbline.probes.politicians.words.resample_counts import by_gender
 from plumbline.probes.politicians.words.sentiment_shares import Lexicon, of_words
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, least_p
+from plumbline.probes.stats.estimate import (
+    CRITICAL,
+    ESTIMATE,
+    TESTED_ERROR,
+    Resampling,
+    least_p,
+)
+from plumbline.probes.stats.tests import critical
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,10 +46,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SETTLED = 1e-2  # nats
-LONGER, SLOWER = (
-    16,
-    4,
-)  # times the steps, and a share of the rate: a fit that shows what others miss
+LONGER, SLOWER = 16, 4  # times the steps, share of the rate: a fit that shows what others miss
+NULL = "gender labels permuted over names, refitted; of the gender's deviation less the others'"
 METHOD = "normal, root mean square distance of replicates from the value"
 SENTIMENT = Column("sentiment", "label", "value of the latent variable", labels=SENTIMENTS)
 CELL = (columns.WORD, SENTIMENT, columns.GENDER)
@@ -227,14 +232,17 @@ def _fitted(
 
     seeds = np.stack([other.eta.mean(axis=0) for other in others])
     # equal values keep the order of the words, which is that of the alphabet
+    contrast = model.contrast(value.eta[0])
+    relabelled = model.contrast(permuted).reshape(len(permuted), -1)
     order = np.argsort(-np.round(value.eta[0], 6), axis=2, kind="stable")
     cells = {
         "rank": np.argsort(order, axis=2, kind="stable") + 1,
         "seed_sd": seeds.std(axis=0),
         "grid_sd": fits.eta.std(axis=0),
         "p": model.permutation_p(value.eta[0], permuted),
+        TESTED_ERROR: np.sqrt(((model.contrast(drawn.eta) - contrast) ** 2).mean(axis=0)),
+        CRITICAL: critical(relabelled).reshape(shape),
     }
-    null = "gender labels permuted over names, refitted; of the gender's deviation less the others'"
     found = {
         "latent": rows(
             "word sentiment gender",
@@ -245,7 +253,7 @@ def _fitted(
             count=counts.seen[:, None],
             people=counts.people,
             unit=UNITS.index(params.unit),
-            null=null,
+            null=NULL,
             **{name: np.moveaxis(values, 2, 0) for name, values in cells.items()},
         ),
         "words": rows("word gender", value.words[0].T, np.moveaxis(drawn.words, 2, 1)),

@@ -312,6 +312,22 @@ def permutation_p(seen: float, null: Floats) -> float:
     return float((1 + (np.abs(null) >= abs(seen) - NEAR).sum()) / (1 + len(null)))
 
 
+def tails_p(seen: float, null: Floats) -> float:
+    """Return twice the share of outcomes at least as high as the one seen, or as low, at most 1.
+
+    Of the two the smaller share; (draws,) are the other outcomes. Where these are few values no
+    mean is needed, whose own error would part values that are equally far from it.
+    Davison & Hinkley (1997), Bootstrap Methods, section 4.2.1.
+
+    Examples
+    --------
+    >>> tails_p(3.0, np.array([1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0]))
+    0.5
+    """
+    smaller = min((null >= seen - NEAR).sum(), (null <= seen + NEAR).sum())
+    return float(min(1.0, 2 * (1 + smaller) / (1 + len(null))))
+
+
 def permuted_sums_p(
     times: Integers, sums: Integers, sizes: Integers, permutations: int, seed: int
 ) -> Floats:

@@ -182,6 +182,7 @@ BREAKAGES = [
     Breakage("anova", "genders swapped", rewritten("**/shares.parquet", genders)),
     Breakage("anova", "sentiments swapped", rewritten("**/shares.parquet", poles_of_shares)),
     Breakage("clusters", "words shuffled", rewritten("**/representations/*/*/*", shuffled("word"))),
+    Breakage("clusters", "genders swapped", rewritten("**/pmi/*/pmi.parquet", genders)),
     Breakage("lexicon_evaluation", "labels shuffled", rewritten("**/texts/*", shuffled("label"))),
     Breakage("lexicon_evaluation", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
     Breakage("recall", "words shuffled", rewritten(OF_GROUPS, shuffled("word", "token"))),
@@ -195,6 +196,9 @@ BREAKAGES = [
     Breakage("rsa", "sign", target="similarity:rsa", instead=negative),
     Breakage("rsa", "groups of a model shifted", rewritten("**/tables/emotions/*", of_one_model)),
     Breakage("shift", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
+    Breakage(
+        "shift", "control for a corpus", rewritten(TRAINED, swapped("corpus", "control", "wire"))
+    ),
     Breakage("shift", "words shuffled", rewritten(TRAINED, shuffled("word", "token"))),
     Breakage(
         "nationality",

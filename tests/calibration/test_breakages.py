@@ -22,7 +22,7 @@ def test_a_broken_analysis_is_seen(broken, monkeypatch):
 
 
 def test_an_analysis_that_is_whole_is_not_seen_as_broken():
-    for analysis in ("pmi", "sentiment", "emotions"):
+    for analysis in ("pmi", "values", "reliability"):
         for truth in truths(analysis):
             with pytest.MonkeyPatch.context() as patch:
                 again = run(analysis, truth, None, patch, SEED + 1)

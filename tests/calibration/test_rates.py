@@ -12,7 +12,7 @@ from plumbline.probes.calibration import summary
 from plumbline.probes.calibration.rates import at_detectable, rate, rows, smallest
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import COLUMNS, NULL, PLANTED, outcome
-from plumbline.probes.stats.estimate import benjamini_hochberg
+from plumbline.probes.stats.estimate import DETECTABLE, benjamini_hochberg
 from plumbline.probes.stats.intervals import wilson
 
 SEED = 20261123
@@ -27,12 +27,12 @@ def test_examples_of_the_docstrings(name):
 
 def seen(effect, p, *, value=1.0, adjusted=None, family="all", target=None, ends=(0.0, 2.0)):
     """Return a row of outcomes."""
-    own = (effect, target, family, value, *ends, p, adjusted, None, None)
+    own = (effect, target, family, value, *ends, p, adjusted, None, None, True)
     return dict(zip(COLUMNS, own, strict=True))
 
 
 def counted(*outcomes):
-    schema = {name: pl.String if name == "family" else pl.Float64 for name in COLUMNS}
+    schema = dict.fromkeys(COLUMNS, pl.Float64) | {"family": pl.String, "by_mean": pl.Boolean}
     found = tally(pl.DataFrame(outcomes, schema=schema))
     return {row["effect"]: row for row in found.to_dicts()}
 
@@ -138,7 +138,16 @@ def test_the_smallest_effect_of_a_z_test(wanted):
 
 
 def z_tests(
-    kind, effects, *, seed, replicates=300, tests=20, inflate=1.0, swapped=1.0, told=2.801585
+    kind,
+    effects,
+    *,
+    seed,
+    replicates=300,
+    tests=20,
+    inflate=1.0,
+    swapped=1.0,
+    told=2.801585,
+    known=True,
 ):
     """Return tallies of z tests whose statistics are larger than they should be by a factor."""
     rng = np.random.default_rng(seed)
@@ -150,7 +159,9 @@ def z_tests(
     table = pl.DataFrame({name: own.ravel() for name, own in columns.items()}).with_columns(
         effect=effect.ravel(), detectable=pl.lit(told), detectable_bh=pl.lit(told)
     )
-    own = outcome(table, effect=pl.col("effect"), target=pl.col("effect"))
+    target = pl.col("effect") if known else None
+    level = pl.col("effect") if known else 100 * pl.col("effect")  # of another scale
+    own = outcome(table, effect=level, target=target)
     number = np.repeat(np.arange(replicates), tests)
     counts = tally(own.with_columns(test=number)).rename({"test": "replicate"})
     same = {"test": "z", "shape": "s", "truth": kind, "kind": kind}
@@ -222,6 +233,28 @@ def test_a_detectable_effect_that_is_too_small_or_too_large_is_seen(told, found)
     (line,) = summary.lines(rows("a", drawn))
     assert line[summary.DETECTABLE][0] == pytest.approx(share.value, abs=1e-6)
     assert any(summary.DETECTABLE in text for text in line["outside"]) == (told != 2.801585)
+
+
+@pytest.mark.parametrize(("told", "found"), [(2.801585, 0.8), (1.9, 0.476), (4.2, 0.987)])
+def test_where_what_is_true_is_not_known_it_is_the_mean_of_what_is_said(told, found):
+    print("seed", SEED)
+    effects = [0.0, 1.5, -2.5, 3.5, -4.5]
+    drawn = z_tests(PLANTED, effects, seed=SEED, told=told, known=False)
+    number, share = at_detectable(drawn, "detectable")
+    known = at_detectable(z_tests(PLANTED, effects, seed=SEED, told=told), "detectable")
+    assert number >= 3000
+    assert share.low - 0.01 <= found <= share.high + 0.01
+    assert share.value == pytest.approx(known[1].value, abs=0.02)
+
+
+def test_values_without_a_sign_say_nothing_of_what_is_true():
+    row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2}
+    table = pl.DataFrame([row | dict.fromkeys(DETECTABLE, 1.0)] * 3)
+    signed, unsigned = (tally(outcome(table, effect=2.0, by_mean=own)) for own in (True, False))
+    assert signed.select("open", "open_value").row(0) == (3, 3.0)
+    assert signed["detectable_open"][0].to_list() == [1.0] * 3
+    assert unsigned.select("open", "open_value").row(0) == (0, 0.0)
+    assert unsigned["detectable_open"][0].to_list() == []
 
 
 def test_false_findings_beside_planted_ones_are_judged():

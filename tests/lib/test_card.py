@@ -280,6 +280,7 @@ def test_the_same_build_writes_the_same_bytes_without_a_clock_or_a_path(tmp_path
         assert str(date.today()).encode() not in body  # noqa: DTZ011
 
 
+@pytest.mark.slow
 def test_built_cards_are_read_by_the_hubs_own_library(built, monkeypatch):
     monkeypatch.chdir(built)
     for folder in sorted(parquet.DATASETS.iterdir()):

@@ -88,6 +88,11 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     assert together["gender"].to_list() == [0] * 25 + [1] * 25
     shares = {(r["part"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
     assert sorted(r["value"] for r in shares.values()) == [0, 0, 1, 1]
+    # by Fisher's exact test 17 of 25 are too many for either gender, and 16 are not
+    assert fisher_exact([[17, 8], [8, 17]])[1] < 0.05 < fisher_exact([[16, 9], [9, 16]])[1]
+    for row in shares.values():  # with half of all words in a part, a share varies less
+        error = (row["high"] - row["low"]) / 2 / 1.959964 * 0.5**0.5
+        assert row["detectable"] == pytest.approx(16.5 / 25 - 0.5 + 0.841621 * error, abs=1e-5)
     true = fisher_exact([[25, 0], [0, 25]]).pvalue
     for row in shares.values():
         assert row["p"] == pytest.approx(true, rel=1e-5)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -148,6 +149,20 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
         both = at(found["shifts"], reading, contrast=CONTRASTS.index("corpora"))
         assert both["economic"]["value"] > (1 if reading == "corrected" else 20)
         assert both["economic"]["baseline"] == "left"
+
+
+def test_what_is_detectable_is_of_what_is_tested(trained):
+    """A place is tested against a band whatever its interval, a shift by t."""
+    for row in trained[1]["coordinates"].drop_nulls("p").to_dicts():
+        wide = float(re.search(r"SD ([0-9.]+)", row["null"])[1])
+        error = (row["high"] - row["low"]) / 2 / 1.959964
+        assert row["detectable"] == pytest.approx(1.959964 * wide + 0.841621 * error, rel=0.01)
+    shifts = trained[1]["shifts"].drop_nulls("p")
+    assert len(shifts) > 10
+    for row in shifts.to_dicts():
+        few = row["contrast"] == CONTRASTS.index("itself")  # 2 degrees of freedom, else 4
+        assert row["n"] == 3
+        assert row["detectable"] is None, few
 
 
 def test_a_shift_is_the_difference_of_the_coordinates(trained):

@@ -71,6 +71,8 @@ def test_a_planted_difference_is_found_with_its_sign(study):
     assert cells["kind", 0, "w"]["rank"] == 1
     assert cells["cruel", 1, "m"]["rank"] == 1
     for (word, s, _), row in cells.items():
+        # of what p tests, the difference of both genders, which is one whoever is named
+        assert row["detectable"] == cells[word, s, "m"]["detectable"] > 0
         assert row["low"] <= row["high"]
         assert row["n"] == 60
         assert row["people"] == 30

@@ -103,6 +103,7 @@ def manifest(folder: Path) -> dict:
     return json.loads(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [*CLIENTS, "autocomplete"])
 def test_the_sample_in_git_is_what_the_client_makes(made, source):
     for kept in (SAMPLES / source).iterdir():

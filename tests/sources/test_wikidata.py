@@ -47,6 +47,11 @@ REAL = TOP.parent / "shared" / "data" / "politicians" / "wikidata_people.nt.gz"
 TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
 
 
+def slow(value):
+    """Return a value of a parameter that only the slow tests have."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder, decompressed."""
     return {
@@ -135,12 +140,12 @@ def test_waits_as_long_as_retry_after_asks(endpoint, tmp_path):
     "behaviour",
     [
         status(503),
-        status(500, "java.lang.IllegalStateException"),
-        status(502),
-        web_page,
+        slow(status(500, "java.lang.IllegalStateException")),
+        slow(status(502)),
+        slow(web_page),
         cut,
-        reset,
-        half_gzipped,
+        slow(reset),
+        slow(half_gzipped),
         says(b'{"error": "overloaded"}'),
     ],
     ids=["503", "500", "502", "web page", "cut", "reset", "half a gzip", "other JSON"],
@@ -186,12 +191,12 @@ def test_questions_too_big_for_the_server_are_split(endpoint, tmp_path, behaviou
     assert built(tmp_path / DAY) == built(SAMPLES / "wikidata" / DAY)
 
 
-@pytest.mark.slow
 def as_the_sample(folder: Path) -> bool:
     kept = built(SAMPLES / "wikidata" / DAY)
     return sorted(map(repr, built(folder))) == sorted(map(repr, kept))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [150, 60])
 def test_an_endpoint_that_sends_no_more_than_some_rows_loses_nothing(endpoint, tmp_path, most):
     with misbehaving(endpoint, always(rows(lambda found: found[:most]))) as server:
@@ -201,7 +206,9 @@ def test_an_endpoint_that_sends_no_more_than_some_rows_loses_nothing(endpoint, t
 
 
 @pytest.mark.parametrize("part", ["P279", "P106", "?property", "timePrecision", "label", "P297"])
-@pytest.mark.parametrize("left", [slice(0), slice(1, None), slice(-1)])
+@pytest.mark.parametrize(
+    "left", [slow(slice(0)), slow(slice(1, None)), slice(-1)], ids=["none", "all but one", "cut"]
+)
 def test_an_answer_without_some_of_its_rows_is_not_kept(endpoint, tmp_path, part, left):
     lost = []
 
@@ -216,6 +223,7 @@ def test_an_answer_without_some_of_its_rows_is_not_kept(endpoint, tmp_path, part
     assert as_the_sample(tmp_path / DAY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", [stall(30), trickle(0.3)], ids=["stalls", "trickles"])
 def test_a_server_that_never_comes_to_an_end_is_asked_for_less(endpoint, tmp_path, behaviour):
     params = {"batch_size": 200, "range_days": 40000}
@@ -294,7 +302,7 @@ wd:Q3000 wdt:P31 wd:Q5 ; wdt:P106 wd:Q82955 ; wdt:P569 "1850-06-01T00:00:00Z"^^x
 """
 
 
-@pytest.mark.parametrize("digits", [0, 1, 2])
+@pytest.mark.parametrize("digits", [0, 1, slow(2)])
 def test_people_without_a_date_of_birth_come_only_on_demand(tmp_path, digits):
     def slow(number, body):
         asked_for = re.search(r'STRENDS\(STR\(\?item\), "(\d*)"', body)

@@ -1,8 +1,9 @@
 """Analysis ``clusters`` on simulated states of words.
 
 States are normal, of unequal spreads along their axes. Some words are in lists of the other gender
-too. Simplified: adjectives, two numbers of clusters, two runs of k-means; words deviate to one
-gender each; a language for each planted effect; one person of each gender.
+too. What a share should be is the mean of what the states of its words tell of their gender.
+Simplified: adjectives, two numbers of clusters, two runs of k-means; words deviate to one gender
+each; a language for each planted effect; one person of each gender.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import expit
 
 from plumbline.builders.core.params import Params
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
@@ -22,7 +24,7 @@ from plumbline.probes.politicians.words.cluster_rows import (
     GROUPS,
     JOINT,
     LARGEST,
-    MEASURES,
+    SILHOUETTE,
 )
 from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 
@@ -101,7 +103,14 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                     }
                 )
             )
-        known.append({"language": language, "apart": float(apart)})
+        distance = apart * (points[:, 1] - apart / 2) * 2 ** (2 * shape.decay)
+        odds = distance + np.log(shape.women / shape.men)
+        chance = expit(odds) if "apart" in truth.settings else np.full(len(odds), women.mean())
+        known.append(
+            pl.DataFrame({"word": words, "female": chance}).with_columns(
+                language=pl.lit(language), apart=pl.lit(float(apart))
+            )
+        )
         _write_lists(inputs, language, words, _generated(truth, shape, women, rng))
         where = inputs.outputs("representations", MODEL) / language
         where.mkdir(parents=True)
@@ -110,7 +119,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     where = inputs.tables("pmi", MODEL)
     where.mkdir(parents=True)
     pl.concat(deviations).write_parquet(where / "pmi.parquet")
-    return Drawn(inputs, (truth, pl.DataFrame(known)))
+    return Drawn(inputs, (truth, shape, pl.concat(known)))
 
 
 def _generated(
@@ -164,19 +173,51 @@ def _states(
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
-    truth, known = drawn.known
-    fits = tables["fits"].filter(reading=LARGEST).join(known, on="language")
-    fits = fits.filter(pl.col("measure") == MEASURES.index("silhouette"))
+    truth, shape, known = drawn.known
+    planted = known.select("language", "apart").unique()
+    fits = tables["fits"].filter(reading=LARGEST).join(planted, on="language")
+    fits = fits.filter(pl.col("measure") == SILHOUETTE)
+    fits = fits.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
     joint = pl.col("group") == GROUPS.index(JOINT)
     apart: pl.Expr = pl.when(joint).then("apart").otherwise(0.0)
     if "topics" in truth.settings or "forms" in truth.settings:
         apart = pl.lit(None, pl.Float64)  # there are clusters
-    found = {"fits: silhouette": outcome(fits, effect=apart, family=["model"])}
-    shares = tables["shares"].join(known, on="language")
-    shares = shares.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
-    effect = pl.when(pl.col("value") < 0).then(-pl.col("apart")).otherwise("apart")
-    target = None if truth.kind == PLANTED else 0.0
+    found = {
+        f"fits: silhouette, {k} clusters": outcome(fits.filter(clusters=k), effect=apart)
+        for k in PARAMS["clusters"]
+    } | {"fits: silhouette": outcome(fits, effect=apart, family=["model"], by_mean=False)}
+    shares = _expected(tables, shape, known).join(planted, on="language")
+    shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
+    none = pl.lit(None, pl.Float64)
+    target, true = ("target", "true") if truth.kind == PLANTED else (pl.lit(0.0),) * 2
     for name, reading in (("shares", LARGEST), ("shares: faithful", FAITHFUL)):
-        own = shares.filter(reading=reading)
-        found[name] = outcome(own, effect=effect + 0.0, target=target, family=["model"])
+        own = shares.filter(reading=reading).with_columns(target=target, true=true)
+        effect = pl.col("target").sign() * pl.col("apart") + 0.0
+        tested = own.with_columns(low=none, high=none)
+        found[name] = outcome(tested, effect=effect, target=pl.col("target"), family=["model"])
+        within = own.with_columns(p=none, p_bh=none)
+        found[f"{name}, interval"] = outcome(within, effect=effect, target=pl.col("true"))
     return found
+
+
+def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
+    """Return the shares of clusters with what is ``true`` of them, given which words are there.
+
+    ``target``: that less what is true of all words, which those that were drawn differ from.
+    """
+    both, own = shape.both, pl.col("female")
+    words = tables["words"].filter(group=GROUPS.index(JOINT)).join(known, on=["language", "word"])
+    chances = {"women": both + (1 - both) * own, "men": 1 - (1 - both) * own}  # of being listed
+    alone = pl.col("reading") == LARGEST
+    sides = {"women": own, "men": 1 - own}
+    each = {name: pl.when(alone).then(own).otherwise(chances[name]) for name, own in sides.items()}
+    whole = {f"all_{name}": own.mean().over("language", "reading") for name, own in each.items()}
+    words = words.with_columns(**each, **whole)
+    told = words.group_by("language", "reading", "part").agg(pl.col(*each, *whole).mean())
+    female = pl.col("gender") == columns.FEMALE
+    shares = tables["shares"].join(told, on=["language", "reading", "part"], maintain_order="left")
+    true, over_all = (
+        pl.when(female).then(women).otherwise(men) / (women + men)
+        for women, men in ((pl.col(f"{of}women"), pl.col(f"{of}men")) for of in ("", "all_"))
+    )
+    return shares.with_columns(true=true, target=true - over_all)

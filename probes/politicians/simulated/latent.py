@@ -118,8 +118,13 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         if name == "latent":
             sign = pl.when(pl.col("gender") == columns.FEMALE).then(1.0).otherwise(-1.0)
             whole = pl.col("value").sum().over("word", "sentiment")  # of both genders
-            contrast = table.with_columns(value=2 * pl.col("value") - whole, low=None, high=None)
-            found["latent: contrast"] = outcome(contrast, effect=sign * pl.col("nats") + 0.0)
+            true = 2 * pl.col("target") - pl.col("target").sum().over("word", "sentiment")
+            contrast = table.with_columns(
+                value=2 * pl.col("value") - whole, target=true, low=None, high=None
+            )
+            found["latent: contrast"] = outcome(
+                contrast, effect=sign * pl.col("nats") + 0.0, target=pl.col("target")
+            )
             table = table.with_columns(p=None, p_bh=None)
         found[name] = outcome(table, effect=0.0, target=pl.col("target"))
     return found

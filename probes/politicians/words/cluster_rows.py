@@ -10,10 +10,10 @@ import numpy as np
 
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import Estimate, finite
+from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_p
-from plumbline.probes.stats.tests import fisher_p, permutation_p
+from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_critical, upper_p
+from plumbline.probes.stats.tests import critical, critical_of_counts, fisher_p, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 JOINT = "together"
 GROUPS = (*GENDERS, JOINT)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
+SILHOUETTE = MEASURES.index("silhouette")
 READINGS = ("faithful", "largest")
 FAITHFUL, LARGEST = range(len(READINGS))
 PRIOR = 0.5  # Jeffreys, of each pattern
@@ -53,11 +54,14 @@ def fit_rows(
     method = "mean adjusted Rand index of pairs of seeds, and its range"
     mean, low, high = (float(f(found.agreement)) for f in (np.mean, np.min, np.max))
     stable = Estimate(mean, low, high, runs, method)
-    cloud, p = UNJUDGED, None
+    cloud: str = UNJUDGED
+    of_test: dict[str, Any] = dict.fromkeys(("p", "expected", CRITICAL))
     if one_cloud is not None:
         draws = len(one_cloud.silhouette)
         cloud = f"one normal cloud of the same mean and covariance, {draws} draws"
-        p = upper_p(found.silhouette, one_cloud.silhouette)
+        drawn = one_cloud.silhouette
+        of_test["p"] = upper_p(found.silhouette, drawn)
+        of_test |= {"expected": finite(drawn.mean()), CRITICAL: upper_critical(drawn)}
     rows = [
         (spread, "seed", "none: see gap" if one_cloud else UNJUDGED),
         (width, "word", cloud),
@@ -70,8 +74,8 @@ def fit_rows(
         apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
         rows.append((apart, "draw", f"0: {cloud}"))
     for measure, (estimate, cluster, judged) in enumerate(rows):
-        tested = p if MEASURES[measure] == "silhouette" else None
-        yield estimate.row(cluster=cluster, null=judged, p=tested, measure=measure, words=n)
+        told = {name: x if measure == SILHOUETTE else None for name, x in of_test.items()}
+        yield estimate.row(cluster=cluster, null=judged, measure=measure, words=n, **told)
 
 
 def seeds(place: str, params: Resampling) -> list[int]:
@@ -95,8 +99,12 @@ def share_rows(
     sizes = counts.sum(axis=0)
     p = fisher_p(counts, sizes)
     for (number, g), count in np.ndenumerate(counts):
-        words = int(counts[number].sum())
-        yield wilson(int(count), words, params.confidence).row(
+        words, rest = int(counts[number].sum()), len(parts) - int(counts[number].sum())
+        share = wilson(int(count), words, params.confidence)
+        outside = rest / len(parts)  # a share less the expected one is so much of that less others'
+        far = outside * critical_of_counts(int(sizes[g]), words, rest) if rest else np.inf
+        yield share.row(
+            **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
             part=number,
             gender=GENDERS.index(genders[g]),
             count=int(count),
@@ -119,9 +127,11 @@ def overlap_rows(
     drawn = params.n_bootstrap, params.n_permutations, params.seed
     for number, shares in enumerate(overlaps(members, parts, *drawn, params.confidence)):
         inside = members[parts == number]
-        for g, (share, expected, p) in enumerate(shares):
+        outside = 1 - len(inside) / len(parts)
+        for g, (share, expected, p, far) in enumerate(shares):
             null = f"words permuted over clusters, {params.n_permutations:,} times"
             yield share.row(
+                **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
                 part=number,
                 gender=GENDERS.index(genders[g]),
                 count=int(inside[:, g].sum()),
@@ -139,6 +149,7 @@ class Overlap(NamedTuple):
     share: Estimate
     expected: float  # its share in all parts together
     p: float  # nan where no other outcome is possible
+    critical: float  # distance from what is expected at which p is low enough
 
 
 def overlaps(
@@ -190,6 +201,7 @@ def overlaps(
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
         null = shares(rng.multivariate_hypergeometric(whole, size, permutations).astype(np.float64))
         middle = null.mean(axis=0)
+        far = critical(null - middle)
         open_ = (whole > 0).sum() > 1 and size < len(code)
         found.append(
             [
@@ -206,6 +218,7 @@ def overlaps(
                     permutation_p(value[g] - middle[g], null[:, g] - middle[g])
                     if open_
                     else float("nan"),
+                    float(far[g]),
                 )
                 for g in range(groups)
             ]

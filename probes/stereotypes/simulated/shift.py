@@ -164,4 +164,4 @@ def _decided(own: pl.DataFrame) -> pl.DataFrame:
     told = own.filter(pl.col("p").is_not_null()).with_columns(
         pl.when("significant").then(0.0).otherwise(1.0).alias(name) for name in ("p", "p_bh")
     )
-    return outcome(told, effect=pl.col("effect"), family=["measure"])
+    return outcome(told, effect=pl.col("effect"), family=["measure"], by_mean=False)

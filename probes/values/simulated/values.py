@@ -314,7 +314,9 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     none = pl.lit(None, pl.Float64)
     for name, told in equivalent.items():
         margin = pl.when(pl.col("target").abs() < NEAR).then(MARGIN)  # of what is detectable
-        found[name] = told.with_columns(value=pl.col("effect"), low=none, high=none, target=margin)
+        found[name] = told.with_columns(
+            value=pl.col("effect"), low=none, high=none, target=margin, by_mean=False
+        )
         apart = found[name.replace("equivalence", "difference")]["effect"]
         found[f"{name}, 90% interval"] = told.with_columns(apart, p=none, p_adjusted=none)
     return found
