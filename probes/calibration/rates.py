@@ -231,7 +231,7 @@ def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
 
     Returned: (3, replicates, bins): their number, those found, sums of ratios.
     """
-    level = pl.col("open_value").sum() / pl.col("open").sum()
+    level = pl.col(f"{column}_value").sum() / pl.col(f"{column}_number").sum()
     counted = np.zeros((3, own["replicate"].n_unique(), BINS))
     place = pl.col("replicate").rank("dense").cast(pl.Int64) - 1
     some = own.with_columns(place=place, mean=level.over("effect")).filter(pl.col("mean") > 0)

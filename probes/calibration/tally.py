@@ -20,9 +20,9 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     counted at effect 0, those that have a row there; ``false_share`` is the mean over families of
     the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
     alone: it is nan where rows are a part of what was adjusted together. Of planted effects without
-    a target, ``open`` and ``open_value`` are number and sum of values (of the effect's sign), and
-    ``NAME_open`` and ``NAME_open_found`` lists of what is told as detectable, of those missed and
-    found.
+    a target, where something is told as detectable, ``NAME_number`` and ``NAME_value`` are number
+    and sum of values (of the effect's sign), and ``NAME_open`` and ``NAME_open_found`` lists of
+    what is told, of those missed and found.
 
     ``outcomes``: as :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column
     ``test`` where they are of several.
@@ -41,10 +41,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     width = (high - low).filter(interval & (low > -np.inf) & (high < np.inf))
     unknown = pl.col("by_mean") & target.is_null() & (effect != 0) & tests
     unknown = (unknown & pl.col("value").is_finite()).fill_null(value=False)
-    beside: dict[str, pl.Expr] = {
-        "open": unknown.sum(),
-        "open_value": (pl.col("value") * effect.sign()).filter(unknown).sum(),
-    }
+    beside: dict[str, pl.Expr] = {}
     lists: dict[str, pl.Expr] = {}
     for name, found in (("detectable", small), ("detectable_bh", adjusted)):
         ratio = target.abs() / pl.col(name)
@@ -54,9 +51,11 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
             beside[f"{name}_{n}"] = inside.sum()
             beside[f"{name}_{n}_found"] = (inside & found).sum()
             beside[f"{name}_{n}_ratio"] = ratio.filter(inside).sum()
-        told = pl.col(name).cast(pl.Float32)
-        lists[f"{name}_open"] = told.filter(unknown & ~found).drop_nulls()
-        lists[f"{name}_open_found"] = told.filter(unknown & found).drop_nulls()
+        of, told = unknown & pl.col(name).is_not_null(), pl.col(name).cast(pl.Float32)
+        beside[f"{name}_number"] = of.sum()
+        beside[f"{name}_value"] = (pl.col("value") * effect.sign()).filter(of).sum()
+        lists[f"{name}_open"] = told.filter(of & ~found)
+        lists[f"{name}_open_found"] = told.filter(of & found)
     every = outcomes.filter(effect.is_not_null())
     size = (effect.abs() + 0.0).alias("effect")
     counts = every.group_by(*own, size).agg(
@@ -75,7 +74,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     )
     true = (effect == 0).fill_null(value=False)
     families = outcomes.drop_nulls("p_adjusted").group_by(*own, "family")
-    of = (
+    shares = (
         families.agg(
             some=effect.is_not_null().any(),
             null=true.any(),
@@ -94,9 +93,9 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     sums = ("families", "false_families")
     number = (pl.col(*sums).sum(), pl.col("false_share").mean().fill_null(np.nan))
     if own:
-        joined = counts.join(of.group_by(own).agg(*number), on=own, how="left")
+        joined = counts.join(shares.group_by(own).agg(*number), on=own, how="left")
     else:
-        joined = counts.join(of.select(*number), how="cross")
+        joined = counts.join(shares.select(*number), how="cross")
     here = pl.when(pl.col("effect") == 0)
     named = (*sums, "false_share")
     return joined.with_columns(

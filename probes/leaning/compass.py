@@ -37,6 +37,7 @@ from plumbline.probes.stats.crossed import METHOD, estimated, of_mean
 from plumbline.probes.stats.estimate import (
     CRITICAL,
     DECIMALS,
+    TESTED_ERROR,
     Estimate,
     adjusted,
     finite,
@@ -199,7 +200,7 @@ def _axes(
             cluster=CLUSTER,
             null=RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=wide),
             p=p,
-            **{CRITICAL: REACH * wide},
+            **{CRITICAL: REACH * wide, TESTED_ERROR: finite(found.error)},
             axis=axis,
             unit=scale.unit,
             statements=int(keep.sum()),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.responses import Reading, State
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Array, Scale
-    from plumbline.probes.stats.crossed import Contrast
+    from plumbline.probes.stats.crossed import Contrast, Part
 
 SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: one - other - (third - fourth)
 OVER = "0: trainings on other texts of the kind, the same statements and prompts"
@@ -49,11 +49,19 @@ class Axis(NamedTuple):
 
     def estimate(self, start: float, confidence: float) -> Estimate:
         """Return where it leads to, with its interval over statements and trainings."""
-        parts = of_total(self.totals), of_mean(self.seeds)
+        parts = self._parts()
         names = zip(("statements", "trainings"), parts, strict=True)
         _, low, high = estimated(self.value, parts, confidence)[:3]
         method = f"{METHOD}: {', '.join(name for name, part in names if part.df)}"
         return Estimate(start + self.value, start + low, start + high, len(self.totals), method)
+
+    @property
+    def error(self) -> float:
+        """Return the standard error behind that interval."""
+        return estimated(self.value, self._parts()).error
+
+    def _parts(self) -> tuple[Part, Part]:
+        return of_total(self.totals), of_mean(self.seeds)
 
     @property
     def seed_sd(self) -> float | None:

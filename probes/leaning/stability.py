@@ -23,8 +23,9 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
-from plumbline.probes.stats.estimate import Estimate, finite
+from plumbline.probes.stats.estimate import CRITICAL, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.tests import critical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +125,7 @@ def _agreement(
         for table in (product, both)
     )
     chance = sign * float(mean / of_all) if of_all else float("nan")
+    far = critical((null - chance)[:, None])[0] / 2  # of a share, which these are twice, less 1
     hits = int((np.abs(null - chance) >= abs(2 * value - 1 - chance) - EPSILON).sum())
     method = "Wilson score over clusters, their shares for hits"
     low, high = min(found.low, value), max(found.high, value)
@@ -131,6 +133,7 @@ def _agreement(
         cluster=CLUSTER,
         null=SHUFFLED,
         p=(1 + hits) / (1 + len(null)),
+        **{CRITICAL: float(far)},
         comparison=COMPARISONS.index(comparison),
         chance=finite((1 + chance) / 2),
     )

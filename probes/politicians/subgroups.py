@@ -26,10 +26,10 @@ from plumbline.probes.stats.estimate import ESTIMATE, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import OVER_NAMES, shares
-from plumbline.probes.stats.tests import critical, permutation_p, tails_p
+from plumbline.probes.stats.tests import critical, permutation_p
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -255,7 +255,6 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
             [part],
             params,
             least=0.0,
-            test=tails_p,
             subgroup=SUBGROUPS.index(name),
             top_k=part.size,
             candidates=len(part.words),
@@ -305,7 +304,6 @@ def _rows(
     params: Params,
     least: float = -1.0,
     most: float = 1.0,
-    test: Callable[[float, NDArray[np.float64]], float] = permutation_p,
     **more: Any,
 ) -> pl.DataFrame:
     """Return a row for each place with its interval and test.
@@ -317,7 +315,7 @@ def _rows(
     """
     (value,), drawn, (tested,), null = four
     half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)
-    each = np.vectorize(test, signature="(),(n)->()")
+    test = np.vectorize(permutation_p, signature="(),(n)->()")
     where = "the subgroup's names" if len(of) == 1 else "the names of either subgroup"
     return columns.rows_of(
         axes,
@@ -326,7 +324,7 @@ def _rows(
         cluster="name",
         method=f"{params.confidence:.0%} {OVER_NAMES}",
         null=f"genders permuted over {where}",
-        p=np.where(np.isnan(tested), np.nan, each(tested, np.moveaxis(null, 0, -1))),
+        p=np.where(np.isnan(tested), np.nan, test(tested, np.moveaxis(null, 0, -1))),
         critical=critical(null),
         **more,
     )

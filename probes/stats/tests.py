@@ -301,6 +301,29 @@ def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
     return result
 
 
+def fisher_critical(ones: int, n: int, m: int) -> tuple[float, float]:
+    """Return how far below, and above, what is expected :func:`fisher_p` is at most ``LEVEL``.
+
+    Of the number of ones among n units, of which there are ``ones`` among n + m; half a unit less
+    than the least such distance, as :func:`critical_of_counts` has it; infinite where there is
+    none.
+
+    Examples
+    --------
+    Of 8 words of 60, of which 20 are of women, 2.67 women are expected; 6 or more are too many
+    (Fisher's p is .10 of 5, .01 of 6), and none, of p .04, are too few.
+
+    >>> [round(distance, 2) for distance in fisher_critical(20, 8, 52)]
+    [2.17, 2.83]
+    """
+    support, _ = _hypergeometric(n + m, ones, n)
+    p = fisher_p(np.stack([support, ones - support], axis=1), np.array([n, m]))[:, 0]
+    apart = support[p <= LEVEL + NEAR] - ones * n / (n + m)
+    sides = -apart[apart < 0], apart[apart > 0]
+    below, above = (float(side.min()) - 0.5 if len(side) else float("inf") for side in sides)
+    return below, above
+
+
 def permutation_p(seen: float, null: Floats) -> float:
     """Return the share of outcomes as far from 0 as the one seen, or more; (draws,) are the others.
 
@@ -310,22 +333,6 @@ def permutation_p(seen: float, null: Floats) -> float:
     0.5
     """
     return float((1 + (np.abs(null) >= abs(seen) - NEAR).sum()) / (1 + len(null)))
-
-
-def tails_p(seen: float, null: Floats) -> float:
-    """Return twice the share of outcomes at least as high as the one seen, or as low, at most 1.
-
-    Of the two the smaller share; (draws,) are the other outcomes. Where these are few values no
-    mean is needed, whose own error would part values that are equally far from it.
-    Davison & Hinkley (1997), Bootstrap Methods, section 4.2.1.
-
-    Examples
-    --------
-    >>> tails_p(3.0, np.array([1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0]))
-    0.5
-    """
-    smaller = min((null >= seen - NEAR).sum(), (null <= seen + NEAR).sum())
-    return float(min(1.0, 2 * (1 + smaller) / (1 + len(null))))
 
 
 def permuted_sums_p(

@@ -25,6 +25,8 @@ from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import NULL, PLANTED
 
 REPLICATES = 6
+FEW = 4  # of analyses that take long, of which as many tell all breakages
+LONG = ("sentiment", "robustness", "clusters", "emotions", "shift")
 
 
 def truths(analysis: str) -> list[str]:
@@ -50,7 +52,7 @@ def run(
         true, instead = getattr(where, attribute), broken.instead
         monkeypatch.setattr(where, attribute, lambda *a, **k: instead(true, *a, **k))
     parts, what = [], module.TRUTHS[truth]
-    for number in range(REPLICATES):
+    for number in range(FEW if analysis in LONG else REPLICATES):
         rng = np.random.default_rng([seed, number])
         with tempfile.TemporaryDirectory() as folder:
             drawn = module.draw(Path(folder), what, given, rng)

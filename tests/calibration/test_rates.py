@@ -247,13 +247,21 @@ def test_where_what_is_true_is_not_known_it_is_the_mean_of_what_is_said(told, fo
     assert share.value == pytest.approx(known[1].value, abs=0.02)
 
 
+def test_what_is_told_nothing_of_is_not_in_the_mean():
+    row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2}
+    told = [row | {"detectable": 2.0, "detectable_bh": None}, row | dict.fromkeys(DETECTABLE)]
+    counts = tally(outcome(pl.DataFrame([*told, told[1] | {"value": 9.0}]), effect=-2.0))
+    assert counts.select("detectable_number", "detectable_value").row(0) == (1, -1.0)
+    assert counts.select("detectable_bh_number", "detectable_bh_value").row(0) == (0, 0.0)
+
+
 def test_values_without_a_sign_say_nothing_of_what_is_true():
     row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2}
     table = pl.DataFrame([row | dict.fromkeys(DETECTABLE, 1.0)] * 3)
     signed, unsigned = (tally(outcome(table, effect=2.0, by_mean=own)) for own in (True, False))
-    assert signed.select("open", "open_value").row(0) == (3, 3.0)
+    assert signed.select("detectable_number", "detectable_value").row(0) == (3, 3.0)
     assert signed["detectable_open"][0].to_list() == [1.0] * 3
-    assert unsigned.select("open", "open_value").row(0) == (0, 0.0)
+    assert unsigned.select("detectable_number", "detectable_value").row(0) == (0, 0.0)
     assert unsigned["detectable_open"][0].to_list() == []
 
 

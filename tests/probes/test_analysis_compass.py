@@ -13,6 +13,7 @@ import pytest
 import reference_scorer as scorer
 from answered_leaning import chosen, compass, every, said
 from scipy import stats
+from scipy.stats import nct, t
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
@@ -152,17 +153,48 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
 
 
 def test_what_is_detectable_is_of_what_is_tested(trained):
-    """A place is tested against a band whatever its interval, a shift by t."""
-    for row in trained[1]["coordinates"].drop_nulls("p").to_dicts():
+    """A place is tested against a band whatever its interval, and agreement by permutations."""
+    whole = pl.col("low").is_between(1, 99) & pl.col("high").is_between(1, 99)  # not cut
+    places = trained[1]["coordinates"].drop_nulls("detectable").filter(whole).to_dicts()
+    assert len(places) > 10
+    for row in places:
         wide = float(re.search(r"SD ([0-9.]+)", row["null"])[1])
+        most = (row["high"] - row["low"]) / 2 / 1.959964  # t makes an interval wider than that
+        error = (row["detectable"] - 1.959964 * wide) / 0.841621
+        assert 0.4 * most < error < most + 0.002
+    # p at or below .05 starts where what is detectable does, but for the .84 errors
+    stable = trained[1]["stability"].drop_nulls("detectable").to_dicts()
+    assert len(stable) > 5
+    for row in stable:
         error = (row["high"] - row["low"]) / 2 / 1.959964
-        assert row["detectable"] == pytest.approx(1.959964 * wide + 0.841621 * error, rel=0.01)
-    shifts = trained[1]["shifts"].drop_nulls("p")
-    assert len(shifts) > 10
-    for row in shifts.to_dicts():
-        few = row["contrast"] == CONTRASTS.index("itself")  # 2 degrees of freedom, else 4
-        assert row["n"] == 3
-        assert row["detectable"] is None, few
+        far, least = abs(row["value"] - row["chance"]), row["detectable"] - 0.841621 * error
+        assert far < least + 0.02 or row["p"] <= 0.05
+        assert far > least - 0.02 or row["p"] > 0.05
+
+
+@pytest.mark.parametrize(("trainings", "df"), [(2, 2), (5, 8)])
+def test_a_shift_is_told_as_detectable_by_t(tmp_path, trainings, df):
+    seed = 5
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = pairs()
+    seeds = range(1, trainings + 1)
+    states = [state(), *(state(corpus, s) for corpus in ("left", "control") for s in seeds)]
+    inputs = written_to(tmp_path, q=rows)
+    told = [prior(0.0, frame=f) | s for s in states for f in FRAMES]
+    told += [
+        {"id": name, "frame": f} | s | filled(rng.normal())
+        for name, s, f in every(rows, states, FRAMES)
+    ]
+    save(inputs, "mask", told)
+    found = analysis.run(inputs, PARAMS)["shifts"]
+    for row in at(found, "corrected", corpus="left", contrast=CONTRASTS.index("control")).values():
+        if df < 5:
+            assert row["detectable"] is None
+            continue
+        error = (row["high"] - row["low"]) / 2 / t.ppf(0.975, df)
+        apart = row["detectable"] / error
+        assert nct.sf(t.ppf(0.975, df), df, apart) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_a_shift_is_the_difference_of_the_coordinates(trained):

@@ -5,7 +5,15 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from plumbline.probes.stats.kmeans import gap, null, numbered, partition, principal, upper_p
+from plumbline.probes.stats.kmeans import (
+    gap,
+    null,
+    numbered,
+    partition,
+    principal,
+    upper_critical,
+    upper_p,
+)
 
 SEEDS = (1, 2, 3)
 
@@ -133,3 +141,12 @@ def test_clouds_parted_many_at_once_are_parted_as_one_by_one():
         error = np.std(other) * np.sqrt(1 / 60 + 1 / 400)
         assert abs(one.mean() - np.mean(other)) < 4 * error
         assert 0.7 < one.std() / np.std(other) < 1.4
+
+
+@pytest.mark.parametrize("draws", [39, 60, 79, 199])
+def test_beyond_the_critical_distance_p_is_low_enough_and_within_it_is_not(draws):
+    print("seed", draws)
+    drawn = np.random.default_rng(draws).normal(3, 1, draws)
+    far = drawn.mean() + upper_critical(drawn)
+    assert upper_p(far + 1e-9, drawn) <= 0.05 < upper_p(far - 1e-9, drawn)
+    assert np.isinf(upper_critical(drawn[:38]))

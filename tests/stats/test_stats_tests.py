@@ -534,3 +534,16 @@ def test_expanded_intervals_of_means_cover_at_their_rate_with_six_clusters():
     assert plain / 400 < 0.93
     assert 0.92 < expanded / 400 < 0.98
     assert np.isnan(interval(draws, 1, 0.95)).all()
+
+
+@pytest.mark.parametrize(
+    ("ones", "n", "m"), [(20, 8, 52), (25, 9, 71), (25, 25, 25), (7, 30, 4), (3, 2, 40)]
+)
+def test_beyond_the_critical_distance_of_counts_fishers_p_is_low_enough(ones, n, m):
+    expected = ones * n / (n + m)
+    below, above = permutation.fisher_critical(ones, n, m)
+    for inside in range(max(0, ones - m), min(ones, n) + 1):
+        rest = [ones - inside, m - (ones - inside)]
+        found = fisher_exact([[inside, n - inside], rest])[1] <= 0.05
+        far = expected - inside if inside < expected else inside - expected
+        assert found == (far > (below if inside < expected else above)), inside

@@ -334,7 +334,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         fixed = (pl.col("corpus") == "") & (known.shape.response_format == "mask")
         random = "random" in known.truth.settings
         told = pl.when(~fixed).then(0.0) if random else pl.lit(effect or None, pl.Float64)
-        found[f"stability, {COMPARISONS[name[0]]}"] = outcome(own_rows, effect=told, family=FAMILY)
+        apart = own_rows.with_columns(pl.col("value", "low", "high") - pl.col("chance"))
+        found[f"stability, {COMPARISONS[name[0]]}"] = outcome(apart, effect=told, family=FAMILY)
     return found
 
 

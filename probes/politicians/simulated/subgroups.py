@@ -209,7 +209,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     if of.alone:
         table = table.with_columns(p_bh=pl.lit(None, dtype=pl.Float64))
     one = pl.col("contrast") < len(SUBGROUPS)
-    found["differences"] = outcome(table, effect=pl.col("effect"), family=["model"])
+    found["differences"] = outcome(table, effect=pl.col("effect"), family=["model"], by_mean=False)
     for name, rows in (("in a subgroup", one), ("between subgroups", ~one)):
         found[f"differences {name}"] = outcome(
             table.filter(rows), effect=pl.col("effect"), target=pl.col("target"), family=["model"]

@@ -13,7 +13,7 @@ from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_critical, upper_p
-from plumbline.probes.stats.tests import critical, critical_of_counts, fisher_p, permutation_p
+from plumbline.probes.stats.tests import critical, fisher_critical, fisher_p, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,8 +101,9 @@ def share_rows(
     for (number, g), count in np.ndenumerate(counts):
         words, rest = int(counts[number].sum()), len(parts) - int(counts[number].sum())
         share = wilson(int(count), words, params.confidence)
-        outside = rest / len(parts)  # a share less the expected one is so much of that less others'
-        far = outside * critical_of_counts(int(sizes[g]), words, rest) if rest else np.inf
+        sides = fisher_critical(int(sizes[g]), words, rest) if rest else (np.inf, np.inf)
+        far = sides[int(count > words * sizes[g] / len(parts))] / words
+        outside = rest / len(parts)  # with most words inside, a share varies less
         yield share.row(
             **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
             part=number,

@@ -191,7 +191,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     for name, target in (("items", pl.col("effect")), ("odds", none)):
         own = tables[name].filter(pl.col("model") != "", pl.col("statement") != "")
         own = own.join(planted, on=["language", "statement"])
-        found[name] = outcome(own, effect=pl.col("effect"), target=target, family=["model"])
+        found[name] = outcome(
+            own, effect=pl.col("effect"), target=target, family=["model"], by_mean=False
+        )
     return found
 
 

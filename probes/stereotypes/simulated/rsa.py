@@ -173,7 +173,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         apart = own.with_columns(pl.col("value", "low", "high", "target") - pl.col("expected"))
         target = pl.when(first).then(pl.col("target")).otherwise(nothing)
         every = pl.col("category") == EVERY
-        found[reading] = outcome(apart, effect=effect)
+        found[reading] = outcome(apart, effect=effect, by_mean=False)
         for name, inside in (("all groups", every), ("a category", ~every)):
             found[f"{reading}: {name}"] = outcome(
                 apart.filter(inside), effect=effect, target=target

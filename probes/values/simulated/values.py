@@ -376,6 +376,7 @@ def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
             effect=effect,
             target=pl.col("target") if part else None,
             family=["scale"],
+            by_mean=False,
         )
         for part, rows in parts.items()
     }
