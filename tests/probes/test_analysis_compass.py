@@ -188,7 +188,10 @@ def test_a_shift_is_told_as_detectable_by_t(tmp_path, trainings, df):
     ]
     save(inputs, "mask", told)
     found = analysis.run(inputs, PARAMS)["shifts"]
-    for row in at(found, "corrected", corpus="left", contrast=CONTRASTS.index("control")).values():
+    shifts = at(found, "corrected", corpus="left", contrast=CONTRASTS.index("control"))
+    assert set(shifts) == {"economic", "social"}
+    for row in shifts.values():
+        assert row["p"] is not None
         if df < 5:
             assert row["detectable"] is None
             continue

@@ -47,7 +47,7 @@ REAL = TOP.parent / "shared" / "data" / "politicians" / "wikidata_people.nt.gz"
 TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
 
 
-def slow(value):
+def only_slow(value):
     """Return a value of a parameter that only the slow tests have."""
     return pytest.param(value, marks=pytest.mark.slow)
 
@@ -140,12 +140,12 @@ def test_waits_as_long_as_retry_after_asks(endpoint, tmp_path):
     "behaviour",
     [
         status(503),
-        slow(status(500, "java.lang.IllegalStateException")),
-        slow(status(502)),
-        slow(web_page),
+        only_slow(status(500, "java.lang.IllegalStateException")),
+        only_slow(status(502)),
+        only_slow(web_page),
         cut,
-        slow(reset),
-        slow(half_gzipped),
+        only_slow(reset),
+        only_slow(half_gzipped),
         says(b'{"error": "overloaded"}'),
     ],
     ids=["503", "500", "502", "web page", "cut", "reset", "half a gzip", "other JSON"],
@@ -207,7 +207,9 @@ def test_an_endpoint_that_sends_no_more_than_some_rows_loses_nothing(endpoint, t
 
 @pytest.mark.parametrize("part", ["P279", "P106", "?property", "timePrecision", "label", "P297"])
 @pytest.mark.parametrize(
-    "left", [slow(slice(0)), slow(slice(1, None)), slice(-1)], ids=["none", "all but one", "cut"]
+    "left",
+    [only_slow(slice(0)), only_slow(slice(1, None)), slice(-1)],
+    ids=["none", "all but one", "cut"],
 )
 def test_an_answer_without_some_of_its_rows_is_not_kept(endpoint, tmp_path, part, left):
     lost = []
@@ -302,7 +304,7 @@ wd:Q3000 wdt:P31 wd:Q5 ; wdt:P106 wd:Q82955 ; wdt:P569 "1850-06-01T00:00:00Z"^^x
 """
 
 
-@pytest.mark.parametrize("digits", [0, 1, slow(2)])
+@pytest.mark.parametrize("digits", [0, 1, only_slow(2)])
 def test_people_without_a_date_of_birth_come_only_on_demand(tmp_path, digits):
     def slow(number, body):
         asked_for = re.search(r'STRENDS\(STR\(\?item\), "(\d*)"', body)
