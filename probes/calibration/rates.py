@@ -55,6 +55,7 @@ MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal valu
 }
 WIDTH = "width of intervals"
 TOLD = {DETECTABLE: "detectable", DETECTABLE_BH: "detectable_bh"}
+TABLES = 10  # with one row planted alike, fewer of which say nothing of what is true
 SEVERAL = 20  # planted effects near to what is told as detectable, fewer of which tell nothing
 SMALLEST = {LEAST: ("p05", "tests"), LEAST_ADJUSTED: ("adjusted05", "adjusted")}
 CALIBRATION = Schema(
@@ -182,7 +183,7 @@ def at_detectable(
 
     By probit regression of what was found on the planted effect over the detectable one, at 1;
     clusters are replicates. For a z test that is a straight line. Where what is true is not known,
-    the planted effect is the mean of what the tables say at that level. None where too few were
+    the planted effect is the mean over tables of what the row says at that level. None where too few were
     planted nearby, or none, or all of them are found.
 
     ``own``: tallies of one test, shape and truth.
@@ -227,22 +228,22 @@ def at_detectable(
 
 
 def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    """Count planted effects whose truth is the mean of values of their level.
+    """Count planted effects whose truth is the mean over tables of what their row says.
 
     Returned: (3, replicates, bins): their number, those found, sums of ratios.
     """
-    level = pl.col(f"{column}_value").sum() / pl.col(f"{column}_number").sum()
     counted = np.zeros((3, own["replicate"].n_unique(), BINS))
     place = pl.col("replicate").rank("dense").cast(pl.Int64) - 1
-    some = own.with_columns(place=place, mean=level.over("effect")).filter(pl.col("mean") > 0)
-    for what, found in ((f"{column}_open", False), (f"{column}_open_found", True)):
-        rows = some.select("place", "mean", told=what).explode("told").drop_nulls("told")
-        ratio = (rows["mean"] / rows["told"]).to_numpy()
-        inside = (ratio > LIMITS[0]) & (ratio <= LIMITS[-1])
-        at = rows["place"].to_numpy()[inside], np.digitize(ratio, LIMITS, right=True)[inside] - 1
-        for n, each in enumerate((np.ones(inside.sum()), np.full(inside.sum(), found))):
-            np.add.at(counted[n], at, each)
-        np.add.at(counted[2], at, ratio[inside])
+    open_rows = own.select("effect", place.alias("place"), told=f"{column}_open").explode("told")
+    open_rows = open_rows.drop_nulls("told").unnest("told")
+    same = ("effect", "row")
+    true = pl.when(pl.len().over(same) >= TABLES).then(pl.col("value").mean().over(same))
+    some = open_rows.with_columns(ratio=true / pl.col("told"))
+    some = some.filter(pl.col("ratio") > LIMITS[0], pl.col("ratio") <= LIMITS[-1])
+    ratio, found = some["ratio"].to_numpy(), some["found"].to_numpy().astype(float)
+    at = some["place"].to_numpy(), np.digitize(ratio, LIMITS, right=True) - 1
+    for each, added in zip(counted, (np.ones(len(ratio)), found, ratio), strict=True):
+        np.add.at(each, at, added)
     return counted
 
 

@@ -20,9 +20,8 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     counted at effect 0, those that have a row there; ``false_share`` is the mean over families of
     the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
     alone: it is nan where rows are a part of what was adjusted together. Of planted effects without
-    a target, where something is told as detectable, ``NAME_number`` and ``NAME_value`` are number
-    and sum of values (of the effect's sign), and ``NAME_open`` and ``NAME_open_found`` lists of
-    what is told, of those missed and found.
+    a target, where something is told as detectable, ``NAME_open`` is a list: the place of the row
+    among those of its test, its value (of the effect's sign), what is told, and whether it is found.
 
     ``outcomes``: as :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column
     ``test`` where they are of several.
@@ -51,12 +50,16 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
             beside[f"{name}_{n}"] = inside.sum()
             beside[f"{name}_{n}_found"] = (inside & found).sum()
             beside[f"{name}_{n}_ratio"] = ratio.filter(inside).sum()
-        of, told = unknown & pl.col(name).is_not_null(), pl.col(name).cast(pl.Float32)
-        beside[f"{name}_number"] = of.sum()
-        beside[f"{name}_value"] = (pl.col("value") * effect.sign()).filter(of).sum()
-        lists[f"{name}_open"] = told.filter(of & ~found)
-        lists[f"{name}_open_found"] = told.filter(of & found)
-    every = outcomes.filter(effect.is_not_null())
+        row = pl.struct(
+            "row",
+            value=(pl.col("value") * effect.sign()).cast(pl.Float32),
+            told=pl.col(name).cast(pl.Float32),
+            found=found,
+        )
+        lists[f"{name}_open"] = row.filter(unknown & pl.col(name).is_not_null())
+    place = pl.int_range(pl.len(), dtype=pl.Int32)
+    place = place.over(own) if own else place
+    every = outcomes.with_columns(row=place).filter(effect.is_not_null())
     size = (effect.abs() + 0.0).alias("effect")
     counts = every.group_by(*own, size).agg(
         tests=tests.sum(),

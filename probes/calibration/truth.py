@@ -69,8 +69,9 @@ def outcome(
     ``target``: what the interval should cover, where that is known.
     ``family``: columns: rows that are equal in all of them were adjusted together.
     ``null_value``: what the value is under the null; the sign of an effect is told from it.
-    ``by_mean``: whether the mean of values at one ``effect`` is what is true there, on the scale of
-    ``detectable``, where there is no ``target``; not so of values that have no sign.
+    ``by_mean``: whether, where there is no ``target``, the mean over tables of what one row says
+    (of as many rows, in their order) at one ``effect`` is what is true there, on the scale of
+    ``detectable``; not so of values that have no sign, nor of what is true of one table's models.
     """
     name = p.removeprefix("p")  # beside p_seeds is detectable_seeds
     told = f"detectable{name}" if f"detectable{name}" in table.columns else None

@@ -148,8 +148,12 @@ def z_tests(
     swapped=1.0,
     told=2.801585,
     known=True,
+    alike=False,
 ):
-    """Return tallies of z tests whose statistics are larger than they should be by a factor."""
+    """Return tallies of z tests whose statistics are larger than they should be by a factor.
+
+    ``alike``: effects are told as of one size, whatever they are.
+    """
     rng = np.random.default_rng(seed)
     effect = np.tile(np.resize(effects, tests), (replicates, 1))
     z = swapped * effect + inflate * rng.normal(size=effect.shape)
@@ -161,6 +165,7 @@ def z_tests(
     )
     target = pl.col("effect") if known else None
     level = pl.col("effect") if known else 100 * pl.col("effect")  # of another scale
+    level = level.sign() if alike else level
     own = outcome(table, effect=level, target=target)
     number = np.repeat(np.arange(replicates), tests)
     counts = tally(own.with_columns(test=number)).rename({"test": "replicate"})
@@ -247,22 +252,40 @@ def test_where_what_is_true_is_not_known_it_is_the_mean_of_what_is_said(told, fo
     assert share.value == pytest.approx(known[1].value, abs=0.02)
 
 
+def test_the_mean_is_of_one_row_where_rows_of_one_size_say_different_things():
+    print("seed", SEED)
+    drawn = z_tests(PLANTED, [0.0, 1.6, -4.0], seed=SEED, known=False, alike=True)
+    number, share = at_detectable(drawn, "detectable")
+    assert number >= 3000
+    # at their common mean, which is what is told, less would seem to be found
+    assert (ndtr(1.6 - 1.96) + ndtr(4.0 - 1.96)) / 2 < 0.7 < share.low < 0.8 < share.high
+
+
+def test_a_row_of_few_tables_says_nothing():
+    print("seed", SEED)
+    few, more = (
+        z_tests(PLANTED, [2.5, 3.1], seed=SEED, replicates=n, known=False) for n in (9, 10)
+    )
+    assert at_detectable(few, "detectable") is None
+    assert at_detectable(more, "detectable")[0] == 200
+
+
 def test_what_is_told_nothing_of_is_not_in_the_mean():
     row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2}
     told = [row | {"detectable": 2.0, "detectable_bh": None}, row | dict.fromkeys(DETECTABLE)]
     counts = tally(outcome(pl.DataFrame([*told, told[1] | {"value": 9.0}]), effect=-2.0))
-    assert counts.select("detectable_number", "detectable_value").row(0) == (1, -1.0)
-    assert counts.select("detectable_bh_number", "detectable_bh_value").row(0) == (0, 0.0)
+    only = {"row": 0, "value": -1.0, "told": 2.0, "found": False}
+    assert counts["detectable_open"].to_list() == [[only]]
+    assert counts["detectable_bh_open"].to_list() == [[]]
 
 
 def test_values_without_a_sign_say_nothing_of_what_is_true():
     row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2}
     table = pl.DataFrame([row | dict.fromkeys(DETECTABLE, 1.0)] * 3)
     signed, unsigned = (tally(outcome(table, effect=2.0, by_mean=own)) for own in (True, False))
-    assert signed.select("detectable_number", "detectable_value").row(0) == (3, 3.0)
-    assert signed["detectable_open"][0].to_list() == [1.0] * 3
-    assert unsigned.select("detectable_number", "detectable_value").row(0) == (0, 0.0)
-    assert unsigned["detectable_open"][0].to_list() == []
+    each = {"value": 1.0, "told": 1.0, "found": False}
+    assert signed["detectable_open"].to_list() == [[{"row": n} | each for n in range(3)]]
+    assert unsigned["detectable_open"].to_list() == [[]]
 
 
 def test_false_findings_beside_planted_ones_are_judged():
