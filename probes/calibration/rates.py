@@ -230,6 +230,9 @@ def at_detectable(
 def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
     """Count planted effects whose truth is the mean over tables of what their row says.
 
+    Nothing is counted where they are all smaller than what the tables on average tell as
+    detectable, or all larger: those that are near in a table of their own are chosen by its error.
+
     Returned: (3, replicates, bins): their number, those found, sums of ratios.
     """
     counted = np.zeros((3, own["replicate"].n_unique(), BINS))
@@ -238,7 +241,10 @@ def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
     open_rows = open_rows.drop_nulls("told").unnest("told")
     same = ("effect", "row")
     true = pl.when(pl.len().over(same) >= TABLES).then(pl.col("value").mean().over(same))
-    some = open_rows.with_columns(ratio=true / pl.col("told"))
+    usual = true / pl.col("told").mean().over(same)
+    some = open_rows.with_columns(ratio=true / pl.col("told"), usual=usual)
+    least, most = some.select(least=pl.col("usual").min(), most=pl.col("usual").max()).row(0)
+    some = some.filter(pl.lit(least is not None and least <= 1 <= most))
     some = some.filter(pl.col("ratio") > LIMITS[0], pl.col("ratio") <= LIMITS[-1])
     ratio, found = some["ratio"].to_numpy(), some["found"].to_numpy().astype(float)
     at = some["place"].to_numpy(), np.digitize(ratio, LIMITS, right=True) - 1

@@ -32,8 +32,8 @@ from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.estimate import finite, least_p
-from plumbline.probes.stats.tests import chance_p, dealt, exchange_p, members_p
+from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, finite, least_p
+from plumbline.probes.stats.tests import chance_p, critical, dealt, exchange_p, of_members, two_tailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,10 +116,13 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
                         yield "overall", row
                 continue
             own = case.measured(runs.predicted, member, weights)
-            p = (tests[(of, name), state], MEMBER)
+            tested = tests[(of, name), state]
+            p = (two_tailed(tested), MEMBER)
             apart = own.mean - whole.mean
             ends = percentiles(apart[1:].T, params.confidence)
             about |= {"level": LEVELS.index(of), "group": name, "contrast": apart[0]}
+            null = tested[1:] - tested[1:].mean(axis=0)
+            about |= {CRITICAL: critical(null), TESTED_ERROR: null.std(axis=0, ddof=1)}
             place = (case.task.partition("-")[0], state.corpus, name)
             percent = np.array([published().get((*place, m), np.nan) for m in METRICS])
             about["published"] = percent / 100
@@ -131,14 +134,17 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
 
 
 def _of_members(case: Case, params: Params) -> dict[tuple[tuple[str, str], State], Floats]:
-    """Return p of each group and state: members are dealt out once for the runs of all states."""
+    """Return measures of each group and state, as it is and with members dealt out.
+
+    Members are dealt out once for the runs of all states.
+    """
     drawn, found = (params.n_permutations, params.seed, case.numbers(case.every)), {}
     for group, member in case.members.items():
         if group == ALL:
             continue
         members = dealt(member, case.true, *drawn)
         for state, runs in case.states.items():
-            found[group, state] = members_p(case.true, runs.predicted, members)
+            found[group, state] = of_members(case.true, runs.predicted, members)
     return found
 
 

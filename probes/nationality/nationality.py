@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
@@ -29,9 +30,11 @@ from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import Cells, delta, gather, percentages
 from plumbline.probes.stats.estimate import (
+    DECIMALS,
     DETECTABLE,
     FREEDOM,
     NEEDED,
+    TESTED_ERROR,
     adjusted,
     rounded,
     typed,
@@ -251,14 +254,19 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
             "n": (counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(log),
             FREEDOM: ratio.freedom,
+            TESTED_ERROR: half / ndtri(0.975),
             "before": one,
             "after": other,
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimated, LOG)
+    # what is told of the logarithm is the percentage by which a class is predicted more often
+    more = (pl.col(DETECTABLE).exp() * 100 - 100).round(DECIMALS)
+    table = with_detectable(table).with_columns(more).drop(NEEDED)
     if case.reading != "placebo":
         return table
-    none = {name: pl.lit(None, dtype=pl.Float64) for name in ("low", "high", "p", "p_bh")}
+    untold = ("low", "high", "p", "p_bh", *DETECTABLE)
+    none = {name: pl.lit(None, dtype=pl.Float64) for name in untold}
     null, method = f"{HALVES}; no test: too few predictions change", "none"
     return table.with_columns(null=pl.lit(null), method=pl.lit(method), family=pl.lit(0), **none)
 

@@ -440,7 +440,7 @@ def chance_p(
     hits = predicted.astype(np.float64) @ classes  # (runs, draws)
     called, positives = predicted.sum(axis=1, keepdims=True), classes.sum(axis=0)
     counts = [hits, called - hits, positives - hits, len(true) - positives - called + hits]
-    return _two_tailed(metrics(np.stack(counts, axis=-1)).mean(axis=0))
+    return two_tailed(metrics(np.stack(counts, axis=-1)).mean(axis=0))
 
 
 def membership_p(
@@ -466,15 +466,16 @@ def membership_p(
     member : (texts,)
         Whether each is of the group.
     """
-    return members_p(true, predicted, dealt(member, true, draws, seed, clusters))
+    return two_tailed(of_members(true, predicted, dealt(member, true, draws, seed, clusters)))
 
 
-def members_p(true: Bools, predicted: Bools, members: Floats) -> Floats:
-    """Return :func:`membership_p` where members are dealt out already, as they are to many runs.
+def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
+    """Return what :func:`membership_p` tests, the members seen first, (1 + draws, 6).
 
-    ``members``: of :func:`dealt`, (texts, 1 + draws).
+    ``members``: of :func:`dealt`, (texts, 1 + draws); the same may serve many runs.
     """
-    return _two_tailed(metrics(cells(true, predicted, members)).mean(axis=0))
+    found: Floats = metrics(cells(true, predicted, members)).mean(axis=0)
+    return found
 
 
 def dealt(
@@ -500,7 +501,7 @@ def dealt(
     return found[unit]
 
 
-def _two_tailed(values: Floats) -> Floats:
+def two_tailed(values: Floats) -> Floats:
     """Return twice the smaller tail of the first of several values, (draws + 1, measures)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))

@@ -149,10 +149,12 @@ def z_tests(
     told=2.801585,
     known=True,
     alike=False,
+    vary=0.0,
 ):
     """Return tallies of z tests whose statistics are larger than they should be by a factor.
 
     ``alike``: effects are told as of one size, whatever they are.
+    ``vary``: SD of what is told as detectable, in that.
     """
     rng = np.random.default_rng(seed)
     effect = np.tile(np.resize(effects, tests), (replicates, 1))
@@ -161,7 +163,9 @@ def z_tests(
     adjusted = np.array([benjamini_hochberg(own) for own in p])
     columns = {"value": z, "low": z - 1.959964, "high": z + 1.959964, "p": p, "p_bh": adjusted}
     table = pl.DataFrame({name: own.ravel() for name, own in columns.items()}).with_columns(
-        effect=effect.ravel(), detectable=pl.lit(told), detectable_bh=pl.lit(told)
+        effect=effect.ravel(),
+        detectable=told * (1 + vary * rng.normal(size=z.size)),
+        detectable_bh=pl.lit(told),
     )
     target = pl.col("effect") if known else None
     level = pl.col("effect") if known else 100 * pl.col("effect")  # of another scale
@@ -259,6 +263,15 @@ def test_the_mean_is_of_one_row_where_rows_of_one_size_say_different_things():
     assert number >= 3000
     # at their common mean, which is what is told, less would seem to be found
     assert (ndtr(1.6 - 1.96) + ndtr(4.0 - 1.96)) / 2 < 0.7 < share.low < 0.8 < share.high
+
+
+@pytest.mark.parametrize(("effects", "told"), [([1.0, 1.6], False), ([1.6, 3.6], True)])
+def test_effects_that_are_all_too_small_are_not_held_against_errors_that_are_so_by_chance(
+    effects, told
+):
+    print("seed", SEED)
+    drawn = z_tests(PLANTED, effects, seed=SEED, known=False, vary=0.2)
+    assert (at_detectable(drawn, "detectable") is not None) == told
 
 
 def test_a_row_of_few_tables_says_nothing():

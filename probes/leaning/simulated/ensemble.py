@@ -112,6 +112,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             rows.with_columns(p_bh=pl.lit(None, pl.Float64)),
             effect=pl.when(still).then(pl.col("effect")),
             family=FAMILY,
+            by_mean=False,  # these trainings are not those of the other tables
         )
         for (metric,), own in (
             rows.filter(reading=CORRECTED).partition_by("metric", as_dict=True).items()

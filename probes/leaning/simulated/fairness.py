@@ -106,6 +106,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             tables["overall"],
             effect=0.0 if guess else pl.when(~mine).then(pl.lit(known.shape.ability)),
             family=FAMILY,
+            by_mean=False,  # the value is no distance from what guesses reach
         ),
         "groups": outcome(
             tables["groups"].drop(contrast.values()).rename(contrast),
@@ -113,10 +114,17 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             family=FAMILY,
         ),
     }
-    over = differences.filter(reading=CORRECTED)
-    found["differences, p"] = outcome(over, effect=over_texts, family=FAMILY)
     nothing = pl.lit(None, pl.Float64)  # intervals are told below
-    over = _apart(over, truth_of(known)).with_columns(low=nothing, high=nothing)
+    over = _apart(differences.filter(reading=CORRECTED), truth_of(known))
+    over = over.with_columns(low=nothing, high=nothing)
+    known_of = pl.col("metric").is_in(MEAN_OF) & (kind == PLANTED)
+    found["differences, p"] = outcome(
+        over,
+        effect=over_texts,
+        target=pl.when(known_of).then("apart_these"),
+        family=FAMILY,
+        by_mean=False,  # these trainings are not those of the other tables
+    )
     sides = pl.when(pl.col("baseline") == "").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
     over = over.with_columns(side=sides)
     for (metric, side), rows in over.partition_by("metric", "side", as_dict=True).items():

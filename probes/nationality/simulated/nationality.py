@@ -14,6 +14,7 @@ from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Trut
 from plumbline.probes.nationality.cases import COMPARED, CONTRAST, EVERY
 from plumbline.probes.nationality.schemas import SCOPES
 from plumbline.probes.nationality.simulated import swaps
+from plumbline.probes.stats.estimate import DETECTABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,8 +124,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     table = table.join(known, on="country").join(signs, on="measure")
     # neutral is predicted less often where the others are moved either way
     sure = (pl.col("shift") == 0) | (pl.col("sign") != 0)
+    log = (pl.col("value", "low", "high", *DETECTABLE) / 100 + 1).log()  # as they are tested
     found["changes: a class more often"] = outcome(
-        table.filter(~placebo),
+        table.filter(~placebo).with_columns(log),
         effect=pl.when(sure).then(moved),
         target=unknown if per_token else pl.when(pl.col("shift") == 0).then(0.0),
         family=by,
