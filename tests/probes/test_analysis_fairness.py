@@ -221,6 +221,35 @@ def test_what_is_detectable_over_trainings_is_of_the_error_that_p_trainings_has(
     assert untested["detectable_trainings"].null_count() == len(untested) > 0
 
 
+def test_what_is_detectable_of_a_group_is_of_the_permutations_of_its_members(tables, answers):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    corpus, apart = "news-left", []
+    own = answers.filter(corpus=corpus)
+    wide = own.with_columns(hit=pl.col("class") == pl.col("label")).pivot(
+        "id", index=("pretraining_seed", "finetuning_seed"), values="hit"
+    )
+    texts = own.unique("id").sort("id")
+    hits = wide.select(texts["id"].to_list()).to_numpy().mean(axis=0)
+    hate = (texts["label"] == "hate").to_numpy()
+    rows = picked(tables["groups"], corpus=corpus, reading=CORRECTED, metric="balanced accuracy")
+    rows = rows.filter(pl.col("group").is_in(texts["group"].unique().to_list()))
+    assert len(rows) == texts["group"].n_unique() > 1
+    for row in rows.to_dicts():
+        member, null = (texts["group"] == row["group"]).to_numpy(), []
+        for _ in range(4000):
+            drawn = member.copy()
+            for of in (hate, ~hate):
+                drawn[of] = rng.permutation(member[of])
+            null.append(np.mean([hits[drawn & of].mean() for of in (hate, ~hate)]))
+        far = np.abs(np.array(null) - np.mean(null))
+        told = np.quantile(far, 0.95) + 0.8416 * np.std(null)
+        assert row["detectable"] == pytest.approx(told, rel=0.08)
+        apart.append((row["high"] - row["low"]) / 3.92 * 2.8016 / told - 1)
+    # intervals are of the group's own value, and some of another width
+    assert max(np.abs(apart)) > 0.1
+
+
 def test_by_fewer_than_five_trainings_nothing_is_told_of_what_would_be_found(tmp_path):
     told = {"number": 40, "seed": SEED, "knows": KNOWS, "hard": 0.5, "spread": 0.3}
     for trainings in (4, 5):

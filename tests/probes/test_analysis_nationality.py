@@ -4,6 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 from passports import CONFIG, answered
+from scipy.optimize import brentq
+from scipy.stats import nct
+from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
@@ -161,6 +164,28 @@ def test_a_test_and_its_interval_are_of_the_same_quantity(tmp_path):
         assert 0 < beyond.sum() < len(own), name
     never = found["changes"].filter((pl.col("before") == 0) | (pl.col("after") == 0))
     assert never["p"].null_count() == never["low"].null_count() == len(never)
+
+
+def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(tmp_path):
+    there = answered(tmp_path, 0.15, noise=0.08, seed=SEED)
+    own = nationality.run(there.inputs, PARAMS)["changes"].drop_nulls(["p", "detectable"])
+    seen = 0
+    for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
+        low, value, high = (np.log1p(row[name] / 100) for name in ("low", "value", "high"))
+        half = (high - low) / 2
+        assert value == pytest.approx((high + low) / 2, abs=1e-6)
+
+        def apart(df, value=value, half=half, p=row["p"]):
+            return 2 * student.sf(abs(value) / half * student.isf(0.025, df), df) - p
+
+        df = brentq(apart, 1, 1e5)  # by interval and p, error and degrees of freedom are known
+        at = np.log1p(row["detectable"] / 100) / half * student.isf(0.025, df)
+        assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=3e-3)
+        assert row["detectable_bh"] is None or row["detectable_bh"] >= row["detectable"]
+        seen += row["detectable"] > 100  # where percentages and logarithms are far from each other
+    assert seen >= 3
+    placebo = picked(nationality.run(there.inputs, PARAMS)["changes"], reading=PLACEBO)
+    assert placebo["detectable"].null_count() == len(placebo) > 0
 
 
 def test_families_are_countries_by_measures(tmp_path):
