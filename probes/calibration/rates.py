@@ -183,8 +183,8 @@ def at_detectable(
 
     By probit regression of what was found on the planted effect over the detectable one, at 1;
     clusters are replicates. For a z test that is a straight line. Where what is true is not known,
-    the planted effect is the mean over tables of what the row says at that level. None where too few were
-    planted nearby, or none, or all of them are found.
+    the planted effect is the mean over tables of what the row says at that level. None where too
+    few were planted nearby, or none, or all of them are found.
 
     ``own``: tallies of one test, shape and truth.
     ``column``: ``detectable`` or ``detectable_bh``.

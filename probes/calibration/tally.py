@@ -20,8 +20,8 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     counted at effect 0, those that have a row there; ``false_share`` is the mean over families of
     the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
     alone: it is nan where rows are a part of what was adjusted together. Of planted effects without
-    a target, where something is told as detectable, ``NAME_open`` is a list: the place of the row
-    among those of its test, its value (of the effect's sign), what is told, and whether it is found.
+    a target, where something is told as detectable, ``NAME_open`` is a list of the place of the row
+    among those of its test, its value (of the effect's sign), what is told, and if it is found.
 
     ``outcomes``: as :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column
     ``test`` where they are of several.

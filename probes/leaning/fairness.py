@@ -33,7 +33,14 @@ from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
 from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, finite, least_p
-from plumbline.probes.stats.tests import chance_p, critical, dealt, exchange_p, of_members, two_tailed
+from plumbline.probes.stats.tests import (
+    chance_p,
+    critical,
+    dealt,
+    exchange_p,
+    of_members,
+    two_tailed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from itertools import product
 from pathlib import Path
+from statistics import mean, stdev
 
 import numpy as np
 import polars as pl
@@ -41,6 +42,8 @@ from plumbline.probes.leaning.simulated.responses import (
     statement,
     written_to,
 )
+from plumbline.probes.leaning.stability import _agreement as agreement
+from plumbline.probes.stats.estimate import TESTED_ERROR
 from plumbline.probes.training import checkpoints
 from plumbline.probes.worlds.recovery import Findings
 
@@ -169,10 +172,20 @@ def test_what_is_detectable_is_of_what_is_tested(trained):
     stable = trained[1]["stability"].drop_nulls("detectable").to_dicts()
     assert len(stable) > 5
     for row in stable:
-        error = (row["high"] - row["low"]) / 2 / 1.959964
-        far, least = abs(row["value"] - row["chance"]), row["detectable"] - 0.841621 * error
-        assert far < least + 0.02 or row["p"] <= 0.05
-        assert far > least - 0.02 or row["p"] > 0.05
+        error = (row["high"] - row["low"]) / 2 / 1.959964  # clusters of one hit each vary more
+        far = abs(row["value"] - row["chance"])
+        assert far < row["detectable"] + 0.02 or row["p"] <= 0.05
+        assert far > row["detectable"] - 0.841621 * error - 0.02 or row["p"] > 0.05
+
+
+def test_the_error_of_stability_is_that_of_the_shares_of_clusters():
+    one, shares = np.ones((1, 12)), [1.0, 1.0, 0.5, 0.5, 0.0, 1.0]
+    two = np.array([[1, 1, 1, 1, 1, -1, -1, 1, -1, -1, 1, 1.0]])
+    row = agreement("seeds", one, two, np.repeat(list("abcdef"), 2), PARAMS)
+    assert row["value"] == pytest.approx(mean(shares), abs=1e-6)
+    assert row[TESTED_ERROR] == pytest.approx(stdev(shares) / 6**0.5)
+    # where all agree nothing is known of it, and Wilson's is taken
+    assert agreement("seeds", one, one, np.repeat(list("abcdef"), 2), PARAMS)[TESTED_ERROR] is None
 
 
 @pytest.mark.parametrize(("trainings", "df"), [(2, 2), (5, 8)])
