@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 CELLS = 4_000_000  # distances that are held at once: 32 MB
 BLOCK = 8  # clouds of a few dozen points each, which then fit a processor's cache
+LEVEL = 0.05  # of distances that are found
 TOLERANCE = 1e-9  # of the longest principal axis: shorter ones are rounding
 ITERATIONS = 300  # of Lloyd's algorithm at most, as scikit-learn has them
 
@@ -217,13 +218,13 @@ def upper_p(value: float, draws: Floats) -> float:
     return min(1.0, 2 * (1 + int((draws >= value).sum())) / (1 + len(draws)))
 
 
-def upper_critical(draws: Floats, level: float = 0.05) -> float:
-    """Return the distance from the mean of draws above which :func:`upper_p` is at most a level.
+def upper_critical(draws: Floats) -> float:
+    """Return the distance from the mean of draws above which :func:`upper_p` is at most ``LEVEL``.
 
     It is infinite where there are too few draws.
 
     >>> upper_critical(np.arange(1.0, 40)), upper_critical(np.arange(1.0, 39))
     (19.0, inf)
     """
-    above = int(level / 2 * (1 + len(draws)) + TOLERANCE) - 1  # draws that may be as large
+    above = int(LEVEL / 2 * (1 + len(draws)) + TOLERANCE) - 1  # draws that may be as large
     return float(np.sort(draws)[-1 - above] - draws.mean()) if above >= 0 else float("inf")

@@ -443,36 +443,26 @@ def chance_p(
     return two_tailed(metrics(np.stack(counts, axis=-1)).mean(axis=0))
 
 
-def membership_p(
-    true: Bools,
-    predicted: Bools,
-    member: Bools,
-    draws: int,
-    seed: int,
-    clusters: Integers | None = None,
-) -> Floats:
-    """Test whether classifiers do otherwise on a group of texts than on all texts.
+def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
+    """Return the mean over runs of each measure on a group of texts, the one seen first.
 
-    The null is that, of texts of one class, those of the group get the same predictions as the
-    others: who is of the group is permuted within each class, so that a group with other shares of
-    the classes is not for this alone another one. The statistic is the difference between the
-    group and all texts of the mean over runs.
-
-    The others, and what is returned, are as in :func:`chance_p`; clusters are permuted whole, and
-    are all in the group or not.
+    For :func:`two_tailed`: whether classifiers do otherwise on the group than on all texts. The
+    null is that, of texts of one class, those of the group get the same predictions as the others:
+    who is of the group is permuted within each class, so that a group with other shares of the
+    classes is not for this alone another one.
 
     Parameters
     ----------
-    member : (texts,)
-        Whether each is of the group.
-    """
-    return two_tailed(of_members(true, predicted, dealt(member, true, draws, seed, clusters)))
+    true : (texts,)
+        Whether each is of the positive class.
+    predicted : (runs, texts)
+        Whether each run calls it so.
+    members : (texts, 1 + draws)
+        Of :func:`dealt`, with the classes as strata; the same may serve many runs.
 
-
-def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
-    """Return what :func:`membership_p` tests, the members seen first, (1 + draws, 6).
-
-    ``members``: of :func:`dealt`, (texts, 1 + draws); the same may serve many runs.
+    Returns
+    -------
+    (1 + draws, 6), in the order of ``classification.METRICS``; nan where a measure is.
     """
     found: Floats = metrics(cells(true, predicted, members)).mean(axis=0)
     return found

@@ -20,13 +20,15 @@ from plumbline.probes.stats.tests import (
     chance_p,
     critical,
     critical_at,
+    dealt,
     exchange_p,
     farthest,
     fisher_p,
-    membership_p,
+    of_members,
     permutation_test,
     permuted_sums_p,
     sign_flip_p,
+    two_tailed,
 )
 
 SEED = 2718
@@ -366,11 +368,15 @@ def two_sided(values, seen):
     )
 
 
+def membership_p(true, runs, member, draws, seed, clusters=None):
+    return two_tailed(of_members(true, runs, dealt(member, true, draws, seed, clusters)))
+
+
 def test_chance_is_that_of_all_orders_of_the_classes():
     every = []
     for places in combinations(range(7), 3):
-        dealt = np.isin(np.arange(7), places)
-        every.append(metrics(cells(dealt, RUNS))[:, 0].mean(axis=0))
+        classes = np.isin(np.arange(7), places)
+        every.append(metrics(cells(classes, RUNS))[:, 0].mean(axis=0))
     seen = metrics(cells(TRUE, RUNS))[:, 0].mean(axis=0)
     assert chance_p(TRUE, RUNS, 19999, 1) == pytest.approx(two_sided(every, seen), abs=0.02)
 
