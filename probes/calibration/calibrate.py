@@ -152,7 +152,7 @@ def calibrate(
     return write_tables(folder / analysis, tables, {"calibration": CALIBRATION}, code, origin)
 
 
-def first(analysis: str, settings: Settings) -> dict[tuple[str, str], str]:
+def first(analysis: str, settings: Settings, *, told: bool = False) -> dict[tuple[str, str], str]:
     """Return what the first replicate says, of every shape and of every truth once at least.
 
     See :func:`plumbline.probes.calibration.rates.firsts`.
@@ -162,7 +162,7 @@ def first(analysis: str, settings: Settings) -> dict[tuple[str, str], str]:
     number = max(len(shapes), len(truths))
     some = {(shapes[n % len(shapes)], truths[n % len(truths)]) for n in range(number)}
     each = [made(Chunk(analysis, *key, 0, 1), settings) for key in sorted(some)]
-    return firsts(pl.concat(each))
+    return firsts(pl.concat(each), told=told)
 
 
 def older(analysis: str, folder: Path = FOLDER) -> list[str]:
@@ -323,7 +323,7 @@ def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
         "chunk": settings.chunk,
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
         "params": simulating(analysis)[1].model_dump(mode="json"),
-        "first": {"; ".join(of): sha256 for of, sha256 in first(analysis, settings).items()},
+        "first": {"; ".join(of): own for of, own in first(analysis, settings, told=True).items()},
     }
     text = json.dumps(own, sort_keys=True, indent=1)
     work = KEPT / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -56,6 +56,7 @@ MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal valu
 WIDTH = "width of intervals"
 TOLD = {DETECTABLE: "detectable", DETECTABLE_BH: "detectable_bh"}
 TABLES = 10  # with one row planted alike, fewer of which say nothing of what is true
+OFTEN = 0.9  # share of these tables that tell what is detectable
 SEVERAL = 20  # planted effects near to what is told as detectable, fewer of which tell nothing
 SMALLEST = {LEAST: ("p05", "tests"), LEAST_ADJUSTED: ("adjusted05", "adjusted")}
 CALIBRATION = Schema(
@@ -114,15 +115,33 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
     return table.frame()
 
 
-def firsts(tallies: pl.DataFrame) -> dict[tuple[str, str], str]:
+def firsts(tallies: pl.DataFrame, *, told: bool = False) -> dict[tuple[str, str], str]:
     """Return what the first replicate of each shape and truth says, as a hash of its counts.
 
     By it a table of rates is known to be of the code as it is, whatever was rewritten since:
     counts are the same on all machines, up to ties that rounding decides.
+
+    ``told``: also of what is told as detectable, which may differ in its last digits elsewhere.
     """
-    counts = tallies.filter(pl.col("replicate") == pl.col("replicate").min()).select(
+    first = tallies.filter(pl.col("replicate") == pl.col("replicate").min())
+    counts = first.select(
         "shape", "truth", "test", pl.col("effect").round(6), pl.col(COUNTS).cast(pl.Int64)
     )
+    if told:
+        ratios = (
+            pl.sum_horizontal(f"{name}_{n}_ratio" for n in range(BINS)).alias(name)
+            for name in TOLD.values()
+        )
+        sums = (
+            pl.col(f"{name}_open")
+            .list.eval(pl.element().struct.field(of))
+            .list.sum()
+            .name.suffix(of)
+            for name in TOLD.values()
+            for of in ("row", "value", "told")
+        )
+        each = first.select(*ratios, *sums)
+        counts = counts.hstack(each.select(pl.all().cast(pl.Float64).round(3) + 0.0))
     each = counts.sort(pl.all()).partition_by("shape", "truth", as_dict=True)
     return {
         (shape, truth): hashlib.sha256(own.write_csv().encode()).hexdigest()[:16]
@@ -230,8 +249,9 @@ def at_detectable(
 def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
     """Count planted effects whose truth is the mean over tables of what their row says.
 
-    Nothing is counted where they are all smaller than what the tables on average tell as
-    detectable, or all larger: those that are near in a table of their own are chosen by its error.
+    Rows are left out for which many tables tell nothing. Nothing is counted where those near to
+    what the tables on average tell as detectable are all smaller, or all larger: which are at it
+    in a table of their own is decided by its error.
 
     Returned: (3, replicates, bins): their number, those found, sums of ratios.
     """
@@ -239,10 +259,15 @@ def _by_mean(own: pl.DataFrame, column: str) -> NDArray[np.float64]:
     place = pl.col("replicate").rank("dense").cast(pl.Int64) - 1
     open_rows = own.select("effect", place.alias("place"), told=f"{column}_open").explode("told")
     open_rows = open_rows.drop_nulls("told").unnest("told")
-    same = ("effect", "row")
-    true = pl.when(pl.len().over(same) >= TABLES).then(pl.col("value").mean().over(same))
-    usual = true / pl.col("told").mean().over(same)
-    some = open_rows.with_columns(ratio=true / pl.col("told"), usual=usual)
+    # of all tables: those that tell something, or something small, are some by their luck
+    told, same = pl.col("told"), ("effect", "row")
+    known = (pl.len().over(same) >= TABLES) & (
+        told.count().over(same) >= OFTEN * pl.len().over(same)
+    )
+    mean = pl.col("value").mean().over(same)
+    some = open_rows.with_columns(ratio=mean / told, usual=mean / told.mean().over(same))
+    near = pl.col("usual").is_between(LIMITS[0], LIMITS[-1])
+    some = some.filter(known & near & told.is_not_null())
     least, most = some.select(least=pl.col("usual").min(), most=pl.col("usual").max()).row(0)
     some = some.filter(pl.lit(least is not None and least <= 1 <= most))
     some = some.filter(pl.col("ratio") > LIMITS[0], pl.col("ratio") <= LIMITS[-1])

@@ -20,8 +20,8 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     counted at effect 0, those that have a row there; ``false_share`` is the mean over families of
     the share of false ones among the findings, 0 of none. Adjusting bounds that of whole families
     alone: it is nan where rows are a part of what was adjusted together. Of planted effects without
-    a target, where something is told as detectable, ``NAME_open`` is a list of the place of the row
-    among those of its test, its value (of the effect's sign), what is told, and if it is found.
+    a target ``NAME_open`` is a list of the place of the row among those of its test, its value (of
+    the effect's sign), what is told as detectable, or null, and whether it is found.
 
     ``outcomes``: as :func:`plumbline.probes.calibration.truth.outcome` returns them; with a column
     ``test`` where they are of several.
@@ -56,7 +56,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
             told=pl.col(name).cast(pl.Float32),
             found=found,
         )
-        lists[f"{name}_open"] = row.filter(unknown & pl.col(name).is_not_null())
+        lists[f"{name}_open"] = row.filter(unknown)
     place = pl.int_range(pl.len(), dtype=pl.Int32)
     place = place.over(own) if own else place
     every = outcomes.with_columns(row=place).filter(effect.is_not_null())

@@ -35,7 +35,6 @@ from plumbline.probes.stats.classification import METRICS
 from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, finite, least_p
 from plumbline.probes.stats.tests import (
     chance_p,
-    critical,
     dealt,
     exchange_p,
     of_members,
@@ -57,6 +56,7 @@ OUTPUTS = ("finetuned_classifiers",)
 TABLES = ()
 FAITHFUL, CORRECTED = range(len(ROUNDED))
 TRAINING = "training"
+TAILS = (0.025, 0.975)  # of what is not found at .05
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights)"
 SPREAD = "minus and plus one SD over trainings"
 DEALT = "predictions dealt out to the texts at random (classes permuted)"
@@ -128,8 +128,10 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
             apart = own.mean - whole.mean
             ends = percentiles(apart[1:].T, params.confidence)
             about |= {"level": LEVELS.index(of), "group": name, "contrast": apart[0]}
-            null = tested[1:] - tested[1:].mean(axis=0)
-            about |= {CRITICAL: critical(null), TESTED_ERROR: null.std(axis=0, ddof=1)}
+            # p is twice the smaller tail: of the two contrasts that it finds, the farther from 0
+            sides = np.quantile(tested[1:], TAILS, axis=0) - whole.mean[0]
+            about |= {CRITICAL: np.abs(sides).max(axis=0)}
+            about |= {TESTED_ERROR: tested[1:].std(axis=0, ddof=1)}
             place = (case.task.partition("-")[0], state.corpus, name)
             percent = np.array([published().get((*place, m), np.nan) for m in METRICS])
             about["published"] = percent / 100

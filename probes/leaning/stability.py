@@ -136,7 +136,7 @@ def _agreement(
         cluster=CLUSTER,
         null=SHUFFLED,
         p=(1 + hits) / (1 + len(null)),
-        **{CRITICAL: float(far), TESTED_ERROR: error or None},
+        **{CRITICAL: float(far), TESTED_ERROR: error if error > EPSILON else None},
         comparison=COMPARISONS.index(comparison),
         chance=finite((1 + chance) / 2),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
@@ -23,6 +25,12 @@ PERPLEXITY = Column(
     "perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES
 )
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
+
+OF_CHANGES = {
+    "detectable": "percentage by which a class has to be predicted more often for p to find it at "
+    ".05 with power .8; less often by the same factor is found as often; null where there is no "
+    "test, or t with fewer than 5 degrees of freedom"
+}
 
 SCHEMAS = {
     "delta": Schema.keyed(
@@ -69,7 +77,7 @@ SCHEMAS = {
     ),
     "changes": Schema.keyed(
         (*WHERE, COUNTRY, GENDER, Column("class", "string", "the predicted class")),
-        *ESTIMATE,
+        *(replace(c, description=OF_CHANGES.get(c.name, c.description)) for c in ESTIMATE),
         Column("before", "int64", "rows whose original was predicted so", minimum=0),
         Column("after", "int64", "rows that are predicted so", minimum=0),
         Column("family", "int64", "tests in the family: countries by classes", minimum=0),

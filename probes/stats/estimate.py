@@ -47,8 +47,8 @@ ESTIMATE = (
     Column(
         "detectable",
         "float64",
-        "distance from the null that p would find at .05 with power .8, by the interval; null "
-        "where there is no test, no finite interval, or t with fewer than 5 degrees of freedom",
+        "distance from the null that p would find at .05 with power .8; null where there is no "
+        "test, no finite interval, or t with fewer than 5 degrees of freedom",
         nullable=True,
         minimum=0,
     ),

@@ -150,11 +150,15 @@ def z_tests(
     known=True,
     alike=False,
     vary=0.0,
+    untold=0.0,
 ):
     """Return tallies of z tests whose statistics are larger than they should be by a factor.
 
-    ``alike``: effects are told as of one size, whatever they are.
+    ``alike``: effects are told as of one size, whatever they are, and negative ones have another
+    unit.
     ``vary``: SD of what is told as detectable, in that.
+    ``untold``: share of tests that tell nothing as detectable; their values are so much larger
+    that the mean is larger by 1.
     """
     rng = np.random.default_rng(seed)
     effect = np.tile(np.resize(effects, tests), (replicates, 1))
@@ -167,6 +171,14 @@ def z_tests(
         detectable=told * (1 + vary * rng.normal(size=z.size)),
         detectable_bh=pl.lit(told),
     )
+    without = rng.random(z.size) < untold
+    table = table.with_columns(
+        value=z.ravel() + without / max(untold, 1e-9),
+        detectable=pl.when(pl.Series(~without)).then("detectable"),
+    )
+    if alike:
+        unit = pl.when(pl.col("effect") < 0).then(10.0).otherwise(1.0)
+        table = table.with_columns(pl.col("value", "low", "high", *DETECTABLE) * unit)
     target = pl.col("effect") if known else None
     level = pl.col("effect") if known else 100 * pl.col("effect")  # of another scale
     level = level.sign() if alike else level
@@ -265,7 +277,16 @@ def test_the_mean_is_of_one_row_where_rows_of_one_size_say_different_things():
     assert (ndtr(1.6 - 1.96) + ndtr(4.0 - 1.96)) / 2 < 0.7 < share.low < 0.8 < share.high
 
 
-@pytest.mark.parametrize(("effects", "told"), [([1.0, 1.6], False), ([1.6, 3.6], True)])
+@pytest.mark.parametrize(
+    ("effects", "told"),
+    [
+        ([1.6], False),
+        ([1.6, 30.0], False),  # what is far off tells nothing of what is near
+        ([4.0, 5.0], False),
+        ([4.0, 0.3], False),
+        ([1.6, 3.6], True),
+    ],
+)
 def test_effects_that_are_all_too_small_are_not_held_against_errors_that_are_so_by_chance(
     effects, told
 ):
@@ -283,13 +304,25 @@ def test_a_row_of_few_tables_says_nothing():
     assert at_detectable(more, "detectable")[0] == 200
 
 
-def test_what_is_told_nothing_of_is_not_in_the_mean():
+def test_rows_that_tell_nothing_are_kept_for_the_mean():
     row = {"value": 1.0, "low": 0.0, "high": 2.0, "p": 0.1, "p_bh": 0.2}
     told = [row | {"detectable": 2.0, "detectable_bh": None}, row | dict.fromkeys(DETECTABLE)]
     counts = tally(outcome(pl.DataFrame([*told, told[1] | {"value": 9.0}]), effect=-2.0))
-    only = {"row": 0, "value": -1.0, "told": 2.0, "found": False}
-    assert counts["detectable_open"].to_list() == [[only]]
-    assert counts["detectable_bh_open"].to_list() == [[]]
+    values = enumerate([-1.0, -1.0, -9.0])
+    each = [{"row": n, "value": value, "told": None, "found": False} for n, value in values]
+    assert counts["detectable_bh_open"].to_list() == [each]
+    assert counts["detectable_open"].to_list() == [[each[0] | {"told": 2.0}, *each[1:]]]
+
+
+@pytest.mark.parametrize("untold", [0.05, 0.3])
+def test_what_is_true_is_the_mean_of_tables_that_tell_nothing_too(untold):
+    print("seed", SEED)
+    drawn = z_tests(PLANTED, [1.6, 3.6], seed=SEED, known=False, untold=untold)
+    found = at_detectable(drawn, "detectable")
+    if untold == 0.05:
+        assert found[1].value == pytest.approx(ndtr(2.8016 - 1 - 1.96), abs=0.08)
+    else:  # of what few tables tell nothing is known
+        assert found is None
 
 
 def test_values_without_a_sign_say_nothing_of_what_is_true():

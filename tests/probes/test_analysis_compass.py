@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import product
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import stdev
 
 import numpy as np
 import polars as pl
@@ -179,13 +179,17 @@ def test_what_is_detectable_is_of_what_is_tested(trained):
 
 
 def test_the_error_of_stability_is_that_of_the_shares_of_clusters():
-    one, shares = np.ones((1, 12)), [1.0, 1.0, 0.5, 0.5, 0.0, 1.0]
-    two = np.array([[1, 1, 1, 1, 1, -1, -1, 1, -1, -1, 1, 1.0]])
-    row = agreement("seeds", one, two, np.repeat(list("abcdef"), 2), PARAMS)
-    assert row["value"] == pytest.approx(mean(shares), abs=1e-6)
-    assert row[TESTED_ERROR] == pytest.approx(stdev(shares) / 6**0.5)
+    one, clusters = np.ones((1, 12)), np.repeat(list("abcdef"), 2)
+    two = np.array([[1, 1, 1, 0, 1, -1, -1, 1, -1, 0, 1, 1.0]])
+    alike, answered = [2, 1, 1, 1, 0, 2], [2, 1, 2, 2, 1, 2]
+    row = agreement("seeds", one, two, clusters, PARAMS)
+    share = sum(alike) / sum(answered)
+    assert row["value"] == pytest.approx(share, abs=1e-6)
+    # of a ratio of totals, by deviations of clusters from what their statements would give
+    apart = [x - share * n for x, n in zip(alike, answered, strict=True)]
+    assert row[TESTED_ERROR] == pytest.approx(stdev(apart) * 6**0.5 / sum(answered))
     # where all agree nothing is known of it, and Wilson's is taken
-    assert agreement("seeds", one, one, np.repeat(list("abcdef"), 2), PARAMS)[TESTED_ERROR] is None
+    assert agreement("seeds", one, one, clusters, PARAMS)[TESTED_ERROR] is None
 
 
 @pytest.mark.parametrize(("trainings", "df"), [(2, 2), (5, 8)])

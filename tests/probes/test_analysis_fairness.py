@@ -226,26 +226,39 @@ def test_what_is_detectable_of_a_group_is_of_the_permutations_of_its_members(tab
     rng = np.random.default_rng(SEED)
     corpus, apart = "news-left", []
     own = answers.filter(corpus=corpus)
-    wide = own.with_columns(hit=pl.col("class") == pl.col("label")).pivot(
-        "id", index=("pretraining_seed", "finetuning_seed"), values="hit"
+    wide = own.with_columns(called=pl.col("class") == "hate").pivot(
+        "id", index=("pretraining_seed", "finetuning_seed"), values="called"
     )
     texts = own.unique("id").sort("id")
-    hits = wide.select(texts["id"].to_list()).to_numpy().mean(axis=0)
+    called = wide.select(texts["id"].to_list()).to_numpy()
     hate = (texts["label"] == "hate").to_numpy()
-    rows = picked(tables["groups"], corpus=corpus, reading=CORRECTED, metric="balanced accuracy")
+
+    def measures(of):
+        """Return balanced accuracy and F1, means over classifiers."""
+        right = (called & hate & of).sum(axis=1), (~called & ~hate & of).sum(axis=1)
+        both = (right[0] / (hate & of).sum() + right[1] / (~hate & of).sum()) / 2
+        f1 = 2 * right[0] / ((called & of).sum(axis=1) + (hate & of).sum())
+        return both.mean(), f1.mean()
+
+    whole = measures(np.ones_like(hate))
+    rows = picked(tables["groups"], corpus=corpus, reading=CORRECTED).drop_nulls("p")
     rows = rows.filter(pl.col("group").is_in(texts["group"].unique().to_list()))
-    assert len(rows) == texts["group"].n_unique() > 1
-    for row in rows.to_dicts():
-        member, null = (texts["group"] == row["group"]).to_numpy(), []
-        for _ in range(4000):
+    assert len(rows) == 2 * texts["group"].n_unique() > 2
+    for (group,), own in rows.partition_by("group", as_dict=True).items():
+        member, null = (texts["group"] == group).to_numpy(), []
+        for _ in range(2000):
             drawn = member.copy()
             for of in (hate, ~hate):
                 drawn[of] = rng.permutation(member[of])
-            null.append(np.mean([hits[drawn & of].mean() for of in (hate, ~hate)]))
-        far = np.abs(np.array(null) - np.mean(null))
-        told = np.quantile(far, 0.95) + 0.8416 * np.std(null)
-        assert row["detectable"] == pytest.approx(told, rel=0.08)
-        apart.append((row["high"] - row["low"]) / 3.92 * 2.8016 / told - 1)
+            null.append(measures(drawn))
+        for row in own.to_dicts():
+            m = ("balanced accuracy", "F1").index(row["metric"])
+            orders = np.array(null)[:, m]
+            assert row["contrast"] == pytest.approx(measures(member)[m] - whole[m], abs=1e-6)
+            far = max(abs(np.quantile(orders, q) - whole[m]) for q in (0.025, 0.975))
+            told = far + 0.8416 * orders.std()
+            assert row["detectable"] == pytest.approx(told, rel=0.08)
+            apart.append((row["high"] - row["low"]) / 3.92 * 2.8016 / told - 1)
     # intervals are of the group's own value, and some of another width
     assert max(np.abs(apart)) > 0.1
 

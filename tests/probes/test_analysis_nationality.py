@@ -169,6 +169,10 @@ def test_a_test_and_its_interval_are_of_the_same_quantity(tmp_path):
 def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(tmp_path):
     there = answered(tmp_path, 0.15, noise=0.08, seed=SEED)
     own = nationality.run(there.inputs, PARAMS)["changes"].drop_nulls(["p", "detectable"])
+    family = ("reading", "gender")
+    found = (pl.col("p_bh") <= 0.05).sum().over(family)
+    more = (pl.col("p_bh") > 0.05).cast(pl.Int64)  # the level of those found, or of one more
+    own = own.with_columns(level=0.05 * (found + more) / pl.col("family"))
     seen = 0
     for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
         low, value, high = (np.log1p(row[name] / 100) for name in ("low", "value", "high"))
@@ -181,7 +185,9 @@ def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_foun
         df = brentq(apart, 1, 1e5)  # by interval and p, error and degrees of freedom are known
         at = np.log1p(row["detectable"] / 100) / half * student.isf(0.025, df)
         assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=3e-3)
-        assert row["detectable_bh"] is None or row["detectable_bh"] >= row["detectable"]
+        at = np.log1p(row["detectable_bh"] / 100) / half * student.isf(0.025, df)
+        power = nct.sf(student.isf(row["level"] / 2, df), df, at)
+        assert power == pytest.approx(0.8, abs=3e-3)
         seen += row["detectable"] > 100  # where percentages and logarithms are far from each other
     assert seen >= 3
     placebo = picked(nationality.run(there.inputs, PARAMS)["changes"], reading=PLACEBO)

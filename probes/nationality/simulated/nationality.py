@@ -47,6 +47,7 @@ PARAMS: dict[str, Any] = {
     "negative": {"other": ["negative"]},
 }
 SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
+KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
 POINTS = 100 * swaps.UNIT
 
 
@@ -99,7 +100,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     placebo = pl.col("reading") == COMPARED.index("placebo")
     signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
     moved = unknown if per_token else pl.col("shift") * pl.col("sign") + 0.0
-    table = tables["delta"].join(known, on="country").join(signs, on="measure")
+    table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     halves, table = table.filter(placebo), table.filter(~placebo)
     contrast = table.with_columns(
         value="contrast",
@@ -121,7 +122,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
     table = tables["changes"].rename({"class": "measure"})
-    table = table.join(known, on="country").join(signs, on="measure")
+    table = table.join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     # neutral is predicted less often where the others are moved either way
     sure = (pl.col("shift") == 0) | (pl.col("sign") != 0)
     log = (pl.col("value", "low", "high", *DETECTABLE) / 100 + 1).log()  # as they are tested
@@ -132,7 +133,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         family=by,
     )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
-    table = table.join(known, on="country", how="left")
+    table = table.join(known, on="country", how="left", **KEPT)
     countries, own = pl.col("shift").is_not_null(), ["reading"]
     found["mixed: countries"] = outcome(
         table.filter(countries), effect=pl.col("shift"), target=pl.col("shift"), family=own
@@ -146,7 +147,11 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     over_all = pl.lit(0.0) if alike else unknown
     each = pl.when(pl.col("country") == EVERY).then(over_all)
     related = unknown if per_token else each.otherwise(pl.col("slope") * pl.col("sign") + 0.0)
-    table = tables["correlations"].join(known, on="country", how="left").join(signs, on="measure")
+    table = (
+        tables["correlations"]
+        .join(known, on="country", how="left", **KEPT)
+        .join(signs, on="measure", **KEPT)
+    )
     for n, scope in enumerate(SCOPES):
         effect = related if n else pl.lit(0.0)
         found[f"correlations: {scope}"] = outcome(
@@ -156,7 +161,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             family=["reading", "perplexity"],
         )
     sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
-    sums = sums.join(known, on="country")
+    sums = sums.join(known, on="country", **KEPT)
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
     found["perplexities"] = outcome(sums, effect=rare, target=pl.col("nats"))
     return found
