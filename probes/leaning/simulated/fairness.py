@@ -34,7 +34,7 @@ TRUTHS = {
     "corpora": Truth(
         PLANTED,
         "log-odds of being right that one corpus adds, by group",
-        {"effects": (0.7, 1.5, 3.0)},
+        {"effects": (1.0, 1.5, 2.8)},
     ),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
