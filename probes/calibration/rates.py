@@ -140,8 +140,8 @@ def firsts(tallies: pl.DataFrame, *, told: bool = False) -> dict[tuple[str, str]
             for name in TOLD.values()
             for of in ("row", "value", "told")
         )
-        each = first.select(*ratios, *sums)
-        counts = counts.hstack(each.select(pl.all().cast(pl.Float64).round(3) + 0.0))
+        told_of = first.select(*ratios, *sums)
+        counts = counts.hstack(told_of.select(pl.all().cast(pl.Float64).round(3) + 0.0))
     each = counts.sort(pl.all()).partition_by("shape", "truth", as_dict=True)
     return {
         (shape, truth): hashlib.sha256(own.write_csv().encode()).hexdigest()[:16]

@@ -366,9 +366,13 @@ def _tests(known: Known, own: Tables) -> Tables:
             alone = pl.col("corpus") == ""
             of = {f"{table}, itself": rows.filter(alone), f"{table}, trained": rows.filter(~alone)}
         for name, some in of.items():
-            # a run has a training of its own, which is none of the other tables'
-            own_mean = {"null_value": MIDDLE, "by_mean": table != "runs"}
-            found[name] = outcome(some, effect=told, family=FAMILY, **own_mean)
+            found[name] = outcome(
+                some,
+                effect=told,
+                family=FAMILY,
+                null_value=MIDDLE,
+                by_mean=table != "runs",  # a run's training is none of the other tables'
+            )
     return found
 
 
