@@ -133,11 +133,13 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
         final.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.staging-"))
         staging.chmod(0o755)
-        (staging / REQUEST).write_text(text, encoding="utf-8")
         try:
+            (staging / REQUEST).write_text(text, encoding="utf-8")
             staging.rename(partial)
         except OSError:
             shutil.rmtree(staging)
+            if not partial.exists():  # or another part was first
+                raise
     return partial
 
 

@@ -6,6 +6,7 @@ A limit on the size of files stands for it: the system refuses the same calls, w
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import resource
@@ -13,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -100,18 +100,42 @@ STEPS = {  # each needs those before
 }
 
 
-def step(top: Path, words: str, most: int = resource.RLIM_INFINITY):
-    module, *rest = words.split()
-    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-    return subprocess.run(
-        [sys.executable, "-B", "-m", f"plumbline.{module}", *rest],
+# one process for all steps, or most of the time goes into starting thirty of them
+STEPPING = """
+import contextlib, io, json, resource, runpy, sys
+for line in sys.stdin:
+    (module, *rest), most = json.loads(line)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    sys.argv, said, code = [module, *rest], io.StringIO(), 0
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        try:
+            runpy.run_module(f"plumbline.{module}", run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            code = end.code or 0
+    print(json.dumps([code, said.getvalue()]), flush=True)
+"""
+
+
+@contextmanager
+def stepping(top: Path):
+    """Give a function that runs a step, and returns its exit status and what it says on stderr."""
+    process = subprocess.Popen(
+        [sys.executable, "-B", "-c", STEPPING],
         cwd=top,
         env=os.environ | {"PYTHONPATH": str(top)},
-        preexec_fn=limit,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
     )
+
+    def step(words: str, most: int = resource.RLIM_INFINITY) -> tuple[int, str]:
+        process.stdin.write(json.dumps([words.split(), most]) + "\n")
+        process.stdin.flush()
+        return tuple(json.loads(process.stdout.readline()))
+
+    with process:
+        yield step
+        process.stdin.close()
 
 
 def held(top: Path) -> dict[str, str]:
@@ -123,22 +147,25 @@ def held(top: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_each_step_stops_on_a_full_disk_and_goes_on_after(tmp_path):
     top = clone(tmp_path / "clone")
-    for words, made in STEPS.items():
-        before, path, ends = held(top), top / made, []
-        for share in (0, 0.5):  # of its largest file
-            most = 0
-            if share:
-                files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-                most = int(share * max(file.stat().st_size for file in files))
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-            done = step(top, words, most)
-            assert done.returncode == 1, (words, most, done)
-            assert re.fullmatch(rf"error: .*{TOLD}.*\n", done.stderr), (words, most, done)
-            left = held(top).items() - before.items()
-            hidden = {pair for pair in left if re.search(r"/\.world-small\.partial/", pair[0])}
-            assert "associations" in words or not hidden, "shards are kept, and go on"
-            done = step(top, words)
-            assert done.returncode == 0, (words, done.stderr)
-            ends.append(held(top))
-            assert left - hidden <= ends[-1].items(), "what has a name is whole"
-        assert ends[0] == ends[1] != before, words
+    with stepping(top) as step:
+        for words, made in STEPS.items():
+            before, path, ends = held(top), top / made, []
+            for share in (0, 0.5):  # of its largest file
+                most = 0
+                if share:
+                    files = (
+                        [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+                    )
+                    most = int(share * max(file.stat().st_size for file in files))
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                code, said = step(words, most)
+                assert code == 1, (words, most, said)
+                assert re.fullmatch(rf"error: .*{TOLD}.*\n", said), (words, most, said)
+                left = held(top).items() - before.items()
+                hidden = {pair for pair in left if re.search(r"/\.world-small\.partial/", pair[0])}
+                assert "associations" in words or not hidden, "shards are kept, and go on"
+                code, said = step(words)
+                assert code == 0, (words, said)
+                ends.append(held(top))
+                assert left - hidden <= ends[-1].items(), "what has a name is whole"
+            assert ends[0] == ends[1] != before, words
