@@ -237,6 +237,7 @@ def test_every_block_of_python_compiles():
 
 
 OWN = ("your-name/", "anova-90")  # stand for the reader's own repository, and experiment
+STUDIED = r"plumbline\.(politicians|compare)\("  # runs a whole study
 TITLED = 'title="'  # files of the tutorial, which its own test runs
 
 
@@ -244,7 +245,11 @@ TITLED = 'title="'  # files of the tutorial, which its own test runs
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # of mlcroissant
 @pytest.mark.parametrize(
     "block",
-    [b for b in PYTHON if not any(own in b.text for own in OWN) and TITLED not in b.about],
+    [
+        pytest.param(b, marks=pytest.mark.slow if re.search(STUDIED, b.text) else ())
+        for b in PYTHON
+        if not any(own in b.text for own in OWN) and TITLED not in b.about
+    ],
     ids=ids,
 )
 def test_every_block_of_python_runs_on_what_the_pipeline_made(block, tmp_path, monkeypatch):

@@ -301,12 +301,10 @@ def test_initials_titles_places_and_last_names_alone(made, text, people, languag
     assert [text[slice(*span)] for span in spans] == people
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "least", "every"),
-    [
-        pytest.param(PERSONS, 30, 300, marks=pytest.mark.slow),
-        (PERSONS.with_name("persons_unseen"), 30, 300),
-    ],
+    [(PERSONS, 30, 300), (PERSONS.with_name("persons_unseen"), 30, 300)],
     ids=str,
 )
 def test_most_of_what_is_found_is_a_whole_name(own, capsys, folder, least, every):

@@ -392,6 +392,7 @@ def test_published_names_are_a_config_of_what_their_file_says_and_nobody_is_left
         list(politicians.build(snapshot(tmp_path / "t", TWO), params().model_copy(update=wanted)))
 
 
+@pytest.mark.slow
 def test_published_names_are_built_validated_and_counted_on_the_card(project, tmp_path):
     tree = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     made = Snapshot.open(project / tree["datasets"]["politicians"]["snapshot"])

@@ -124,13 +124,14 @@ def test_countries_that_differ_are_found_despite_their_names(tmp_path):
 
 def test_what_would_have_been_found_among_countries_is_told(tmp_path):
     there = answered(tmp_path, 0.25, noise=0.05, seed=SEED)
-    own = contrasts(nationality.run(there.inputs, PARAMS), CORRECTED)
+    tables = nationality.run(there.inputs, PARAMS)
+    own = contrasts(tables, CORRECTED)
     half = (own["contrast_high"] - own["contrast_low"]) / 2
     assert (own["detectable_country"] > half).all()  # what power .8 needs is beyond the interval
     assert (own["detectable_country"] < 2 * half).all()
     lost = own.filter(pl.col("p_country_bh") > 0.05)
     assert (lost["contrast"].abs() < lost["detectable_bh_country"]).all()
-    placebo = contrasts(nationality.run(there.inputs, PARAMS), PLACEBO)
+    placebo = contrasts(tables, PLACEBO)
     assert placebo["detectable_country"].is_null().all()
 
 
@@ -168,7 +169,8 @@ def test_a_test_and_its_interval_are_of_the_same_quantity(tmp_path):
 
 def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(tmp_path):
     there = answered(tmp_path, 0.15, noise=0.08, seed=SEED)
-    own = nationality.run(there.inputs, PARAMS)["changes"].drop_nulls(["p", "detectable"])
+    changes = nationality.run(there.inputs, PARAMS)["changes"]
+    own = changes.drop_nulls(["p", "detectable"])
     family = ("reading", "gender")
     found = (pl.col("p_bh") <= 0.05).sum().over(family)
     more = (pl.col("p_bh") > 0.05).cast(pl.Int64)  # the level of those found, or of one more
@@ -190,7 +192,7 @@ def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_foun
         assert power == pytest.approx(0.8, abs=3e-3)
         seen += row["detectable"] > 100  # where percentages and logarithms are far from each other
     assert seen >= 3
-    placebo = picked(nationality.run(there.inputs, PARAMS)["changes"], reading=PLACEBO)
+    placebo = picked(changes, reading=PLACEBO)
     assert placebo["detectable"].null_count() == len(placebo) > 0
 
 

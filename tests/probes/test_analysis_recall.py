@@ -470,6 +470,7 @@ def published(said, tmp_path_factory):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_the_table_of_the_published_lists_has_the_published_recall(published):
     table = published("bert-base-uncased")
