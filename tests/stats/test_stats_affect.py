@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.datasets.emotions.build import lexicon
+from plumbline.builders.datasets.emotions.build import AFFECTS, lexicon
 from plumbline.probes.stereotypes.emotions import Members, differences
 
 SEED = 212
@@ -92,8 +92,6 @@ def published():
 
 @pytest.mark.shared
 def test_published_words_give_the_published_scores_but_for_serious(published):
-    from plumbline.builders.datasets.emotions.build import AFFECTS
-
     table, nrc = published
     words = sorted({w for ws in table["words"] for w in ws})
     assert [w for w in words if w not in nrc] == ["serious"]  # version 0.92 lacks it

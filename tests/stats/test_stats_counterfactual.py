@@ -34,29 +34,6 @@ def one_hot(labels, classes=3):
     return np.eye(classes)[labels]
 
 
-def test_a_classifier_that_ignores_names_gives_0_and_0_percent():
-    rng = np.random.default_rng(SEED)
-    text, country = rows()
-    tone = rng.normal(size=TEXTS)
-    change = (tone[text] - tone[text])[:, None]
-    cells = gather(change, text, country, (TEXTS, COUNTRIES))
-    assert (delta(cells) == 0).all()
-    label = rng.integers(0, 3, TEXTS)[text]
-    before, after = (gather(one_hot(x), text, country, (TEXTS, COUNTRIES)) for x in (label, label))
-    assert (percentages(before, after) == 0).all()
-    assert (percentage_change(confusion(label, label, 3)) == 0).all()
-
-
-def test_a_planted_offset_d_gives_100_d():
-    rng = np.random.default_rng(SEED)
-    planted = np.array([-0.25, 0.0, 0.125, 0.5])
-    text, country = rows()
-    before = rng.uniform(-0.4, 0.4, TEXTS)[text]
-    after = before + planted[country]
-    found = delta(gather((after - before)[:, None], text, country, (TEXTS, COUNTRIES)))
-    np.testing.assert_allclose(found[:, 0], 100 * planted, atol=1e-12)
-
-
 def test_delta_is_the_difference_of_means_of_the_released_code():
     rng = np.random.default_rng(SEED)
     text, country = rows()
@@ -107,7 +84,6 @@ def issue():
 def test_the_example_rises_over_all_texts_and_falls_within_each():
     s, ppl, p, where = issue()
     assert pooled(moments(ppl, p, *where))[0] == pytest.approx(38.75 / np.sqrt(201.25 * 9.25))
-    assert round(pooled(moments(ppl, p, *where))[0], 3) == 0.898
     assert pooled(moments(ppl - 10 * s, p - 2 * s, *where))[0] == pytest.approx(-1)
     assert within(moments(ppl, p, *where))[0] == pytest.approx(-1)
 
@@ -120,15 +96,6 @@ def test_taking_one_value_off_a_text_changes_nothing_within():
     before, after = moments(ppl, p, *where), moments(ppl - off, p - other, *where)
     np.testing.assert_allclose(within(before), within(after), atol=1e-9)
     assert abs(pooled(before) - pooled(after))[0] > 0.01
-
-
-def test_an_original_far_from_its_counterfactuals_spoils_the_pooled_correlation_alone():
-    _, ppl, p, where = issue()
-    rng = np.random.default_rng(SEED)
-    first, then = (rng.normal(0, 5, 5)[where[0]] for _ in range(2))
-    subtracted = moments(ppl - first, p - then, *where)
-    assert within(subtracted)[0] == pytest.approx(-1)
-    assert pooled(subtracted)[0] > -0.9
 
 
 def test_pooled_is_pearsons_in_every_group():

@@ -160,7 +160,8 @@ def test_it_agrees_with_statsmodels():
 
 def test_without_differences_between_groups_it_is_least_squares():
     response, design, group = sample(sd=0.0, seed=SEED_MIXED + 3)
-    flat = response - centred_means(response - design @ [2.0, 0.5, -1.0], group)
+    rest = response - design @ [2.0, 0.5, -1.0]
+    flat = response - (rest - centred(rest, group))
     found = mixed(flat, design, group)
     np.testing.assert_allclose(found.coefficients.value, OLS(flat, design).fit().params, atol=1e-3)
     assert found.between < 1e-4
@@ -168,10 +169,6 @@ def test_without_differences_between_groups_it_is_least_squares():
     assert found.residual == pytest.approx(rest / (len(flat) - 3), rel=1e-3)
     spent = mixed(flat, design, group, absorbed=20)
     assert spent.residual == pytest.approx(rest / (len(flat) - 3 - 20), rel=1e-3)
-
-
-def centred_means(values, group):
-    return values - centred(values, group)
 
 
 def test_centring_takes_away_what_a_text_has_in_common():
@@ -223,8 +220,7 @@ def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
 
 
 def test_a_mixed_model_without_errors_is_no_evidence():
-    design = np.array([[1.0, 0], [1, 0], [1, 1], [1, 1]])
-    found = mixed(np.array([1.0, 1, 2, 2]), design, np.arange(4)).coefficients
+    found = mixed(np.array([1.0, 1, 2, 2]), TWO, np.arange(4)).coefficients
     assert found.value == pytest.approx([1, 1])
     assert np.isnan(found.p).all()
 

@@ -1,7 +1,7 @@
 import itertools
 from collections import Counter
 from fractions import Fraction
-from math import comb, exp, inf, log
+from math import comb, inf, log
 
 import numpy as np
 import pytest
@@ -25,13 +25,6 @@ def bootstrap(lists, groups, clusters, smoothing, replicates, seed, confidence=0
     return intervals(draws, smoothing, seed, confidence)
 
 
-def random_tables(number, low=0):
-    print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    for _ in range(number):
-        yield rng.integers(low, 40, (int(rng.integers(2, 12)), int(rng.integers(2, 5)))) * 1.0
-
-
 def test_pmi_worked_by_hand():
     # 10 lists of one word: "kind" for 1 man and 3 women, "strong" for 5 men and 1 woman
     found = pmi(np.array([[1, 3], [5, 1]]))
@@ -48,7 +41,10 @@ def test_smoothing_worked_by_hand():
 
 
 def test_probabilities_that_pmi_implies_sum_to_one_for_every_word():
-    for counts in random_tables(100):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(100):
+        counts = rng.integers(0, 40, (int(rng.integers(2, 12)), int(rng.integers(2, 5)))) * 1.0
         counts[0, 0] = 0
         counts[:, -1] += 1  # no empty word
         counts[-1] += 1  # no empty group
@@ -93,8 +89,8 @@ def test_p_of_30_against_15_of_100():
     )
 
 
-@pytest.mark.parametrize("labels", [(0, 0, 0, 1, 1, 1), (0, 0, 0, 1, 1, 2), (0, 1, 1, 1, 2, 2, 2)])
-def test_p_equals_the_enumeration_of_all_relabellings(labels):
+def test_p_equals_the_enumeration_of_all_relabellings_of_three_groups():
+    labels = (0, 1, 1, 1, 2, 2, 2)
     sizes = np.bincount(labels)
     for having in range(1, len(labels)):
         has = [1] * having + [0] * (len(labels) - having)
@@ -262,7 +258,6 @@ def test_limits_are_about_those_of_the_normal_approximation_when_names_are_many(
     middle = log(0.3 / (0.45 * 0.5))
     assert limits.low[0, 0] == pytest.approx(middle - half, abs=0.15 * half)
     assert limits.high[0, 0] == pytest.approx(middle + half, abs=0.15 * half)
-    assert exp(middle) == pytest.approx(4 / 3)
 
 
 def test_words_that_are_merged_count_as_if_they_were_apart():
