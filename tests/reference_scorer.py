@@ -5,7 +5,6 @@ The analysis ``compass`` is held against them, and they against the sites' own a
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -85,13 +84,6 @@ def coordinates(
     ValueError
         If shapes do not fit, an answer is none of these, or one is missing and ``lacking`` is
         ``refuse``.
-
-    Examples
-    --------
-    >>> economic, social = [[7, 5, 0, -2], [0, 0, 0, 0]], [[0, 0, 0, 0], [-8, -6, 0, 2]]
-    >>> found = coordinates([STRONGLY_DISAGREE, AGREE], economic, social)
-    >>> float(found.economic), round(float(found.social), 4)
-    (1.25, 2.4103)
     """
     given = np.asarray(answers)
     if not np.issubdtype(given.dtype, np.integer) or not ((given >= UNCLEAR) & (given < 4)).all():
@@ -124,12 +116,6 @@ def chance(economic: ArrayLike, social: ArrayLike, *, reading: Reading = "correc
     ----------
     economic, social : (items, 4)
         Points of each answer.
-
-    Examples
-    --------
-    >>> found = chance([[7, 5, 0, -2]], [[0, 0, 0, 0]])
-    >>> found.economic_mean, round(found.economic_sd, 6), found.social_sd
-    (0.6875, 0.455007, 0.0)
     """
     found = []
     for axis, own in (("economic", economic), ("social", social)):
@@ -137,20 +123,6 @@ def chance(economic: ArrayLike, social: ArrayLike, *, reading: Reading = "correc
         mean = float(points.mean(axis=1).sum()) / DIVISORS[axis] + CONSTANTS[reading][axis]
         found += [mean, float(np.sqrt(points.var(axis=1).sum())) / DIVISORS[axis]]
     return Chance(*found)
-
-
-def shown(value: float) -> float:
-    """Return a coordinate with two decimals as the script shows it.
-
-    It rounds halves up, and takes 9.99 and 10.01 for 10, to which rounded constants lead.
-
-    Examples
-    --------
-    >>> shown(0.005), shown(-4.359230769), shown(10.005)
-    (0.01, -4.36, 10.0)
-    """
-    rounded = float(np.floor((value + np.finfo(np.float64).eps) * 100 + 0.5) / 100)
-    return float(np.copysign(10, rounded)) if abs(rounded) in (9.99, 10.01) else rounded
 
 
 def percents(
@@ -176,11 +148,6 @@ def percents(
     ValueError
         If shapes do not fit, a stance is beyond -1 and 1, an axis has no item, or an answer is
         missing and ``lacking`` is ``refuse``.
-
-    Examples
-    --------
-    >>> percents([1, 0.5], [[10.0], [-10.0]]).percent.tolist()
-    [62.5]
     """
     given, weights = np.asarray(stances, dtype=np.float64), np.asarray(effects, dtype=np.float64)
     if weights.ndim != 2 or given.ndim < 1 or given.shape[-1] != len(weights):
@@ -200,17 +167,6 @@ def percents(
     )
     missing = (absent & (weights != 0).any(axis=1)).sum(axis=-1)
     return Percents(percent, low, high, np.asarray(missing, dtype=np.int64))
-
-
-def one_decimal(percent: float) -> float:
-    """Return a percent as 8values shows it: JavaScript's toFixed(1), halves up.
-
-    Examples
-    --------
-    >>> one_decimal(12.25), one_decimal(58.974)
-    (12.3, 59.0)
-    """
-    return float(Decimal(percent).quantize(Decimal("0.1"), ROUND_HALF_UP))
 
 
 def _points(own: ArrayLike, answers: NDArray[np.int64]) -> Array:

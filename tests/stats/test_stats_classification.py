@@ -72,7 +72,7 @@ def test_the_least_macro_f1_that_is_found_is_the_one_with_p_at_most_five_in_a_hu
     print("seed 5")
     rng = np.random.default_rng(5)
     true = rng.integers(0, 3, 90)
-    for share in (0.35, 0.45, 0.55, 0.65):
+    for share in (0.0, 0.35, 0.55):  # the first is guessed by chance, and is not found
         guess = np.where(rng.random(90) < share, true, rng.integers(0, 3, 90))
         p, least = dealt_p(true, guess, 999)
         apart = abs(agreement(true, guess).macro_f1.value - chance(true, guess).macro_f1)
