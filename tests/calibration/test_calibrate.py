@@ -45,6 +45,12 @@ def here(monkeypatch):
     return run
 
 
+def changed(project, old, new):
+    """Change the params."""
+    params = project / "params.yaml"
+    params.write_text(params.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
 def table():
     return pl.read_parquet("data/tables/calibration/pmi/calibration.parquet")
 
@@ -90,9 +96,7 @@ def test_more_replicates_add_to_those_there_are(here):
 @pytest.mark.usefixtures("here")
 def test_a_table_of_other_shapes_is_not_written_over(project):
     calibrate.calibrate("pmi", 2)
-    params = project / "params.yaml"
-    text = params.read_text(encoding="utf-8").replace("small:", "mine:")
-    params.write_text(text, encoding="utf-8")
+    changed(project, "small:", "mine:")
     with pytest.raises(UserError, match=r"'small', which this table would lack; give --out"):
         calibrate.calibrate("pmi", 2)
     assert set(table()["shape"]) == {"small"}
@@ -125,14 +129,14 @@ def test_what_is_simulated_hangs_on_what_it_imports_and_on_nothing_else():
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.slow
-def test_what_was_simulated_with_other_settings_is_not_used(project):
+@pytest.mark.parametrize(  # of the shape, and of the analysis
+    ("old", "new"), [("women: 30", "women: 12"), ("min_count: 2", "min_count: 6")]
+)
+def test_what_was_simulated_with_other_settings_is_not_used(project, old, new):
     calibrate.calibrate("pmi", 2)
     before = table()
-    params = project / "params.yaml"
-    text = params.read_text(encoding="utf-8").replace("women: 30", "women: 12")
-    params.write_text(text, encoding="utf-8")
+    changed(project, old, new)
     calibrate.calibrate("pmi", 2)
-    assert set(table()["shape"]) == {"small"}
     assert not table().equals(before)
 
 
@@ -165,25 +169,11 @@ def test_bad_input_is_one_sentence_and_writes_nothing(words, told, capsys):
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.slow
-def test_chunks_are_of_the_settings_of_the_analysis_too(project):
-    calibrate.calibrate("pmi", 2)
-    before = table()
-    params = project / "params.yaml"
-    text = params.read_text(encoding="utf-8").replace("min_count: 2", "min_count: 6")
-    params.write_text(text, encoding="utf-8")
-    calibrate.calibrate("pmi", 2)
-    assert not table().equals(before)
-
-
-@pytest.mark.usefixtures("here")
-@pytest.mark.slow
 def test_one_command_makes_a_table_of_shapes_with_numbers_of_their_own(project):
-    params = project / "params.yaml"
-    text = params.read_text(encoding="utf-8")
     other = ", ".join(f"{k}: {v}" for k, v in (SMALL | {"words": 15}).items())
-    text = text.replace("small:", f"other: {{{other}}}\n      small:")
+    changed(project, "small:", f"other: {{{other}}}\n      small:")
     numbers = "replicates: 4\n  replicates_of: {pmi: {other: 2}}"
-    params.write_text(text.replace("chunk: 2", f"chunk: 2\n  {numbers}"), encoding="utf-8")
+    changed(project, "chunk: 2", f"chunk: 2\n  {numbers}")
     for _ in range(2):  # and is not refused by the table that it made
         calibrate.calibrate("pmi")
         numbers = dict(table().select("shape", "replicates").unique().rows())
@@ -191,28 +181,17 @@ def test_one_command_makes_a_table_of_shapes_with_numbers_of_their_own(project):
 
 
 @pytest.mark.parametrize(
-    "key",
+    ("old", "new", "told"),
     [
-        "replicates_of: {pmy: 10}",
-        "replicates_of: {pmi: 0}",
-        "replicates_of: {pmi: {small: 1}}",
-        "replicates_of: {pmi: {smal: 9}}",
+        ("chunk: 2", "chunk: 2\n  replicates_of: {pmy: 10}", "pmy"),
+        ("chunk: 2", "chunk: 2\n  replicates_of: {pmi: 0}", "greater than or equal to 2"),
+        ("chunk: 2", "chunk: 2\n  replicates_of: {pmi: {small: 1}}", "greater than or equal to 2"),
+        ("chunk: 2", "chunk: 2\n  replicates_of: {pmi: {smal: 9}}", "'smal'; one of"),
+        ("women: 30", "wimmin: 30", r"calibration.shapes.pmi: wimmin: Extra inputs"),
     ],
 )
-def test_keys_and_numbers_that_cannot_be_are_named(project, key):
-    params = project / "params.yaml"
-    text = params.read_text(encoding="utf-8").replace("chunk: 2", f"chunk: 2\n  {key}")
-    params.write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"pmy|greater than or equal to 2|'smal'; one of"):
+def test_keys_and_numbers_that_cannot_be_are_named(project, old, new, told):
+    changed(project, old, new)
+    with pytest.raises(UserError, match=told):
         calibrate.calibrate("pmi")
-    assert not calibrate.FOLDER.exists()
-
-
-@pytest.mark.usefixtures("project")
-def test_an_unknown_setting_of_a_shape_is_named(project):
-    params = project / "params.yaml"
-    text = params.read_text(encoding="utf-8").replace("women: 30", "wimmin: 30")
-    params.write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"calibration.shapes.pmi: wimmin: Extra inputs"):
-        calibrate.calibrate("pmi", 2)
     assert not calibrate.FOLDER.exists()

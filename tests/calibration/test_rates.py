@@ -1,8 +1,5 @@
 """Rates of tests over replicates, against counts by hand and tests whose rates are known."""
 
-import doctest
-import importlib
-
 import numpy as np
 import polars as pl
 import pytest
@@ -12,17 +9,11 @@ from plumbline.probes.calibration import summary
 from plumbline.probes.calibration.rates import at_detectable, rate, rows, smallest
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import COLUMNS, NULL, PLANTED, outcome
+from plumbline.probes.commands import power
 from plumbline.probes.stats.estimate import DETECTABLE, benjamini_hochberg
 from plumbline.probes.stats.intervals import wilson
 
 SEED = 20261123
-
-
-@pytest.mark.parametrize("name", ["rates", "summary"])
-def test_examples_of_the_docstrings(name):
-    module = importlib.import_module(f"plumbline.probes.calibration.{name}")
-    found = doctest.testmod(module)
-    assert (found.failed, found.attempted >= 1) == (0, True)
 
 
 def seen(effect, p, *, value=1.0, adjusted=None, family="all", target=None, ends=(0.0, 2.0)):
@@ -393,3 +384,21 @@ def test_beside_another_p_is_what_that_would_find():
     assert other.select(told).row(0) == (0.3, 3.0, None)
     other = outcome(table.drop("detectable_x"), effect=1.0, p="p_x", p_adjusted="p_x_bh")
     assert other.select(told).row(0) == (0.3, None, None)
+
+
+def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
+    print("seed", SEED)
+    assert power.table(tmp_path) == ""
+    strong = z_tests(PLANTED, [0.0, 1.0, 4.0], seed=SEED, replicates=100)
+    for name, tallies in (
+        ("pmi", pl.concat([z_tests(NULL, [0.0], seed=SEED, replicates=20), strong])),
+        ("values", z_tests(PLANTED, [0.0, 0.2], seed=SEED, replicates=20)),
+    ):
+        (tmp_path / name).mkdir()
+        rows(name, tallies).write_parquet(tmp_path / name / "calibration.parquet")
+    lines = power.table(tmp_path).splitlines()
+    told = {line.split(" | ")[0]: line.strip("| ").split(" | ")[3:] for line in lines[4:]}
+    found, adjusted = map(float, told["| pmi"])
+    assert abs(found - 2.8) < 0.3  # of a z test: 1.96 + .84
+    assert adjusted > found
+    assert told["| values"] == ["above all tried", "above all tried"]
