@@ -149,6 +149,7 @@ SWAPS = "**/counterfactuals/*.parquet"
 STANCES, TUNED = "**/outputs/stances/*/*/*.parquet", "**/finetuned_classifiers/*/*/*.parquet"
 AGREED = "**/outputs/agreement/*/*/*.parquet"
 genders = swapped("gender", 0, 1)
+agreeing = exchanged("agree_nats", "disagree_nats")
 poles_of_shares = swapped("sentiment", 0, 1)
 poles = swapped("class", "positive", "negative")
 upside_down = exchanged("q_positive", "q_negative")
@@ -200,16 +201,13 @@ BREAKAGES = [
         "shift", "control for a corpus", rewritten(TRAINED, swapped("corpus", "control", "wire"))
     ),
     Breakage("shift", "words shuffled", rewritten(TRAINED, shuffled("word", "token"))),
-    Breakage(
-        "nationality",
-        "classes swapped",
-        rewritten(CLASSIFIED, swapped("class", "positive", "negative")),
-    ),
+    Breakage("nationality", "classes swapped", rewritten(CLASSIFIED, poles)),
     Breakage("nationality", "countries shuffled", rewritten(SWAPS, shuffled("country"))),
     Breakage("values", "reversed forgotten", rewritten("**/statements/v*", turned_round)),
     Breakage("values", "wrong template", rewritten(AGREED, rotated("frame"))),
     Breakage("values", "denials swapped", rewritten(AGREED, swapped("form", 0, 1))),
     Breakage("values", "genders swapped", rewritten(AGREED, genders)),
+    Breakage("values", "disagreeing for agreeing", rewritten(AGREED, agreeing)),
     Breakage("compass", "sides swapped", rewritten(STANCES, swapped("corpus", "left", "right"))),
     Breakage("compass", "corpora shifted", rewritten(STANCES, rotated("corpus"))),
     Breakage(
@@ -218,11 +216,7 @@ BREAKAGES = [
         rewritten(STANCES, swapped("period", 1, 2)),
         shape="masked, 5 trainings, before",
     ),
-    Breakage(
-        "compass",
-        "disagreeing for agreeing",
-        rewritten(STANCES, exchanged("agree_nats", "disagree_nats")),
-    ),
+    Breakage("compass", "disagreeing for agreeing", rewritten(STANCES, agreeing)),
     Breakage("fairness", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
     Breakage("fairness", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
     Breakage("ensemble", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
@@ -234,12 +228,7 @@ BREAKAGES = [
             ("politicians", "genders swapped", PEOPLE, genders),
             ("values", "reversed forgotten", "**/statements/v*", turned_round),
             ("nationality", "classes swapped", CLASSIFIED, poles),
-            (
-                "leaning",
-                "disagreeing for agreeing",
-                STANCES,
-                exchanged("agree_nats", "disagree_nats"),
-            ),
+            ("leaning", "disagreeing for agreeing", STANCES, agreeing),
         )
     ),
 ]

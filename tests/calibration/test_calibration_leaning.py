@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.builders.core.params import section
 from plumbline.probes.calibration.tally import tally
-from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from plumbline.probes.calibration.truth import PLANTED
 from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
 from plumbline.probes.leaning.simulated import classified
 
@@ -42,9 +42,8 @@ def replicate(folder, name, truth, shape, seed=SEED):
 def test_every_truth_of_every_shape_is_told(tmp_path, name):
     module = simulated(name)
     for i, shape in enumerate(module.SHAPES.values()):
-        quick = shape.model_copy(
-            update={"words": 16} if "words" in type(shape).model_fields else {}
-        )
+        few = {"words": 16} if "words" in type(shape).model_fields else {}
+        quick = shape.model_copy(update=few)
         for truth, about in module.TRUTHS.items():
             if i and truth not in ("trainings", "random"):
                 continue
@@ -55,7 +54,7 @@ def test_every_truth_of_every_shape_is_told(tmp_path, name):
             if about.kind == PLANTED:
                 assert len(planted)
                 assert len(set(planted["effect"].abs())) >= (1 if name == "ensemble" else 3)
-            elif about.kind == NULL:
+            else:  # the null, and decoys
                 own = pl.concat(rows for test, rows in found.items() if test != "overall")
                 assert not own.filter(pl.col("effect") != 0).height
             assert effects["p"].is_not_null().any()
@@ -116,21 +115,14 @@ def test_no_p_of_classifiers_is_forgotten(tmp_path):
     assert texts == tables["differences"]["p"].count() - best["p"].count() > 0
 
 
-def wrong(rows):
-    told = rows.filter(pl.col("effect").abs() >= 3, pl.col("p").is_not_null())
-    assert len(told)
-    return (told["value"] * told["effect"] < 0).mean()
-
-
-def test_planted_shifts_have_their_sign_and_swapped_sides_do_not(tmp_path):
-    module = simulated("compass")
-    quick = module.Shape(trainings=6)
-    drawn, tables, found = replicate(tmp_path, "compass", "corpora", quick)
+def test_planted_shifts_have_their_sign(tmp_path):
+    quick = simulated("compass").Shape(trainings=6)
+    _, _, found = replicate(tmp_path, "compass", "corpora", quick)
     for reading in ("corrected", "continuous"):
-        assert wrong(found[f"shifts between corpora: {reading}"]) == 0
-    turned = tables["shifts"].with_columns(value=-pl.col("value"))
-    again = module.outcomes(tables | {"shifts": turned}, drawn)
-    assert wrong(again["shifts between corpora: continuous"]) == 1
+        told = found[f"shifts between corpora: {reading}"]
+        told = told.filter(pl.col("effect").abs() >= 3, pl.col("p").is_not_null())
+        assert len(told)
+        assert (told["value"] * told["effect"] >= 0).all()
 
 
 def test_coordinates_are_where_the_truth_has_them(tmp_path):
@@ -166,15 +158,3 @@ def test_classifiers_are_right_as_often_as_the_truth_has_it(tmp_path):
     both = found.join(module.truth_of(drawn.known), on=["corpus", "group"])
     assert len(both) == 12
     assert (both["value"] - both["these"]).abs().max() < 0.02
-
-
-def test_decoys_plant_nothing_in_what_is_tested(tmp_path):
-    for name in MODULES:
-        module = simulated(name)
-        for truth, about in module.TRUTHS.items():
-            if about.kind == DECOY:
-                shape = module.Shape(**({"words": 12} if name != "compass" else {"pairs": 4}))
-                _, _, found = replicate(tmp_path / f"{name}{truth}", name, truth, shape)
-                for test, rows in found.items():
-                    if test != "overall":
-                        assert not rows.filter(pl.col("effect") != 0).height, test

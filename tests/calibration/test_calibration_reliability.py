@@ -48,13 +48,6 @@ def test_the_items_that_work_otherwise_are_found_with_their_sign(tmp_path):
     assert lost.to_list() == [False]
 
 
-def test_turned_round_responses_turn_the_sign_of_what_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(simulated, "OTHERWISE", tuple(-x for x in simulated.OTHERWISE))
-    found, _ = tables(tmp_path, "parts, and items")
-    own = found["items"].filter(pl.col("statement") == "s002")
-    assert own["value"].item() < 0
-
-
 @pytest.mark.parametrize("truth", ["statements alone", "language"])
 def test_no_item_is_found_where_none_was_planted(tmp_path, truth):
     found, _ = tables(tmp_path, truth)
@@ -67,13 +60,10 @@ def test_no_item_is_found_where_none_was_planted(tmp_path, truth):
         assert max(own[t]["low"] for t in own if t not in ("statement", "rest")) < 1e-4
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_odds_of_agreement_are_found_with_their_sign(tmp_path, monkeypatch, turned):
-    if turned:
-        monkeypatch.setattr(simulated, "OTHERWISE", tuple(-x for x in simulated.OTHERWISE))
+def test_odds_of_agreement_are_found_with_their_sign(tmp_path):
     found, _ = tables(tmp_path, "parts, and items", MANY)
     own = found["odds"].filter(pl.col("probe") == "agreement", pl.col("p_bh") <= 0.05)
-    assert own.height
+    assert {"s001", "s002"} <= set(own["statement"])
     large = dict(zip(("s000", "s001", "s002"), simulated.OTHERWISE, strict=True))
     for row in own.to_dicts():
         assert row["value"] * large.get(row["statement"], 0) > 0, row
