@@ -110,7 +110,8 @@ def test_a_text_with_capitals_possessives_and_two_people(made):
     shouted = frame.filter(entity="ASHLEY WILLIAMS")
     assert all(t.isupper() for t in (r["text"][:6] for r in shouted.to_dicts() if r["reading"] > 1))
     assert any(not r["text"][:6].isupper() for r in shouted.filter(reading=FAITHFUL).to_dicts())
-    james = frame.filter(pl.col("entity") == "James", pl.col("reading") == CORRECTED)
+    james = frame.filter(entity="James", reading=CORRECTED)
+    assert len(james)
     for row in james.to_dicts():
         name = row["name"]
         possessive = "'" if name[-1] == "s" else "'s"
@@ -150,7 +151,7 @@ def test_other_countries_and_readings_leave_the_draws_as_they_are(own):
 def test_a_draw_of_texts_and_unused_countries_are_counted(own):
     rows_, rejects = built(own, texts=20, countries=["fr"])
     originals = [r for r in rows_ if r["reading"] == ORIGINAL]
-    reasons = Counter({r.reason: 0 for r in rejects})
+    reasons = Counter()
     for reject in rejects:
         reasons[reject.reason] += reject.number
     assert reasons["not drawn"] == 62 - 20
@@ -163,10 +164,7 @@ def test_matching_keeps_the_number_of_tokens(own):
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token a character
     file = own / "tokenizer.json"
     tokenizer.save(str(file))
-    match = {
-        "tokenizer": str(file),
-        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-    }
+    match = {"tokenizer": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
     found = [r for r in built(own, match=match)[0] if r["reading"] == CORRECTED]
     assert len(found) > 100
     for row in found:
@@ -302,12 +300,8 @@ def test_initials_titles_places_and_last_names_alone(made, text, people, languag
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("folder", "least", "every"),
-    [(PERSONS, 30, 300), (PERSONS.with_name("persons_unseen"), 30, 300)],
-    ids=str,
-)
-def test_most_of_what_is_found_is_a_whole_name(own, capsys, folder, least, every):
+@pytest.mark.parametrize("folder", [PERSONS, PERSONS.with_name("persons_unseen")], ids=str)
+def test_most_of_what_is_found_is_a_whole_name(own, capsys, folder):
     assert main(["people", str(folder)]) == 0
     said = capsys.readouterr().out.strip()
     assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")
@@ -317,4 +311,4 @@ def test_most_of_what_is_found_is_a_whole_name(own, capsys, folder, least, every
     for name, precision, _, _, _, right, found, marked in rows:
         assert int(right) <= min(int(found), int(marked))
         assert float(precision) >= (0.85 if name == "all" or folder == PERSONS else 0.8), name
-        assert int(marked) >= (every if name == "all" else least)
+        assert int(marked) >= (300 if name == "all" else 30)

@@ -22,7 +22,8 @@ TOP = Path(__file__).parents[2]
 SHARED = TOP.parent / "shared/data"
 shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 PARAMS = whole.tree()
-CONFIGS = PARAMS["datasets"]["downstream"]["configs"]
+OWN = PARAMS["datasets"]["downstream"]
+TABLES = {key: OWN[key] for key in ("labels", "groups")}
 TERMS = {"language": "en", "licence": "CC0-1.0", "citation": "the project"}
 COLUMNS = {"id": "id", "text": "text", "label": "label", "groups": "about"}
 HEAD = "id,text,label,about\n"
@@ -44,16 +45,14 @@ def made(folder: Path, texts: str | dict[str, str], config: str = "hate-x", **ch
 
 
 def rows_of(snapshot: Path, config: str, **changes):
-    params = downstream.Params(
-        **{"version": "0.1.0", "snapshot": "x", "configs": [config], **changes}
-    )
+    params = downstream.Params(version="0.1.0", snapshot="x", configs=[config], **changes)
     rows, rejects = building.parted(downstream.build(Snapshot.open(snapshot), params))
     return [row.values for row in rows], rejects
 
 
 def test_the_sample_is_split_and_rejected_as_counted(sample):
     folder = sample("downstream")
-    frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in CONFIGS}
+    frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in OWN["configs"]}
     assert {name: len(frame) for name, frame in frames.items()} == {
         "hate-en": 414,
         "misinformation-en": 360,
@@ -73,12 +72,9 @@ def test_the_sample_is_split_and_rejected_as_counted(sample):
 
 def test_sample_sentences_name_the_groups_that_they_are_said_to_be_about():
     folder = SAMPLES / "downstream" / DAY
-    params = PARAMS["datasets"]["downstream"]
-    rows, _ = rows_of(
-        folder, "hate-en", labels=params["labels"], groups=params["groups"], shares={"test": 1}
-    )
+    rows, _ = rows_of(folder, "hate-en", **TABLES, shares={"test": 1})
     by = Counter((row["group"], row["label"]) for row in rows)
-    groups = set(params["groups"]["hate-en"].values())
+    groups = set(OWN["groups"]["hate-en"].values())
     assert {group for group, _ in by} == {*groups, "", "several"}
     assert all(by[group, label] == 24 for group in groups for label in ("hate", "not-hate"))
     for row in rows:
@@ -236,8 +232,7 @@ def test_a_users_copy_of_hate_identity_is_read_in_the_documented_layout(tmp_path
         for n in range(12)
     ]
     text = "".join(json.dumps(row) + "\n" for row in own)
-    tables = {key: PARAMS["datasets"]["downstream"][key] for key in ("labels", "groups")}
-    rows, rejects = made(tmp_path, text, "hate-identity", **YODER, **tables)
+    rows, rejects = made(tmp_path, text, "hate-identity", **YODER, **TABLES)
     assert not rejects
     found = {row["text"]: row for row in rows}
     assert (found["text 0"]["label"], found["text 1"]["label"]) == ("hate", "not-hate")
@@ -291,14 +286,13 @@ def real(tmp_path_factory):
     ],
 )
 def test_every_real_text_is_there_or_told(real, config, number, different, hate):
-    tables = {key: PARAMS["datasets"]["downstream"][key] for key in ("labels", "groups")}
-    rows, rejects = rows_of(real, config, **tables)
+    rows, rejects = rows_of(real, config, **TABLES)
     assert len(rows) + len(rejects) == number
     assert len({(row["text"].casefold(), row["label"]) for row in rows}) == len(rows)
     assert {r.reason.partition(" in ")[0].partition(" again")[0] for r in rejects} <= {
         "the same text"
     }
-    kept, none = rows_of(real, config, repeats="keep", **tables)
+    kept, none = rows_of(real, config, repeats="keep", **TABLES)
     assert (len(kept), len(none)) == (number, 0)
     if hate:
         assert Counter(row["label"] for row in rows)["hate"] == hate
@@ -314,8 +308,7 @@ def test_every_real_text_is_there_or_told(real, config, number, different, hate)
 @pytest.mark.shared
 @shared
 def test_liar_has_its_splits_its_quotes_and_its_parties(real):
-    tables = {key: PARAMS["datasets"]["downstream"][key] for key in ("labels", "groups")}
-    rows, _ = rows_of(real, "misinformation-liar", repeats="keep", **tables)
+    rows, _ = rows_of(real, "misinformation-liar", repeats="keep", **TABLES)
     assert Counter(SPLITS[r["split"]] for r in rows) == {
         "train": 10_269,
         "validation": 1_284,
@@ -363,7 +356,7 @@ def test_no_template_of_hatecheck_is_torn_apart(real):
 @pytest.mark.shared
 @shared
 def test_real_texts_hold_the_checks_of_the_default_params(real, tmp_path):
-    section = PARAMS["datasets"]["downstream"] | {"configs": list(REAL), "snapshot": "x"}
+    section = OWN | {"configs": list(REAL), "snapshot": "x"}
     rows = downstream.build(Snapshot.open(real), downstream.Params(**section))
     folder = building.written(tmp_path / "downstream", "downstream", rows)
     floors = yaml.safe_load((TOP / "params/full.yaml").read_text("utf-8"))["validation"]

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from samples import DAY, SAMPLES
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, labelled, normal
@@ -27,6 +26,7 @@ CORPUS = {
     "licence": "CC0-1.0",
     "citation": "test",
 }
+ENGLISH = labelled_texts.Params(version="0.1.0", snapshot="x", languages=["en"])
 Texts = list[tuple[str, int]]
 
 
@@ -39,8 +39,7 @@ def snapshot(folder: Path, tuning: Texts, testing: Texts, mapping: str = MAPPING
     return building.snapshot(folder, "labelled_texts", files, request)
 
 
-def built_from(folder: Path, *texts: Texts, languages=("en",), **changes):
-    params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=list(languages))
+def built_from(folder: Path, *texts: Texts, params=ENGLISH, **changes):
     found = labelled_texts.build(snapshot(folder, *texts, **changes), params)
     rows, rejects = building.parted(found)
     return [row.values for row in rows], rejects
@@ -141,8 +140,9 @@ def test_files_that_do_not_fit_are_refused(texts, labels, mapping, wrong):
 
 
 def test_a_language_without_corpus_and_a_broken_file_are_named(tmp_path):
+    swahili = ENGLISH.model_copy(update={"languages": ["sw"]})
     with pytest.raises(UserError, match="no readable corpus for 'sw'"):
-        built_from(tmp_path / "a", [("Good", 2)], [("Bad", 0)], languages=["sw"])
+        built_from(tmp_path / "a", [("Good", 2)], [("Bad", 0)], params=swahili)
     with pytest.raises(UserError, match=r"en/mine/testing: .*'9' is not in"):
         built_from(tmp_path / "b", [("Good", 2)], [("Bad", 9)])
 
@@ -165,8 +165,7 @@ def table_from(folder: Path, files: dict[str, bytes], **changes):
     made = Snapshot(
         folder, {"source": "labelled_texts", "request": {"corpora": {"en": [TABLE | changes]}}}
     )
-    params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=["en"])
-    rows, rejects = building.parted(labelled_texts.build(made, params))
+    rows, rejects = building.parted(labelled_texts.build(made, ENGLISH))
     return [told(row.values) for row in rows], rejects
 
 
@@ -253,11 +252,10 @@ def test_the_real_tweets_have_the_published_numbers(tmp_path):
             shutil.copy(REAL / f"{name}_{kind}.txt", folder / f"en/mine/{split}_{kind}.txt")
     request = {"corpora": {"en": [CORPUS]}}
     manifest = Snapshot(folder, {"source": "labelled_texts", "request": request})
-    params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=["en"])
-    items = list(labelled_texts.build(manifest, params))
-    rows = [i.values for i in items if isinstance(i, Row)]
+    rows, rejects = building.parted(labelled_texts.build(manifest, ENGLISH))
+    rows = [row.values for row in rows]
     assert sum(row["split"] == 0 for row in rows) == 2000  # TweetEval, Table 1: 2,000 and 12,284
-    refused = sum(i.number for i in items if isinstance(i, Reject))
+    refused = sum(reject.number for reject in rejects)
     assert len(rows) + refused == 2000 + 12284
     assert refused <= 5
     assert not [row["text"] for row in rows if r"\u20" in row["text"] or "&amp;" in row["text"]]

@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import building
 import polars as pl
 import pytest
 from samples import DAY, POLITE, REAL_NAMES, real_names_params
 
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.parquet import Reject
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.names import build as names
 from plumbline.builders.datasets.names import fetch as client
@@ -31,10 +31,8 @@ def snapshot(folder: Path, *lists: tuple[dict, str]) -> Snapshot:
 
 
 def made(found: Snapshot, **changes):
-    params = names.Params(version="0.1.0", snapshot="x", usable_min=1, **changes)
-    items = list(names.build(found, params))
-    rows = [item for item in items if not isinstance(item, Reject)]
-    return rows, [item for item in items if isinstance(item, Reject)]
+    params = names.Params(**{"version": "0.1.0", "snapshot": "x", "usable_min": 1} | changes)
+    return building.parted(names.build(found, params))
 
 
 def test_the_default_list_flags_words_and_has_womens_last_names(sample):
@@ -175,10 +173,7 @@ def test_the_real_lists_give_every_country_with_names_of_all_kinds(tmp_path):
     assert found.manifest["counts"]["forenames"] == 2480
     assert found.manifest["counts"]["surnames"] == 2576
     assert found.manifest["counts"]["checklist"] == 5393 + 8052 + 9926
-    params = names.Params(version="0.1.0", snapshot="x", usable_min=5)
-    items = list(names.build(found, params))
-    rows = [item for item in items if not isinstance(item, Reject)]
-    rejects = [item for item in items if isinstance(item, Reject)]
+    rows, rejects = made(found, usable_min=5)
     countries = {row.config for row in rows} - {"zz"}
     assert {"us", "fr", "jp", "no", "cz", "tr", "in", "lt"} < countries
     assert len(countries) > 60

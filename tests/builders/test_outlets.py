@@ -15,13 +15,13 @@ from samples import DAY, POLITE
 
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.datasets.outlets import fetch as news
 from plumbline.builders.readers.articles import LEANINGS
 from plumbline.builders.release.card import render
 
+PAGE = Path(__file__).parents[2] / "docs/datasets/outlets.md"
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
 COLUMNS = {"outlet": "outlet", "text": "text", "leaning": "leaning", "date": "date"}
 COLUMNS |= {"topic": "topic", "article": "id"}
@@ -170,7 +170,9 @@ def test_articles_without_id_topic_date_and_leaning_do(tmp_path):
     with pytest.raises(UserError, match="no article left of control"):
         built_from(tmp_path / "a", [], columns=columns)
     found = snapshot(tmp_path / "b", BASE, columns=columns | {"topic": "topic"})
-    rows = [i.values for i in outlets.build(found, outlets.Params(**PARAMS)) if isinstance(i, Row)]
+    rows = [
+        row.values for row in building.parted(outlets.build(found, outlets.Params(**PARAMS)))[0]
+    ]
     assert {row["date"] for row in rows} == {None}
     assert {LEANINGS[row["leaning"]] for row in rows} == {"unknown"}
     assert len(set(ids(rows))) == 3
@@ -197,7 +199,7 @@ def test_a_damaged_file_and_an_unknown_language_are_problems(tmp_path):
 
 
 def test_the_recipe_for_the_papers_corpus_reads_both_layouts(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs/datasets/outlets.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     recipe = next(
         yaml.safe_load(block.split("```")[0])
         for block in page.split("```yaml\n")[1:]
@@ -275,7 +277,7 @@ def test_the_sample_has_colours_by_outlet_and_none_in_the_control(sample):
 def test_the_real_articles_are_drawn_as_the_page_says(tmp_path):
     if not REAL.is_file():
         pytest.skip("needs ../shared/data/news")
-    page = (Path(__file__).parents[2] / "docs/datasets/outlets.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     own = page.partition("### The AllSides articles")[2]
     given = yaml.safe_load(own.partition("```yaml\n")[2].partition("```")[0])["outlets"]
     (tmp_path / "en").mkdir()
@@ -285,9 +287,8 @@ def test_the_real_articles_are_drawn_as_the_page_says(tmp_path):
     request = {"corpora": {"en": [corpus]}}
     write_manifest(tmp_path, facts | {"source": "news", "request": request, "counts": {}})
     params = outlets.Params(**PARAMS | given | {"articles": 1000, "words_min": 20})
-    items = list(outlets.build(Snapshot.open(tmp_path), params))
-    rows = pl.DataFrame([i.values for i in items if isinstance(i, Row)], infer_schema_length=None)
-    rejects = [i for i in items if isinstance(i, Reject)]
+    rows, rejects = building.parted(outlets.build(Snapshot.open(tmp_path), params))
+    rows = pl.DataFrame([row.values for row in rows], infer_schema_length=None)
     assert len(rows) + sum(i.number for i in rejects) == 37_554
     sizes = Counter(rows["outlet"].to_list())
     sizes.update({i.key: i.number for i in rejects if i.reason == "not drawn"})
