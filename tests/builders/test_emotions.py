@@ -57,13 +57,14 @@ def test_words_that_share_a_translation_keep_what_was_judged(tmp_path):
 
 def test_a_word_without_translation_is_a_reject(tmp_path):
     rows = (("oak", "joy", "NO TRANSLATION"), ("ash", "joy", ""), ("elm", "joy", "olmo"))
-    found = built_from(tmp_path, es=translated(*rows, ("elm", "joy", "olmo")))
-    assert [i for i in found if isinstance(i, Reject)] == [
+    text = translated(*rows, ("elm", "joy", "olmo"))
+    kept, rejects = building.parted(built_from(tmp_path, es=text))
+    assert rejects == [
         Reject("es", "oak", "no translation"),
         Reject("es", "ash", "no translation"),
         Reject("es", "elm", "a second time"),
     ]
-    assert [i.values["word"] for i in found if isinstance(i, Row)] == ["olmo"]
+    assert [row.values["word"] for row in kept] == ["olmo"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica import build as lexica
@@ -57,10 +56,31 @@ TEXTS = {
 }  # fmt: skip
 
 
-def built_from(tmp_path, views=(POLES, DEGREES, CLASSES), **changes):
+# of the shape of the file that Hoyle et al. (2019) give out
+LEXICON = {
+    "lexicon": "x",
+    "betas": {"negative": "alpha_1", "positive": "alpha_2", "neutral": "alpha_3"},
+} | TERMS
+THEIRS = """\
+,alpha_1,alpha_2,alpha_3,from_vae
+good,1.2500001192092896,3.5,1.25,True
+Bad,2.75,1.125,1.125,True
+bad,3.5,1.25,1.25,True
+green,1.25,1.375,1.375,True
+torn,1.25,1.375,1.5,True
+grim,1.75,1.125,1.125,True
+kind,1.125,3.75,1.125,True
+"""
+
+
+def built_from(tmp_path, views=(POLES, DEGREES, CLASSES), theirs=None, **changes):
     names = tuple(view["name"] for view in views)
     files = {f"en/{n}": f"{text}\n" for n, text in TEXTS.items() if n.startswith(names)}
-    found = building.snapshot(tmp_path, "lexica", files, {"views": {"en": list(views)}})
+    request = {"views": {"en": list(views)}}
+    if theirs:
+        files |= {"published/lexicon.csv": theirs}
+        request |= {"published": LEXICON}
+    found = building.snapshot(tmp_path, "lexica", files, request)
     wanted = {
         "version": "0.1.0",
         "snapshot": "x",
@@ -129,11 +149,12 @@ def test_repeated_words_are_resolved_as_documented(found, rows):
 def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
     private = CLASSES | {"redistribute": False}
     items = built_from(tmp_path, (POLES, private), steps=100, seeds=[1], leave_out=False)
-    for item in items:
-        if isinstance(item, Row):
-            assert item.values["redistributable"] is ("classes" not in item.values["view_names"])
-            assert item.values["seed_sd"] is None
-            assert item.values["leave_out_change"] is None
+    rows, _ = building.parted(items)
+    assert {row.values["redistributable"] for row in rows} == {True, False}
+    for row in rows:
+        assert row.values["redistributable"] is ("classes" not in row.values["view_names"])
+        assert row.values["seed_sd"] is None
+        assert row.values["leave_out_change"] is None
 
 
 @pytest.mark.parametrize(
@@ -160,47 +181,19 @@ def test_counts_and_pairs_have_a_place_between_minus_one_and_one():
     assert np.array_equal(lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).numbers("x"), [0.25, 0.375])
 
 
-# of the shape of the file that Hoyle et al. (2019) give out
-LEXICON = {
-    "lexicon": "x",
-    "betas": {"negative": "alpha_1", "positive": "alpha_2", "neutral": "alpha_3"},
-    "redistribute": True,
-} | TERMS
-THEIRS = """\
-,alpha_1,alpha_2,alpha_3,from_vae
-good,1.2500001192092896,3.5,1.25,True
-Bad,2.75,1.125,1.125,True
-bad,3.5,1.25,1.25,True
-green,1.25,1.375,1.375,True
-torn,1.25,1.375,1.5,True
-grim,1.75,1.125,1.125,True
-kind,1.125,3.75,1.125,True
-"""
+QUICK = {"published": True, "seeds": [1], "leave_out": False, "steps": 100, "learning_rate": 5e-3}
 
 
-def published_from(tmp_path, text=THEIRS):
-    files = {f"en/{n}": f"{text}\n" for n, text in TEXTS.items()}
-    files["published/lexicon.csv"] = text
-    request = {"views": {"en": [POLES, DEGREES, CLASSES]}, "published": LEXICON}
-    params = lexica.Params(
-        version="0.1.0",
-        snapshot="x",
-        languages=["en"],
-        published=True,
-        anchors={"en": {"positive": ["good", "kind"], "negative": ["bad", "cruel"]}},
-        seeds=[1],
-        leave_out=False,
-        steps=100,
-        learning_rate=5e-3,
-    )
-    snapshot = building.snapshot(tmp_path / "snapshot", "lexica", files, request)
-    return list(lexica.build(snapshot, params))
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory):
+    """What is built beside a published lexicon."""
+    return built_from(tmp_path_factory.mktemp("published"), theirs=THEIRS, **QUICK)
 
 
-def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(tmp_path):
-    items = published_from(tmp_path)
-    theirs = {i.values["word"]: i.values for i in items if isinstance(i, Row) if i.config != "en"}
-    assert {i.config for i in items if isinstance(i, Row)} == {"en", "published"}
+def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(beside):
+    rows, rejects = building.parted(beside)
+    assert {row.config for row in rows} == {"en", "published"}
+    theirs = {row.values["word"]: row.values for row in rows if row.config != "en"}
     assert list(theirs) == ["bad", "good", "green", "grim", "kind"]
     good = theirs["good"]
     assert [good[f"beta_{axis}"] for axis in lexica.AXES] == [3.5, 1.25, 1.25]
@@ -208,19 +201,15 @@ def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(tmp_pa
     assert good["score"] == pytest.approx(2.25 / 6)
     # of both spellings the one that more lexica have
     assert (theirs["bad"]["views"], theirs["bad"]["beta_negative"]) == (3, 3.5)
-    refused = [i for i in items if isinstance(i, Reject) if i.config == "published"]
-    assert [(r.key, r.reason) for r in refused] == [
+    assert [(r.key, r.reason) for r in rejects if r.config == "published"] == [
         ("bad", "the same word in another case"),
         ("torn", "no word, or no mass of whole lexica"),
     ]
 
 
-def test_ours_is_held_against_the_published_by_rank(tmp_path):
+def test_ours_is_held_against_the_published_by_rank(beside, tmp_path):
     # five words are in both; theirs are in the order bad, grim, green, good, kind
-    items = published_from(tmp_path)
-    folder = tmp_path / "lexica"
-    parquet.write([i for i in items if isinstance(i, Row)], lexica.SCHEMA, folder)
-    parquet.finish(folder)
+    folder = building.written(tmp_path / "lexica", "lexica", building.parted(beside)[0])
     ours, theirs = (pl.read_parquet(folder / f"{c}.parquet") for c in ("en", "published"))
     (what, words, rho, interval, same), several, mean = agreement(ours, theirs)
     assert (what, words, several[1], mean[1]) == ("combination", 5, 5, 5)
@@ -257,9 +246,8 @@ def test_the_interval_is_that_of_bonett_and_wright():
 
 def test_a_published_lexicon_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(UserError, match=r"published/lexicon.csv: line 2: not three numbers"):
-        published_from(tmp_path, THEIRS.replace("3.5,1.25,True", "much,1.25,True", 1))
+        built_from(tmp_path / "a", theirs=THEIRS.replace("3.5,", "much,", 1), published=True)
     with pytest.raises(UserError, match="no column alpha_2"):
-        published_from(tmp_path / "b", THEIRS.replace("alpha_2", "beta"))
-    params = {"languages": ["en"], "published": True}
+        built_from(tmp_path / "b", theirs=THEIRS.replace("alpha_2", "beta"), published=True)
     with pytest.raises(UserError, match="declares no published lexicon"):
-        built_from(tmp_path / "c", **params)
+        built_from(tmp_path / "c", published=True)

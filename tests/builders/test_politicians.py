@@ -44,7 +44,6 @@ def literal(value: str, **more: str) -> dict[str, str]:
 
 def snapshot(folder, people, iso=()):
     """Write a snapshot of people given as {qid: {P21: [..], P569: [..], labels: {..}}}."""
-
     files = {}
 
     def save(name, rows):
@@ -73,18 +72,14 @@ def snapshot(folder, people, iso=()):
     return building.snapshot(folder, "wikidata", files, request)
 
 
-def params(languages=("en",)):
-    return politicians.Params(
-        version="0.1.0",
-        snapshot="unused",
-        languages=list(languages),
-    )
+def built_from(source, languages=("en",), **changed):
+    changed |= {"version": "0.1.0", "snapshot": "unused", "languages": list(languages)}
+    return list(politicians.build(source, politicians.Params(**changed)))
 
 
 def result(tmp_path, person, iso=(), languages=("en",), **changed):
     base = {"P21": [FEMALE], "P569": ["1950-05-05T00:00:00Z"], "links": ["3"]}
-    source = snapshot(tmp_path / "s", {"Q5": base | person}, iso)
-    return list(politicians.build(source, params(languages).model_copy(update=changed)))
+    return built_from(snapshot(tmp_path / "s", {"Q5": base | person}, iso), languages, **changed)
 
 
 def gender(tmp_path, *qids):
@@ -98,13 +93,7 @@ PAPER = {  # the paper's grouping, as the issue of the dataset lists it
     "male": ["Q6581097"],
     "female": ["Q6581072", "Q15145779"],
     "non-binary": [
-        "Q18116794",
-        "Q12964198",
-        "Q48270",
-        "Q48279",
-        "Q27679684",
-        "Q1052281",
-        "Q2449503",
+        *("Q18116794", "Q12964198", "Q48270", "Q48279", "Q27679684", "Q1052281", "Q2449503")
     ],
 }
 
@@ -194,28 +183,18 @@ def test_both_ends_of_the_range_are_in(tmp_path, day):
     assert isinstance(row, Row)
 
 
-def test_a_name_falls_back_to_mul_and_says_so(tmp_path):
-    labels = {"mul": "Ada Example", "ru": "Ада Пример"}
-    found = result(tmp_path, {"labels": labels}, languages=("en", "ru"))
-    english, russian = (item.values for item in found)
-    assert (english["name"], english["name_language"], english["name_fallback"]) == (
-        "Ada Example",
-        "mul",
-        True,
-    )
-    assert (russian["name"], russian["name_language"], russian["name_fallback"]) == (
-        "Ада Пример",
-        "ru",
-        False,
-    )
-
-
-def test_without_the_fallback_names_are_those_of_the_language(tmp_path):
-    labels = {"mul": "Ada Example", "ru": "Ада Пример"}
-    found = result(tmp_path, {"labels": labels}, languages=("en", "ru"), fallback=False)
-    english, russian = found
-    assert (english.config, english.reason) == ("en", "no label")
-    assert (russian.values["name"], russian.values["name_fallback"]) == ("Ада Пример", False)
+def test_a_name_falls_back_to_mul_and_says_so_unless_that_is_switched_off(tmp_path):
+    person, both = {"labels": {"mul": "Ada Example", "ru": "Ада Пример"}}, ("en", "ru")
+    told = ("name", "name_language", "name_fallback")
+    found = result(tmp_path / "a", person, languages=both)
+    russian = ("Ада Пример", "ru", False)
+    assert [tuple(item.values[column] for column in told) for item in found] == [
+        ("Ada Example", "mul", True),
+        russian,
+    ]
+    none, other = result(tmp_path / "b", person, languages=both, fallback=False)
+    assert (none.config, none.reason) == ("en", "no label")
+    assert tuple(other.values[column] for column in told) == russian
 
 
 def test_a_name_in_no_language_is_a_reject_of_that_language(tmp_path):
@@ -322,6 +301,9 @@ def test_a_language_that_the_snapshot_lacks_stops_the_build(project):
     assert not (project / "data" / "datasets" / "politicians").exists()
 
 
+MENTIONED, NAMED = "language,qid,mentions\n", "language,name,gender\n"
+
+
 def brought(folder, people, **files):
     """Write a snapshot of people, with files that a user brought."""
     made = snapshot(folder, people)
@@ -343,43 +325,30 @@ TWO = {
 
 
 def test_popularity_is_what_the_wikipedia_of_each_language_mentions_where_that_is_brought(tmp_path):
-    text = "language,qid,mentions\nen,Q5,120\nfr,Q5,4\nfr,Q7,90\nen,Q99,1\n"
+    text = f"{MENTIONED}en,Q5,120\nfr,Q5,4\nfr,Q7,90\nen,Q99,1\n"
     source = brought(tmp_path / "s", TWO, mentions=text)
-    rows = list(politicians.build(source, params(("en", "fr"))))
+    rows = built_from(source, ("en", "fr"))
     found = {(row.config, row.values["qid"]): row.values["popularity"] for row in rows}
     # who is not counted in a language is not known there, whatever the sitelinks
     assert found == {("en", "Q5"): 120, ("fr", "Q5"): 4, ("en", "Q7"): None, ("fr", "Q7"): 90}
 
 
 def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path):
-    text = (
-        "language,name,gender\nen,Ada  Example,female\nfr,Bo Exemple,female\nen,Bo Example,male\n"
-    )
+    text = f"{NAMED}en,Ada  Example,female\nfr,Bo Exemple,female\nen,Bo Example,male\n"
     source = brought(tmp_path / "s", TWO, names=text)
-    ended = list(politicians.build(source, params(("en", "fr"))))
-    rows = [(row.config, row.values["qid"]) for row in ended if isinstance(row, Row)]
-    assert sorted(rows) == [("en", "Q5"), ("fr", "Q7")]
-    gone = [(item.config, item.key) for item in ended if isinstance(item, Reject)]
-    assert sorted(gone) == [("en", "Q7"), ("fr", "Q5")]
-
-
-RELEASED = "language,name,gender\n" + "".join(
-    f"{row}\n"
-    for row in (
-        "en,Ada Example,female",
-        "en,Ada Example,female",
-        "en,Bo  Example,male",
-        "en,!,male",
-        "ru,Анна Мартен,female",
-    )
-)
+    rows, gone = building.parted(built_from(source, ("en", "fr")))
+    assert {(row.config, row.values["qid"]) for row in rows} == {("en", "Q5"), ("fr", "Q7")}
+    assert {(item.config, item.key) for item in gone} == {("en", "Q7"), ("fr", "Q5")}
 
 
 def test_published_names_are_a_config_of_what_their_file_says_and_nobody_is_left_out(tmp_path):
-    source, wanted = brought(tmp_path / "s", TWO, published=RELEASED), {"published": True}
-    people = list(politicians.build(source, params()))
+    lines = ["en,Ada Example,female", "en,Ada Example,female", "en,Bo  Example,male"]
+    lines += ["en,!,male", "ru,Анна Мартен,female"]
+    text = NAMED + "".join(f"{line}\n" for line in lines)
+    source = brought(tmp_path / "s", TWO, published=text)
+    people = built_from(source)
     assert len(people) == 2
-    ended = list(politicians.build(source, params().model_copy(update=wanted)))
+    ended = built_from(source, published=True)
     assert [item for item in ended if item.config != "published"] == people
     released = [item for item in ended if item.config == "published"]
     assert [tuple(item.values.values()) for item in released if isinstance(item, Row)] == [
@@ -388,8 +357,9 @@ def test_published_names_are_a_config_of_what_their_file_says_and_nobody_is_left
         ("ru", ANNA, stated.GENDERS.index("female"), "female", 1),
     ]
     assert [item.detail for item in released if isinstance(item, Reject)] == ["!"]
+    other = snapshot(tmp_path / "t", TWO)
     with pytest.raises(UserError, match=r"no published names; name their file under sources\.wiki"):
-        list(politicians.build(snapshot(tmp_path / "t", TWO), params().model_copy(update=wanted)))
+        built_from(other, published=True)
 
 
 @pytest.mark.slow
@@ -397,7 +367,7 @@ def test_published_names_are_built_validated_and_counted_on_the_card(project, tm
     tree = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     made = Snapshot.open(project / tree["datasets"]["politicians"]["snapshot"])
     stored = {path: (made.folder / path).read_bytes() for path in made.manifest["files"]}
-    names = "language,name,gender\nen,Angela Merkel,female\nen,Bo Example,male\nde,Ada,female\n"
+    names = f"{NAMED}en,Angela Merkel,female\nen,Bo Example,male\nde,Ada,female\n"
     request = made.manifest["request"] | {"published": {}}
     more = building.snapshot(
         tmp_path / made.folder.name, "wikidata", stored | {"published": names.encode()}, request
@@ -420,7 +390,7 @@ def test_published_names_are_built_validated_and_counted_on_the_card(project, tm
 
 ADA, ANNA, BO = "Ada Example", "Анна Мартен", "Bo Example"
 FOUND = [("en", ADA, "female"), ("en", BO, "male"), ("ru", ANNA, "female")]
-WOMAN = "http://www.wikidata.org/entity/Q6581072"
+WOMAN = ENTITY + FEMALE
 LAYOUTS = {
     "language, gender": {"en": {"female": [ADA], "male": [BO]}, "ru": {"female": [ANNA]}},
     "gender, language": {"Female": {"English": [ADA], "Russian": ANNA}, "Male": {"English": [BO]}},
@@ -471,31 +441,19 @@ def test_names_of_a_json_file_may_be_an_object_a_line():
 @pytest.mark.parametrize(
     ("reader", "text", "said"),
     [
+        (politicians.mentions, f"{MENTIONED}en,Q5,many\n", "line 2: 'many' is no number"),
         (
             politicians.mentions,
-            "language,qid,mentions\nen,Q5,many\n",
-            "line 2: 'many' is no number",
-        ),
-        (
-            politicians.mentions,
-            "language,qid,mentions\nen,Q5,1\nen,Q5,2\n",
+            f"{MENTIONED}en,Q5,1\nen,Q5,2\n",
             "line 3: Q5 is there again for en",
         ),
-        (
-            politicians.mentions,
-            "qid,language,mentions\n",
-            "line 1: not the columns language, qid, mentions",
-        ),
+        (politicians.mentions, "qid,language,mentions\n", "line 1: not the columns language, qid"),
         (
             politicians.names,
-            "language,name,gender\nen,Ada,f\n",
-            "line 2: gender 'f' is not male, female, non-binary",
+            f"{NAMED}en,Ada,f\n",
+            "line 2: gender 'f' is not male, female, non-bin",
         ),
-        (
-            politicians.names,
-            '{"Ada Example": "female"}',
-            "no name with a language and a gender found; write",
-        ),
+        (politicians.names, '{"Ada Example": "female"}', "no name with a language and a gender"),
         (politicians.names, '{"en": {"female": ["Ada', "Unterminated string"),
     ],
 )

@@ -41,10 +41,7 @@ def test_calibration_is_balanced_and_values_are_half_reversed(sample):
 def test_the_axes_are_half_reversed_and_every_statement_has_its_opposite(sample):
     own = pl.read_parquet(sample("statements") / "axes-en.parquet")
     counts = own.group_by("axis").agg(pl.len(), pl.col("reversed").sum().alias("turned"))
-    assert {axis: (n, t) for axis, n, t in counts.iter_rows()} == {
-        "economic": (20, 10),
-        "social": (20, 10),
-    }
+    assert sorted(counts.iter_rows()) == [("economic", 20, 10), ("social", 20, 10)]
     assert set(own["weight"]) == {1.0}
     assert own["redistributable"].all()
     assert own["text"].n_unique() == own["sentence"].n_unique() == 40
@@ -67,9 +64,9 @@ GENDERED = {
 def test_no_statement_speaks_in_the_first_person(code):
     folder = SAMPLES / "statements" / DAY
     texts = [s.text for path in folder.glob(f"*-{code}.csv") for s in read(path.read_bytes())]
-    frame = pl.DataFrame({"text": texts})
+    assert len(texts) >= 148
     for pattern in GENDERED[code]:
-        assert frame.filter(pl.col("text").str.contains(pattern)).is_empty(), pattern
+        assert not [text for text in texts if re.search(pattern, text)], pattern
 
 
 # Words that make a sentence a norm, not a report of what is.
@@ -146,21 +143,18 @@ def test_a_file_of_pi34_has_34_items_on_the_four_values():
         read(pi34(34, "equity"), "PI34")
 
 
-def test_pi34_is_asked_for_where_it_is_absent():
-    params = statements.Params(version="0.1.0", snapshot="x", configs=["pi34"])
-    with pytest.raises(
-        UserError, match=r"no questionnaire 'pi34'.*not shipped.*statements\.md"
-    ) as told:
-        list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
-    assert "10.1177/14747049221112657" in str(told.value)
-
-
-@pytest.mark.parametrize("config", ["political-compass", "8values"])
-def test_published_scales_are_asked_for_where_they_are_absent(config):
+@pytest.mark.parametrize(
+    ("config", "source"),
+    [
+        ("pi34", r"10\.1177/14747049221112657"),
+        ("political-compass", "politicalcompass"),
+        ("8values", "8values"),
+    ],
+)
+def test_published_scales_are_asked_for_where_they_are_absent(config, source):
     params = statements.Params(version="0.1.0", snapshot="x", configs=[config])
-    with pytest.raises(
-        UserError, match=rf"no questionnaire '{config}'.*not shipped.*statements\.md"
-    ):
+    asked = rf"no questionnaire '{config}'.*{source}.*not shipped.*statements\.md"
+    with pytest.raises(UserError, match=asked):
         list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
 
 
@@ -182,20 +176,15 @@ def fetched(folder, **published):
 def test_points_of_published_scales_reach_the_dataset(tmp_path):
     (tmp_path / "compass.json").write_text(compass(), "utf-8")
     (tmp_path / "eight.js").write_text(eight(), "utf-8")
-    own, linear = fetched(
-        tmp_path,
-        **{"political-compass": tmp_path / "compass.json", "8values": tmp_path / "eight.js"},
-    )
+    files = {"political-compass": tmp_path / "compass.json", "8values": tmp_path / "eight.js"}
+    own, linear = fetched(tmp_path, **files)
     rows = {row["id"]: row for row in own.iter_rows(named=True)}
     assert len(rows) == len(own) == 62
-    assert rows["pc-01"]["points"] == [77, 5, 0, -83]
-    assert (rows["pc-01"]["axis"], rows["pc-01"]["weight"], rows["pc-01"]["reversed"]) == (
-        "economic",
-        80,
-        True,
-    )
+    first = rows["pc-01"]
+    assert first["points"] == [77, 5, 0, -83]
+    assert (first["axis"], first["weight"], first["reversed"]) == ("economic", 80, True)
     assert (rows["pc-62"]["axis"], rows["pc-62"]["weight"]) == ("", 0)
-    assert (rows["pc-01"]["text"], rows["pc-01"]["sentence"]) == ("tea 1 is dear", "Tea 1 is dear.")
+    assert (first["text"], first["sentence"]) == ("tea 1 is dear", "Tea 1 is dear.")
     assert not own["redistributable"].any()  # unless the user says so
     for points, fit in (([77.0, 5, 0, -83], True), ([-83.0, 0, 5, 77], False), ([77.0], False)):
         told = own.head(1).with_columns(points=pl.lit(points))
@@ -210,27 +199,15 @@ def test_points_of_published_scales_reach_the_dataset(tmp_path):
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 def test_the_real_compass_and_8values_are_read_whole(tmp_path):
-    own, linear = fetched(
-        tmp_path,
-        **{
-            "political-compass": SHARED / "political_compass.json",
-            "8values": SHARED / "8values_questions.js.txt",
-        },
-    )
-    by_axis = {
-        axis: set(own.filter(pl.col("axis") == axis)["id"]) for axis in ("economic", "social", "")
-    }
-    assert {axis: len(ids) for axis, ids in by_axis.items()} == {
-        "economic": 18,
-        "social": 43,
-        "": 1,
-    }
-    assert by_axis[""] == {"pc-21"}
+    files = {"political-compass": SHARED / "political_compass.json"}
+    files |= {"8values": SHARED / "8values_questions.js.txt"}
+    own, linear = fetched(tmp_path, **files)
+    assert Counter(own["axis"]) == {"economic": 18, "social": 43, "": 1}
+    assert own.filter(axis="")["id"].to_list() == ["pc-21"]
     words = dict(own.select("id", "sentence").iter_rows())
     assert words["pc-23"] == "All authority should be questioned."
     assert linear["id"].n_unique() == 70
-    counts = dict(linear.group_by("axis").agg(pl.len()).iter_rows())
-    assert counts == {"econ": 22, "dipl": 24, "govt": 37, "scty": 33}
+    assert Counter(linear["axis"]) == {"econ": 22, "dipl": 24, "govt": 37, "scty": 33}
     totals = dict(linear.group_by("axis").agg(pl.col("weight").sum()).iter_rows())
     assert totals == {"econ": 195, "dipl": 225, "govt": 320, "scty": 292}
 

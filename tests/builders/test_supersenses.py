@@ -52,10 +52,8 @@ def test_the_classes_are_those_of_the_paper_and_of_wordnet():
 
 
 def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_path):
-    found = rows(
-        supersenses.build(snapshot(tmp_path, line("calm", feeling=0.6, weather=0.29)), PARAMS),
-        "calm",
-    )
+    given = snapshot(tmp_path, line("calm", feeling=0.6, weather=0.29))
+    found = rows(supersenses.build(given, PARAMS), "calm")
     assert sorted(found) == sorted(f"adj.{name}" for name in ADJECTIVES)
     assert found["adj.feeling"]["weight"] == 0.6
     assert found["adj.weather"]["weight"] == 0.29
@@ -80,15 +78,10 @@ def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
     )
     found = list(supersenses.build(given, PARAMS))
     run, race = rows(found, "run"), rows(found, "race")
-    assert {name: values["senses"] for name, values in run.items()} == {
-        "verb.competition": 1,
-        "verb.motion": 2,
-        "verb.social": 1,
-    }
-    assert {name: values["weight"] for name, values in run.items()} == {
-        "verb.competition": 0.25,
-        "verb.motion": 0.5,
-        "verb.social": 0.25,
+    assert {name: (values["senses"], values["weight"]) for name, values in run.items()} == {
+        "verb.competition": (1, 0.25),
+        "verb.motion": (2, 0.5),
+        "verb.social": (1, 0.25),
     }
     assert [name for name, values in run.items() if values["best"]] == ["verb.motion"]
     # one sense in either class: nothing says which is better
@@ -150,8 +143,7 @@ def test_a_synset_in_two_files_and_a_missing_class_are_told(tmp_path):
     folder = tmp_path / "b"
     snapshot(folder, calm)
     (folder / "verbs" / "verb.weather.yaml").unlink()
-    facts = json.loads((folder / "manifest.json").read_text("utf-8"))
-    write_manifest(folder, facts)
+    write_manifest(folder, json.loads((folder / "manifest.json").read_text("utf-8")))
     with pytest.raises(UserError, match=r"no verbs/verb\.weather\.yaml"):
         list(supersenses.build(Snapshot.open(folder), PARAMS))
 
