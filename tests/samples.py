@@ -53,6 +53,10 @@ DAY = "2026-11-21"
 EARLIER = "2026-11-14"
 PARTISAN = "2026-11-22"
 LANGUAGES = ["ar", "zh", "en", "fr", "hi", "ru", "es"]
+LICENCE = {"licence": "CC0-1.0"}
+TERMS = LICENCE | {"citation": "the project"}
+OURS = TERMS | {"redistribute": True}
+DATES = ["%Y-%m-%d", "%m/%d/%y"]
 POLITE = Politeness(contact="tests", attempts=3, backoff_s=0.01, timeout_s=20)
 
 
@@ -74,22 +78,13 @@ def files(folder: Path):
 
 
 def wikidata_params(endpoint: str, **changes) -> wikidata.Params:
-    wanted = {
-        "endpoint": endpoint,
-        "languages": LANGUAGES,
-        "range_days": 9200,
-        "batch_size": 50,
-    }
+    wanted = {"endpoint": endpoint, "languages": LANGUAGES, "range_days": 9200, "batch_size": 50}
     return wikidata.Params(**(wanted | changes))
 
 
 def ud_params(address: str) -> ud.Params:
     banks = {
-        code: [
-            ud.Treebank(
-                name=code, tag=DAY, files=[f"{code}_sample-ud-test.conllu"], licence="CC0-1.0"
-            )
-        ]
+        code: [{"name": code, "tag": DAY, "files": [f"{code}_sample-ud-test.conllu"]} | LICENCE]
         for code in LANGUAGES
     }
     return ud.Params(address=address + "/{treebank}/{file}", treebanks=banks)
@@ -97,20 +92,13 @@ def ud_params(address: str) -> ud.Params:
 
 def supersenses_params(address: str) -> supersenses.Params:
     return supersenses.Params(
-        adjectives={
-            "address": f"{address}/adjectives/adjective_words.predicted",
-            "licence": "CC0-1.0",
-        },
-        verbs={"address": address + "/verbs/{file}", "tag": DAY, "licence": "CC0-1.0"},
+        adjectives={"address": f"{address}/adjectives/adjective_words.predicted"} | LICENCE,
+        verbs={"address": address + "/verbs/{file}", "tag": DAY} | LICENCE,
     )
 
 
 def emotions_params(address: str, **changes) -> emotions.Params:
-    wanted = {
-        "address": f"{address}/lexicon.zip",
-        "files": {"en": "lexicon/en.txt"},
-        "licence": "CC0-1.0",
-    }
+    wanted = {"address": f"{address}/lexicon.zip", "files": {"en": "lexicon/en.txt"}} | LICENCE
     return emotions.Params(**(wanted | changes))
 
 
@@ -142,14 +130,8 @@ def lexica_params(address: str) -> lexica.Params:
         "scale": "binary",
         "labels": {"positive": 1, "negative": -1},
     }
-    degrees = {
-        "name": "degrees",
-        "files": {"degrees": "degrees/degrees.tsv"},
-        "format": "table",
-        "scale": "continuous",
-        "low": -4,
-        "high": 4,
-    }
+    degrees = {"name": "degrees", "files": {"degrees": "degrees/degrees.tsv"}, "format": "table"}
+    degrees |= {"scale": "continuous", "low": -4, "high": 4}
     classes = {
         "name": "classes",
         "files": {"classes": "classes/classes.csv"},
@@ -176,9 +158,7 @@ def lexica_params(address: str) -> lexica.Params:
         chosen += [classes] if code not in ("ar", "hi", "cs") else []
         chosen += [shares] if code in ("ar", "hi", "cs", "en") else []
         views[code] = [
-            view
-            | {"files": {k: f"{address}/{code}/{f}" for k, f in view["files"].items()}}
-            | {"licence": "CC0-1.0", "citation": "the project", "redistribute": True}
+            view | {"files": {k: f"{address}/{code}/{f}" for k, f in view["files"].items()}} | OURS
             for view in chosen
         ]
     return lexica.Params(views=views)
@@ -193,8 +173,7 @@ def labelled_texts_params(address: str, **changes) -> labelled_texts.Params:
             split: {"texts": f"{at}/{split}_text.txt", "labels": f"{at}/{split}_labels.txt"}
             for split in ("tuning", "testing")
         }
-        terms = {"licence": "CC0-1.0", "citation": "the project", "redistribute": True}
-        corpora.append({"name": name, "mapping": f"{at}/mapping.txt"} | parts | terms | changes)
+        corpora.append({"name": name, "mapping": f"{at}/mapping.txt"} | parts | OURS | changes)
     return labelled_texts.Params(corpora={"en": corpora})
 
 
@@ -206,16 +185,11 @@ def social_groups_params(**files: str) -> social_groups.Params:
 def statements_params(**changes) -> statements.Params:
     """Declare the project's own questionnaires, files of the checkout."""
     folder = SAMPLES / "statements" / DAY
-    terms = {"licence": "CC0-1.0", "source": "the project, which wrote these statements"}
-    terms |= {"redistribute": True}
+    terms = LICENCE | {"source": "the project, which wrote these statements", "redistribute": True}
     written = [(scale, c) for scale in ("calibration", "values") for c in ("cs", "en", "es", "ru")]
     own = {
-        f"{scale}-{code}": {
-            "file": str(folder / f"{scale}-{code}.csv"),
-            "language": code,
-            "scale": scale,
-        }
-        | terms
+        f"{scale}-{code}": terms
+        | {"file": str(folder / f"{scale}-{code}.csv"), "language": code, "scale": scale}
         for scale, code in [*written, ("axes", "en")]
     }
     return statements.Params(questionnaires=own | changes)
@@ -227,9 +201,8 @@ def survey_params(address: str, **changes) -> survey.Params:
         "file": f"{address}/simulated.csv",
         "scale": "values",
         "simulated": True,
-        "licence": "CC0-1.0",
         "source": "simulated by the project: nobody was asked",
-    }
+    } | LICENCE
     return survey.Params(surveys={"simulated": simulated | changes})
 
 
@@ -250,8 +223,8 @@ def autocomplete_params(address: str, groups: Path | str, **changes) -> autocomp
 
 
 def published_params(address: str) -> dict[str, dict[str, str]]:
-    terms = {"licence": "CC0-1.0", "citation": "the project", "language": "en", "wave": "2021"}
-    return {"choenni2021": {"address": f"{address}/choenni2021.csv"} | terms}
+    own = {"address": f"{address}/choenni2021.csv", "language": "en", "wave": "2021"}
+    return {"choenni2021": own | TERMS}
 
 
 def noon(day: str):
@@ -269,12 +242,10 @@ def news_params(address: str, **changes) -> news.Params:
             "address": f"{address}/{name}",
             "format": name.partition(".")[2],
             "columns": columns,
-            "dates": ["%Y-%m-%d", "%m/%d/%y"],
+            "dates": DATES,
             "leanings": {"left": "left", "center": "center", "far right": "right"},
-            "licence": "CC0-1.0",
-            "citation": "the project",
-            "redistribute": True,
         }
+        | OURS
         | changes
         for name in articles.FILES
     ]
@@ -289,73 +260,49 @@ def partisan_news_params(address: str, **changes) -> news.Params:
         "address": f"{address}/articles.jsonl",
         "format": "jsonl",
         "columns": columns | {"topic": "topic", "text": "content_original"},
-        "dates": ["%Y-%m-%d", "%m/%d/%y"],
-        "licence": "CC0-1.0",
-        "citation": "the project",
-        "redistribute": True,
+        "dates": DATES,
     }
-    return news.Params(corpora={"en": [corpus | changes]})
+    return news.Params(corpora={"en": [corpus | OURS | changes]})
 
 
 def reddit_params(address: str, communities: Path, **changes) -> reddit.Params:
     """Declare the dumps of the invented communities."""
-    wanted = {
-        "dumps": {name: f"{address}/{name}.zst" for name in partisans.DUMPS},
-        "communities": str(communities),
-        "licence": "CC0-1.0",
-        "citation": "the project",
-        "redistribute": True,
-    }
-    return reddit.Params(**(wanted | changes))
+    dumps = {name: f"{address}/{name}.zst" for name in partisans.DUMPS}
+    return reddit.Params(**({"dumps": dumps, "communities": str(communities)} | OURS | changes))
 
 
 def names_params(address: Path | str | None = None, **changes) -> names.Params:
     """Declare the project's own list of names."""
     where = address or SAMPLES / "names" / DAY / "lists" / "common.csv"
     columns = {k: k for k in ("country", "kind", "rank", "name", "bearer")}
-    terms = {"licence": "CC0-1.0", "citation": "the project"}
-    common = {"name": "common", "address": str(where), "columns": columns} | terms
+    common = {"name": "common", "address": str(where), "columns": columns} | TERMS
     return names.Params(**({"lists": [common]} | changes))
 
 
 REAL_NAMES = TOP.parent / "shared/data/names"
+SPELT = {"country": "Country", "rank": "Index", "name": "Romanized Name"}
+SPELT |= {"native": "Localized Name"}
 REAL_LISTS = {
     "forenames": {
-        "address": str(REAL_NAMES / "common_forenames_by_country.csv"),
-        "columns": {
-            "country": "Country",
-            "kind": "Gender",
-            "rank": "Index",
-            "name": "Romanized Name",
-            "native": "Localized Name",
-        },
+        "address": "common_forenames_by_country.csv",
+        "columns": SPELT | {"kind": "Gender"},
         "kinds": {"M": "male", "F": "female"},
     },
     "surnames": {
-        "address": str(REAL_NAMES / "common_surnames_by_country.csv"),
+        "address": "common_surnames_by_country.csv",
         "kind": "last",
-        "columns": {
-            "country": "Country",
-            "rank": "Index",
-            "name": "Romanized Name",
-            "native": "Localized Name",
-            "count": "Count",
-        },
+        "columns": SPELT | {"count": "Count"},
     },
-    "eu-first": {"address": str(REAL_NAMES / "firstnames_eu.json"), "format": "nested"},
-    "eu-last": {
-        "address": str(REAL_NAMES / "lastnames_eu.json"),
-        "format": "nested",
-        "kind": "last",
-    },
+    "eu-first": {"address": "firstnames_eu.json", "format": "nested"},
+    "eu-last": {"address": "lastnames_eu.json", "format": "nested", "kind": "last"},
     "checklist": {
-        "address": str(REAL_NAMES / "checklist_names_flat.json"),
+        "address": "checklist_names_flat.json",
         "format": "flat",
         "country": "zz",
         "kinds": {"men": "male", "women": "female", "last": "last"},
     },
     "checklist-basic": {
-        "address": str(REAL_NAMES / "checklist_basic.json"),
+        "address": "checklist_basic.json",
         "format": "flat",
         "country": "us",
         "kinds": {"male": "male", "female": "female", "last_name": "last"},
@@ -365,8 +312,11 @@ REAL_LISTS = {
 
 def real_names_params() -> names.Params:
     """Declare the real lists beside the checkout."""
-    terms = {"licence": "CC0-1.0", "citation": "their authors"}
-    return names.Params(lists=[{"name": n, **entry, **terms} for n, entry in REAL_LISTS.items()])
+    lists = [
+        entry | LICENCE | {"name": name, "address": str(REAL_NAMES / entry["address"])}
+        for name, entry in REAL_LISTS.items()
+    ]
+    return names.Params(lists=[entry | {"citation": "their authors"} for entry in lists])
 
 
 def targets_params(*corpora: dict) -> targets.Params:
@@ -377,21 +327,14 @@ def targets_params(*corpora: dict) -> targets.Params:
         "language": "en",
         "format": "tsv",
         "parts": {"test": str(SAMPLES / "targets" / DAY / "sentiment-en/tweets/test.tsv")},
-        "licence": "CC0-1.0",
-        "citation": "the project",
-        "redistribute": True,
-    }
+    } | OURS
     return targets.Params(corpora=list(corpora) or [own])
 
 
 def downstream_params(address: str, **corpora: dict) -> downstream.Params:
     """Declare the project's own sentences, or the corpora given."""
-    terms = {
-        "language": "en",
-        "licence": "CC0-1.0",
-        "citation": "the project, which made these sentences up; some are hostile",
-        "redistribute": True,
-    }
+    said = "the project, which made these sentences up; some are hostile"
+    terms = OURS | {"language": "en", "citation": said}
     own = {
         "hate-en": {
             "format": "csv",
@@ -404,13 +347,8 @@ def downstream_params(address: str, **corpora: dict) -> downstream.Params:
             "parts": {part: f"{address}/{part}.tsv" for part in hostile.PARTS},
             "head": hostile.HEAD,
             "quoted": False,
-            "columns": {
-                "id": "id",
-                "text": "claim",
-                "label": "verdict",
-                "groups": "side",
-                "source": "outlet",
-            },
+            "columns": {"id": "id", "text": "claim", "label": "verdict"}
+            | {"groups": "side", "source": "outlet"},
         },
     }
     return downstream.Params(corpora=corpora or {name: own[name] | terms for name in own})
