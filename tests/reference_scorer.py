@@ -78,12 +78,6 @@ def coordinates(
         What a missing answer adds. ``refuse`` raises; ``zero`` adds nothing, as the script does,
         which is the same as agreeing with it, for agreeing has 0 points; ``middle`` adds the mean
         of the four answers, as who answers at random does on average.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, an answer is none of these, or one is missing and ``lacking`` is
-        ``refuse``.
     """
     given = np.asarray(answers)
     if not np.issubdtype(given.dtype, np.integer) or not ((given >= UNCLEAR) & (given < 4)).all():
@@ -142,12 +136,6 @@ def percents(
         item is not on an axis.
     lacking
         Whether a missing answer raises, or adds 0, as a neutral one.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, a stance is beyond -1 and 1, an axis has no item, or an answer is
-        missing and ``lacking`` is ``refuse``.
     """
     given, weights = np.asarray(stances, dtype=np.float64), np.asarray(effects, dtype=np.float64)
     if weights.ndim != 2 or given.ndim < 1 or given.shape[-1] != len(weights):

@@ -164,16 +164,8 @@ def test_every_command_is_one_that_its_program_understands(command, parse):
         assert all(f"\n{name} = [" in known for part in extras for name in part.split(","))
     else:
         titled = {block.about for block in blocks("python")}
-        understood = words[0] in {
-            "export",
-            "git",
-            "cd",
-            "accelerate",
-            "wget",
-            "vllm",
-            "ollama",
-            "hf",
-        }
+        others = {"export", "git", "cd", "accelerate", "wget", "vllm", "ollama", "hf"}
+        understood = words[0] in others
         assert understood or f'title="{words[-1]}"' in titled, f"what is {command.text!r}?"
 
 

@@ -150,7 +150,6 @@ def parquet_of_one_cell_again(path):
         ("zstd", endless_line),
         ("conllu", one_sentence),
         ("conllu", one_token),
-        ("conllu", larger_than_may_be),
         ("table", larger_than_may_be),
         ("parquet", parquet_of_one_cell),
         ("parquet", parquet_of_one_cell_again),

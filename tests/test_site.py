@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 from documented import TOP
@@ -119,9 +118,8 @@ def test_a_page_that_was_not_built_is_reported(tmp_path):
 
 def test_every_page_of_the_docs_is_staged_and_in_the_navigation(tmp_path):
     pages = build.stage(TOP, tmp_path)
-    assert {p.relative_to(TOP / "docs").as_posix() for p in Path(TOP / "docs").rglob("*.md")} <= {
-        *pages
-    }
+    docs = TOP / "docs"
+    assert {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} <= {*pages}
     placed = [
         page
         for entry in build.navigation(pages)

@@ -46,27 +46,18 @@ def test_rejects_the_four_hypotheses_of_the_published_example():
     assert adjusted[14] == 1
 
 
-def test_ties_and_steps_worked_by_hand():
-    adjusted = benjamini_hochberg(np.array([0.02, 0.5, 0.02, 0.01]))
-    # sorted .01 .02 .02 .5, times 4 over rank: .04 .04 .02667 .5; then minima from the right
-    assert adjusted == pytest.approx([0.08 / 3, 0.5, 0.08 / 3, 0.08 / 3])
-
-
 def test_one_test_is_its_own_family_and_none_is_none():
     assert benjamini_hochberg(np.array([0.03])).tolist() == [0.03]
     assert benjamini_hochberg(np.array([])).tolist() == []
 
 
-def test_invariants_on_random_families_with_ties():
+def test_random_families_with_ties_are_adjusted_as_scipy_does_in_any_order():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for _ in range(200):
         p = np.round(rng.random(int(rng.integers(1, 60))) ** 2, int(rng.integers(1, 5)))
         adjusted = benjamini_hochberg(p)
         assert adjusted == pytest.approx(false_discovery_control(p, method="bh"), abs=1e-12)
-        assert (adjusted >= p).all()
-        assert (adjusted <= 1).all()
-        assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
         assert all(len(set(adjusted[p == tie])) == 1 for tie in p)
         shuffle = rng.permutation(len(p))
         assert (benjamini_hochberg(p[shuffle]) == adjusted[shuffle]).all()
