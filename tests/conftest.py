@@ -62,6 +62,14 @@ def link_samples(folder: Path) -> None:
             (folder / "data" / "samples" / sample.name).symlink_to(sample)
 
 
+@pytest.fixture(autouse=True)
+def _seeds(request):
+    """Tell the seeds of a file, which are shown where a test of it fails."""
+    for name, value in vars(request.module).items():
+        if name.startswith("SEED"):
+            print(name, value)
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """Return what makes a folder once for all processes that run tests side by side."""

@@ -15,7 +15,6 @@ OURS = [broken for broken in BREAKAGES if broken.analysis in POLITICIANS]
 
 @pytest.mark.parametrize("broken", OURS, ids=lambda b: f"{b.analysis}: {b.name}")
 def test_a_broken_analysis_is_seen(broken, monkeypatch):
-    print("seed", SEED)
     found = shown(broken, monkeypatch)
     print(*found, sep="\n")
     assert found

@@ -129,7 +129,6 @@ def test_coordinates_are_where_the_truth_has_them(tmp_path):
     shape = simulated("compass").Shape(pairs=60, trainings=6, prompts=5, uneven=0.0)
     shape = shape.model_copy(update={"training": 0.05})
     module, rng = simulated("compass"), np.random.default_rng(SEED)
-    print("seed", SEED)
     drawn = module.draw(tmp_path, module.TRUTHS["corpora"], shape, rng)
     analysis = importlib.import_module("plumbline.probes.leaning.compass")
     params = section("analysis.compass", analysis.Params).model_dump() | module.PARAMS
@@ -149,7 +148,6 @@ def test_classifiers_are_right_as_often_as_the_truth_has_it(tmp_path):
     module = simulated("fairness")
     shape = module.Shape(words=3000, each=1, pretraining=2)
     drawn = module.draw(tmp_path, module.TRUTHS["corpora"], shape, np.random.default_rng(SEED))
-    print("seed", SEED)
     path = drawn.inputs.outputs("finetuned_classifiers", "m") / "planted/*.parquet"
     told = pl.read_parquet(path).filter(pl.col("class") == classified.POSITIVE)
     positive = pl.col("label") == classified.POSITIVE

@@ -28,13 +28,11 @@ def replicate(folder, name, number=0, shape=SMALL):
 
 @pytest.fixture(scope="module")
 def null(tmp_path_factory):
-    print("seed", SEED)
     return replicate(tmp_path_factory.mktemp("null"), next(iter(simulated.TRUTHS)))
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    print("seed", SEED)
     return replicate(tmp_path_factory.mktemp("planted"), "countries planted")
 
 
@@ -100,7 +98,6 @@ def test_probabilities_are_possible_and_texts_are_each_told_once(null):
 
 
 def test_names_of_two_countries_are_the_same_and_mean_half_of_each(tmp_path):
-    print("seed", SEED)
     shape = SMALL.model_copy(update={"shared": 0.25})
     tables, drawn = replicate(tmp_path, "countries planted", shape=shape)
     folder = drawn.inputs.datasets["names"]
@@ -117,7 +114,6 @@ def test_names_of_two_countries_are_the_same_and_mean_half_of_each(tmp_path):
 @pytest.mark.parametrize(("celebrity", "alike"), [(0.0, False), (1.0, True)])
 def test_originals_about_one_person_have_one_name(tmp_path, celebrity, alike):
     """Where only names move predictions, a name changes all texts about one person alike."""
-    print("seed", SEED)
     only_names = {"sd_text": 0.0, "sd_rest": 0.0, "celebrity": celebrity}
     rng = np.random.default_rng(SEED)
     truth = next(iter(simulated.TRUTHS.values()))
@@ -148,7 +144,6 @@ def test_each_kind_of_truth_is_there_and_changes_what_it_says():
 
 def test_few_of_the_tests_find_something_where_nothing_is(tmp_path):
     """Five worlds: some of the tests find something, as tests of the right size do."""
-    print("seed", SEED)
     found = []
     for number in range(5):
         tables, _ = replicate(tmp_path / str(number), next(iter(simulated.TRUTHS)), number)

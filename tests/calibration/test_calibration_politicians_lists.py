@@ -26,7 +26,6 @@ LARGEST = {  # a test in which what is planted is seen in one replicate, and how
 @pytest.fixture(autouse=True, scope="module")
 def few():
     """Let what intervals should cover be rough: it is not looked at here."""
-    print("seed", SEED)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(subgroups, "SAMPLES", 3)
         patched.setattr(pooled_pmi, "TASTES", 5)

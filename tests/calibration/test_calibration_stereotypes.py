@@ -121,7 +121,6 @@ def test_lists_have_the_columns_that_the_probe_writes():
     from plumbline.probes.stereotypes.completions import COLUMNS
 
     rng = np.random.default_rng(SEED)
-    print("seed", SEED)
     shape = completions.ListsShape()
     words = completions.vocabulary(shape, rng)
     planted = np.zeros((len(shape.category), shape.words))

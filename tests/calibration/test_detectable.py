@@ -18,7 +18,6 @@ pytestmark = pytest.mark.slow
     ],
 )
 def test_what_is_told_as_detectable_is_found(monkeypatch, analysis, truth, test, replicates):
-    print("seed", breaking.SEED)
     monkeypatch.setattr(breaking, "REPLICATES", replicates)
     monkeypatch.setattr(breaking, "LONG", ())
     rates = breaking.run(analysis, truth, None, monkeypatch)

@@ -67,7 +67,6 @@ def test_false_findings_are_a_share_of_those_of_whole_families():
 
 
 def test_tests_that_are_counted_together_have_the_counts_that_they_have_alone():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     frames = {}
     for name in ("one", "two"):
@@ -86,7 +85,6 @@ def test_tests_that_are_counted_together_have_the_counts_that_they_have_alone():
 
 def test_a_rate_has_the_interval_of_independent_replicates_and_not_of_tests():
     rng = np.random.default_rng(SEED)
-    print("seed", SEED)
     inside = {"alone": 0, "together": 0, "as if alone": 0}
     for _ in range(400):
         alone = (rng.random((100, 10)) < 0.05).sum(axis=1)
@@ -109,7 +107,6 @@ def test_a_rate_of_none_is_as_wide_as_its_replicates_are_few():
 
 
 def test_a_rate_of_ten_replicates_is_held_as_often_as_is_said():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     held = []
     for _ in range(1000):
@@ -186,7 +183,6 @@ def measured(tallies):
 
 
 def test_z_tests_have_the_rates_that_theory_gives():
-    print("seed", SEED)
     null = measured(z_tests(NULL, [0.0], seed=SEED))
     for measure, true in (
         ("size at .05", 0.05),
@@ -211,7 +207,6 @@ def test_z_tests_have_the_rates_that_theory_gives():
 
 def test_what_is_wrong_with_a_test_is_seen():
     """A control of the harness itself: tests that are broken are told as broken."""
-    print("seed", SEED)
     liberal = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=1.5)))
     assert [text.partition(" is")[0] for text in liberal[0]["outside"]] == [
         "size at .05",
@@ -226,7 +221,6 @@ def test_what_is_wrong_with_a_test_is_seen():
 
 
 def test_what_is_not_outside_is_inside_only_where_the_tables_are_many():
-    print("seed", SEED)
     for replicates, told in ((30, "not outside"), (1500, "inside")):
         drawn = z_tests(NULL, [0.0], seed=SEED, replicates=replicates)
         # of families at most .05 is right, at which z tests are: half of the interval is above it
@@ -236,7 +230,6 @@ def test_what_is_not_outside_is_inside_only_where_the_tables_are_many():
 
 @pytest.mark.parametrize(("told", "found"), [(2.801585, 0.8), (1.9, 0.476), (4.2, 0.987)])
 def test_a_detectable_effect_that_is_too_small_or_too_large_is_seen(told, found):
-    print("seed", SEED)
     drawn = z_tests(PLANTED, [0.0, 1.5, 2.5, 3.5, 4.5], seed=SEED, told=told)
     number, share = at_detectable(drawn, "detectable")
     assert number >= 3000
@@ -249,7 +242,6 @@ def test_a_detectable_effect_that_is_too_small_or_too_large_is_seen(told, found)
 
 @pytest.mark.parametrize(("told", "found"), [(2.801585, 0.8), (1.9, 0.476), (4.2, 0.987)])
 def test_where_what_is_true_is_not_known_it_is_the_mean_of_what_is_said(told, found):
-    print("seed", SEED)
     effects = [0.0, 1.5, -2.5, 3.5, -4.5]
     drawn = z_tests(PLANTED, effects, seed=SEED, told=told, known=False)
     number, share = at_detectable(drawn, "detectable")
@@ -260,7 +252,6 @@ def test_where_what_is_true_is_not_known_it_is_the_mean_of_what_is_said(told, fo
 
 
 def test_the_mean_is_of_one_row_where_rows_of_one_size_say_different_things():
-    print("seed", SEED)
     drawn = z_tests(PLANTED, [0.0, 1.6, -4.0], seed=SEED, known=False, alike=True)
     number, share = at_detectable(drawn, "detectable")
     assert number >= 3000
@@ -281,13 +272,11 @@ def test_the_mean_is_of_one_row_where_rows_of_one_size_say_different_things():
 def test_effects_that_are_all_too_small_are_not_held_against_errors_that_are_so_by_chance(
     effects, told
 ):
-    print("seed", SEED)
     drawn = z_tests(PLANTED, effects, seed=SEED, known=False, vary=0.2)
     assert (at_detectable(drawn, "detectable") is not None) == told
 
 
 def test_a_row_of_few_tables_says_nothing():
-    print("seed", SEED)
     few, more = (
         z_tests(PLANTED, [2.5, 3.1], seed=SEED, replicates=n, known=False) for n in (9, 10)
     )
@@ -307,7 +296,6 @@ def test_rows_that_tell_nothing_are_kept_for_the_mean():
 
 @pytest.mark.parametrize("untold", [0.05, 0.3])
 def test_what_is_true_is_the_mean_of_tables_that_tell_nothing_too(untold):
-    print("seed", SEED)
     drawn = z_tests(PLANTED, [1.6, 3.6], seed=SEED, known=False, untold=untold)
     found = at_detectable(drawn, "detectable")
     if untold == 0.05:
@@ -326,7 +314,6 @@ def test_values_without_a_sign_say_nothing_of_what_is_true():
 
 
 def test_false_findings_beside_planted_ones_are_judged():
-    print("seed", SEED)
     wrong = z_tests(PLANTED, [0.0, 4.0], seed=SEED, inflate=2.0)
     assert any(summary.FALSE in text for text in summary.lines(rows("a", wrong))[0]["outside"])
     right = z_tests(PLANTED, [0.0, 4.0], seed=SEED)
@@ -334,14 +321,12 @@ def test_false_findings_beside_planted_ones_are_judged():
 
 
 def test_swapped_signs_are_seen():
-    print("seed", SEED)
     swapped = measured(z_tests(PLANTED, [0.0, 2.0], seed=SEED, swapped=-1.0))
     assert swapped["wrong sign among found", 2.0]["value"] > 0.95
     assert swapped["coverage of intervals", 2.0]["value"] < 0.1
 
 
 def test_a_line_tells_the_worst_of_several_truths():
-    print("seed", SEED)
     right, wrong = (z_tests(NULL, [0.0], seed=SEED, inflate=by) for by in (1.0, 1.5))
     both = [right.with_columns(truth=pl.lit("a")), wrong.with_columns(truth=pl.lit("b"))]
     for order in (both, both[::-1]):
@@ -387,7 +372,6 @@ def test_beside_another_p_is_what_that_would_find():
 
 
 def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
-    print("seed", SEED)
     assert power.table(tmp_path) == ""
     strong = z_tests(PLANTED, [0.0, 1.0, 4.0], seed=SEED, replicates=100)
     for name, tallies in (

@@ -64,7 +64,6 @@ def test_a_planted_affect_is_found_in_its_group_alone():
 
 
 def test_without_an_effect_p_is_small_at_the_nominal_rate():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     known = np.ones(60, dtype=bool)
     p = []

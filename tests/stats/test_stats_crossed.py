@@ -30,7 +30,6 @@ def two_sided_p(value, parts):
 
 
 def test_one_sample_is_students_t_and_two_are_welchs():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     one, two = rng.normal(1, 1, 7), rng.normal(0, 3, 5)
     student = ttest_1samp(one, 0)
@@ -61,7 +60,6 @@ def test_one_of_a_kind_tells_nothing_and_no_spread_is_no_evidence():
 
 
 def test_intervals_over_trainings_hold_their_mean():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     held = []
     for _ in range(2000):  # trainings, prompts and statements vary alike; the truth is 0
@@ -98,7 +96,6 @@ def test_three_trainings_worked_by_hand():
 def test_where_words_differ_between_trainings_a_true_null_is_rejected_at_its_rate(
     trainings, words, by_word
 ):
-    print("seed", SEED)
     rng, small = np.random.default_rng(SEED), 0
     for _ in range(2000):
         drawn = rng.normal(0, 0.3, (trainings, 1)) + rng.normal(0, 1, (trainings, words))
@@ -123,7 +120,6 @@ def test_what_pretrainings_have_by_themselves_of_the_variance_over_texts():
 
 def test_of_equally_many_trainings_the_variance_is_pooled():
     rng = np.random.default_rng(SEED)
-    print("seed", SEED)
     for sizes, pooled in (((3, 3), True), ((5, 5), True), ((3, 4), False)):
         one, two = (rng.normal(0, 1, size) for size in sizes)
         p = two_sided_p(one.mean() - two.mean(), of_difference(one, two))
@@ -143,7 +139,6 @@ def slow(*values):
     ],
 )
 def test_a_shift_over_trainings_is_found_at_its_rate(trainings, sides, power):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for spread in (1.0, 2.0):  # SDs of one side: alike, or twice the other's
         hits = np.zeros(3)

@@ -52,7 +52,6 @@ def test_one_test_is_its_own_family_and_none_is_none():
 
 
 def test_random_families_with_ties_are_adjusted_as_scipy_does_in_any_order():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for _ in range(200):
         p = np.round(rng.random(int(rng.integers(1, 60))) ** 2, int(rng.integers(1, 5)))

@@ -99,7 +99,6 @@ def test_swapping_the_groups_mirrors_the_interval():
 
 
 def coverage(draw, truth, n):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     held = 0
     for _ in range(2000):
@@ -126,7 +125,6 @@ SEED_RANKS = 77
 
 
 def test_equals_scipy_on_random_data_with_ties():
-    print("seed", SEED_RANKS)
     rng = np.random.default_rng(SEED_RANKS)
     for _ in range(50):
         n = int(rng.integers(4, 80))
@@ -175,7 +173,6 @@ def test_rank_correlations_are_scipys():
 
 
 def test_the_interval_of_a_mean_of_strata_holds_it_at_its_rate():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     sizes = np.array([6, 12, 30])  # clusters of each stratum
     strata = np.repeat(np.arange(3), sizes)

@@ -56,7 +56,6 @@ def made(rng):
 
 
 def test_the_same_as_formulas_of_statsmodels():
-    print("seed", SEED)
     frame, design = made(np.random.default_rng(SEED))
     y = frame["y"].to_numpy()
     theirs = smf.ols("y ~ C(one) + C(two) + C(three)", frame).fit()
@@ -74,7 +73,6 @@ def test_the_same_as_formulas_of_statsmodels():
 
 
 def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
-    print("seed", SEED)
     frame, design = made(np.random.default_rng(SEED))
     y = frame["y"].to_numpy()
     theirs = sm.OLS(y, design).fit(cov_type="HC3")
@@ -90,7 +88,6 @@ def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
 @pytest.mark.slow
 def test_intervals_hold_the_truth_where_clusters_share_their_errors():
     """Twelve clusters of five rows, one of two treatments for each cluster."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     clusters = np.repeat(np.arange(12), 5)
     design = np.stack([np.ones(60), clusters % 2], axis=1)

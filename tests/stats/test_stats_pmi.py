@@ -41,7 +41,6 @@ def test_smoothing_worked_by_hand():
 
 
 def test_probabilities_that_pmi_implies_sum_to_one_for_every_word():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for _ in range(100):
         counts = rng.integers(0, 40, (int(rng.integers(2, 12)), int(rng.integers(2, 5)))) * 1.0
@@ -69,7 +68,6 @@ def test_a_stack_of_tables_is_each_table():
 
 
 def test_p_equals_fisher_exact_on_random_tables():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for _ in range(300):
         sizes = rng.integers(1, 60, 2)
@@ -164,7 +162,6 @@ def test_bootstrap_is_the_same_for_a_seed_and_another_for_another():
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.5])
 def test_people_of_one_name_do_not_count_as_many(smoothing):
-    print("seed", SEED)
     lists, genders = sample(np.random.default_rng(SEED), 200)
     names = np.arange(200)
     many, fourfold = csr_array(np.repeat(lists.toarray(), 4, axis=0)), np.repeat(genders, 4)
@@ -202,7 +199,6 @@ def test_more_confidence_is_wider():
 
 def coverage(chances, names, smoothing):
     """Return for each cell how many of 400 intervals hold the truth."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     truth, held = true_pmi(chances), []
     for seed in range(400):

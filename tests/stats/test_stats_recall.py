@@ -55,7 +55,6 @@ def drawn_groups(rng, groups=30, words=40):
 
 
 def test_random_orders_average_to_chance():
-    print("seed", SEED)
     groups = drawn_groups(np.random.default_rng(SEED))
     found = reordered(*groups, [1, 4, 12], 3000, SEED)
     mean = found.mean(axis=(0, 1)) / 6  # six attributes each, four of them listed
@@ -75,7 +74,6 @@ def test_templates_of_a_group_share_their_order():
 
 @pytest.mark.parametrize(("groups", "most", "rate"), [(60, 9, 3.0), (9, 3, 0.6)])
 def test_intervals_cover_the_truth_where_groups_differ(groups, most, rate):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     covered, degenerate = 0, 0
     for _ in range(200):

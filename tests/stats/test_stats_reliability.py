@@ -75,7 +75,6 @@ def test_halves_are_stepped_up_by_spearman_and_brown():
 
 
 def test_drawn_halves_come_near_all_and_the_interval_holds_them():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     scores = rng.normal(0, 1, (60, 1)) + rng.normal(0, 2, (60, 12))
     every, some = (split_halves(scores, splits) for splits in (500, 100))
@@ -84,7 +83,6 @@ def test_drawn_halves_come_near_all_and_the_interval_holds_them():
 
 
 def test_the_interval_of_alpha_holds_its_truth():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     truth = 8 / (8 + 2)  # 8 items, variance of cases 1, of errors 2
     held = [
@@ -102,7 +100,6 @@ def test_a_row_that_lacks_a_score_is_left_out():
 def test_the_first_pass_is_the_interaction_of_an_analysis_of_variance():
     import pandas as pd
 
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     scores = rng.normal(0, 1, (6, 2, 4)) + rng.normal(0, 1, (6, 1, 1))
     i, g, c = (a.ravel() for a in np.indices(scores.shape))
@@ -118,7 +115,6 @@ def test_the_first_pass_is_the_interaction_of_an_analysis_of_variance():
 
 
 def test_planted_items_are_found_in_their_language_and_the_size_holds_without():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     size, seen, false = [], 0, []
     for _ in range(300):
@@ -187,14 +183,12 @@ def answered(rng, items=20, respondents=60, shift=0.0, otherwise=()):
 
 @pytest.mark.parametrize("shift", [0.0, 0.7])
 def test_odds_hold_their_size_where_groups_differ_in_all_items(shift):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     p = np.concatenate([odds(answered(rng, shift=shift)).p[:, 1] for _ in range(60)])
     assert 0.03 <= np.mean(p <= 0.05) <= 0.07
 
 
 def test_odds_find_two_planted_items_with_their_sign():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     seen = []
     for _ in range(15):
@@ -206,7 +200,6 @@ def test_odds_find_two_planted_items_with_their_sign():
 
 
 def test_ranks_swap_as_often_as_is_predicted():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     chances, swapped = [], []
     for _ in range(3000):

@@ -91,7 +91,6 @@ def test_each_group_is_left_out_as_if_it_had_never_been_there(diagonal):
 @pytest.mark.parametrize("diagonal", [True, False])
 @pytest.mark.slow
 def test_errors_are_those_of_many_draws(diagonal):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     values, errors = [], []
     for _ in range(200):
@@ -114,7 +113,6 @@ def test_intervals_hold_the_value_and_there_is_none_where_no_group_makes_a_diffe
 
 
 def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     how = {"n_permutations": 99, "seed": SEED}
     hits = {True: 0, False: 0}
@@ -147,7 +145,6 @@ def test_within_strata_the_mean_is_that_of_relabellings_and_what_strata_share_is
     diagonal,
 ):
     rng, strata = np.random.default_rng(SEED), np.repeat([0, 1, 2], [1, 8, 11])
-    print("seed", SEED)
     how = {"diagonal": diagonal, "n_permutations": 999, "seed": SEED}
     p = {True: [], False: []}
     for _ in range(20):

@@ -69,7 +69,6 @@ def p_of(lists, groups, classes, size, seed):
 
 
 def test_what_is_planted_is_found():
-    print("seed", SEED)
     lists, groups, classes = drawn(np.random.default_rng(SEED), 200, 60, 1.5)
     seen = shares.NameShares(lists, groups, classes, 20, 3, 0.5).seen()
     assert seen[1, 0] > 0.9  # the second group has the first class
@@ -82,7 +81,6 @@ def test_what_is_planted_is_found():
 @pytest.mark.slow
 def test_permuting_words_finds_too_much_where_names_have_moods_and_permuting_names_does_not():
     """No gender has to do with anything here, but a name likes or dislikes all positive words."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     found = np.array([p_of(*drawn(rng, 60, 60, 0.0, mood=1.0), 20, i) for i in range(120)])
     by_name, by_word = (found <= 0.05).mean(axis=0)
@@ -100,7 +98,6 @@ def test_permuting_leaves_a_third_group_as_it_is():
 
 
 def test_blocks_do_not_matter(monkeypatch):
-    print("seed", SEED)
     lists, groups, classes = drawn(np.random.default_rng(SEED), 30, 12, 0.5)
     ranked = shares.NameShares(lists, groups, classes, 4, 3, 0.5)
     once = ranked.permuted(25, SEED)
@@ -132,7 +129,6 @@ def test_the_largest_are_above_zero_and_ties_keep_their_order():
 
 
 def test_shares_of_replicates_are_those_of_each_ones_largest():
-    print("seed", SEED_MEMBERSHIP)
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     parts = rng.dirichlet(np.ones(4), 40)
     values = rng.normal(-0.5, 1, (30, 40))  # often fewer than 15 are above 0
@@ -154,7 +150,6 @@ def test_three_ways_to_count_a_word_of_two_classes():
 
 @pytest.mark.parametrize("counting", ["best", "fractional"])
 def test_shares_of_all_classes_sum_to_one_and_their_differences_to_zero(counting):
-    print("seed", SEED_MEMBERSHIP)
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     weights = rng.dirichlet(np.ones(13), 60)
     best = weights == weights.max(axis=1, keepdims=True)
@@ -200,7 +195,6 @@ def test_thirds_of_a_word_sum_to_whole_words():
 
 
 def test_the_p_of_parts_is_that_of_the_permutation_test_with_the_seed():
-    print("seed", SEED_MEMBERSHIP)
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     parts = rng.dirichlet(np.ones(4), 60)
     found = [c.p for c in compare(parts[:30], parts[30:], 300, 7)]
@@ -218,7 +212,6 @@ def test_swapping_the_lists_mirrors_everything():
 
 @pytest.mark.slow
 def test_a_planted_class_is_found_and_lists_from_one_population_are_not_told_apart():
-    print("seed", SEED_MEMBERSHIP)
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     even = np.full(13, 1 / 13)
     leaning = even.copy()

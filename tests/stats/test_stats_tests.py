@@ -39,7 +39,6 @@ def binary(ones, size):
 @pytest.mark.parametrize("kind", ["counts", "parts", "drawn"])
 @pytest.mark.slow
 def test_a_difference_is_found_from_the_critical_one_on(kind):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for _ in range(20):
         n, m = (6, 5) if kind != "drawn" else (15, 14)
@@ -82,7 +81,6 @@ def test_as_far_as_each_other_are_found_together_at_any_level():
 
 
 def test_critical_distances_of_groups_at_a_lower_level_by_enumeration():
-    print("seed", SEED)
     values = np.random.default_rng(SEED).random((11, 2))
     values[:, 1] = 0.0  # nothing to tell apart
     found = permutation_test(values[:6], values[6:], 1, 1)
@@ -102,7 +100,6 @@ def test_too_few_units_find_nothing():
 
 
 def test_equally_large_groups_are_fishers_exact_test():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for _ in range(100):
         n = int(rng.integers(1, 60))
@@ -112,7 +109,6 @@ def test_equally_large_groups_are_fishers_exact_test():
 
 
 def test_groups_of_two_sizes_by_enumeration():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     for n, m in ((3, 6), (5, 2), (4, 7)):
         values = (rng.random(n + m) < 0.4).astype(int)
@@ -136,7 +132,6 @@ def test_a_published_example_of_real_values():
 
 
 def test_real_values_are_gone_through_like_another_program_does():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     one, two = rng.random((6, 3)), rng.random((5, 3)) + 0.2
     found = permutation_test(one, two, 1, 1)
@@ -169,7 +164,6 @@ def test_p_of_drawn_splits_is_never_zero():
 
 
 def test_swapping_the_groups_turns_the_sign_and_nothing_else():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     one, two = (rng.random((8, 4)) < 0.5) * 1.0, (rng.random((11, 4)) < 0.5) * 1.0
     there, back = permutation_test(one, two, 1, 1), permutation_test(two, one, 1, 1)
@@ -178,7 +172,6 @@ def test_swapping_the_groups_turns_the_sign_and_nothing_else():
 
 
 def test_each_outcome_is_tested_as_if_alone():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     one, two = rng.random((40, 5)), rng.random((40, 5))
     one[:, 0], two[:, 0] = one[:, 0].round(), two[:, 0].round()
@@ -195,7 +188,6 @@ def test_nothing_that_differs_has_a_p_of_one():
 
 @pytest.mark.slow
 def test_under_the_null_p_is_at_or_below_a_level_no_more_often_than_that():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     drawn = rng.random((2000, 25, 2))
     p = np.array([permutation_test(d[:, :1], d[:, 1:], 199, i).p[0] for i, d in enumerate(drawn)])
@@ -213,7 +205,6 @@ def test_bad_input_is_refused():
 
 
 def test_blocks_do_not_change_an_exact_answer(monkeypatch):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     one, two = rng.random((6, 2)), rng.random((6, 2))
     whole = permutation_test(one, two, 1, 1).p
@@ -240,7 +231,6 @@ def enumerated(times, seen, size):
 
 
 def test_p_is_about_that_of_all_relabellings():
-    print("seed", SEED_SUMS)
     for times, size in (([4, 2, 1], 3), ([3, 0, 2, 3], 4), ([1, 2, 3, 4], 2)):
         units = sum(times)
         total = sum(j * number for j, number in enumerate(times))
@@ -278,7 +268,6 @@ def test_p_is_one_where_nothing_can_come_out_otherwise():
 
 @pytest.mark.slow
 def test_under_the_null_it_rejects_at_its_level():
-    print("seed", SEED_SUMS)
     rng = np.random.default_rng(SEED_SUMS)
     units = np.repeat([0, 1, 2, 3], [60, 20, 10, 10])
     times, sizes = np.bincount(units), np.array([40, 60])

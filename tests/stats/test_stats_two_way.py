@@ -43,7 +43,6 @@ def judged(change, country, text, name, contrasts):
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", REVIEW)
 def test_countries_and_their_contrasts_have_their_size_and_what_is_there_is_found(shape):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     contrasts = np.concatenate([against(REVIEW[shape][0]), np.eye(REVIEW[shape][0])])
     null = [judged(*world(rng, *REVIEW[shape]), contrasts)[:2] for _ in range(400)]
@@ -98,7 +97,6 @@ def test_a_contrast_and_its_opposite_are_one_test_whatever_their_unit():
 
 def test_first_and_last_names_are_both_counted():
     """With both the variance is that of sums over first names plus sums over last ones."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     ratios = []
     for _ in range(40):
@@ -130,7 +128,6 @@ def test_a_country_of_one_name_has_no_p_and_constant_rows_none_either():
 
 @pytest.mark.parametrize("few", [2, 6])
 def test_a_country_in_few_texts_leaves_the_others_their_size_and_their_power(few):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     shape = REVIEW["names differ"]
     contrasts = against(13)
@@ -149,7 +146,6 @@ def test_a_country_in_few_texts_leaves_the_others_their_size_and_their_power(few
 
 
 def test_contrasts_with_a_country_that_has_no_error_have_none_and_the_others_do():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     change, country, text, name = world(rng, 4, 20, 2, 6, 0.3, 1.0)
     name = np.where(country == 3, 18, name)  # of one name

@@ -41,7 +41,6 @@ def test_complete_data_have_the_parts_of_mean_squares():
     from statsmodels.formula.api import ols
     from statsmodels.stats.anova import anova_lm
 
-    print("seed", SEED)
     scores, codes = world(np.random.default_rng(SEED), (8, 4, 3))
     table = pd.DataFrame({"y": scores, **codes})
     fit = ols("y ~ (C(statement) + C(template) + C(seed)) ** 2", table).fit()
@@ -65,7 +64,6 @@ def test_reml_of_unbalanced_data_is_that_of_statsmodels():
     import pandas as pd
     from statsmodels.regression.mixed_linear_model import MixedLM
 
-    print("seed", SEED)
     planted = PLANTED | {("template",): 0.6, (): 0.5}
     scores, codes = world(np.random.default_rng(SEED), (12, 6, 3), planted, missing=0.25)
     codes.pop("seed")
@@ -92,7 +90,6 @@ def test_reml_of_unbalanced_data_is_that_of_statsmodels():
 
 
 def test_reml_of_complete_data_is_anova_where_all_parts_are_positive():
-    print("seed", SEED)
     planted = PLANTED | {("seed",): 0.8, ("statement", "seed"): 0.6, ("template", "seed"): 0.6}
     scores, codes = world(np.random.default_rng(SEED), (10, 6, 5), planted)
     found = parts_of(scores, codes).value
@@ -101,7 +98,6 @@ def test_reml_of_complete_data_is_anova_where_all_parts_are_positive():
 
 
 def test_reml_is_0_where_mean_squares_are_below_0():
-    print("seed", SEED)
     scores, codes = world(np.random.default_rng(SEED), (8, 4, 3), PLANTED | {("template",): 0})
     below = parts_of(scores, codes).value < 0
     assert below.any()
@@ -112,7 +108,6 @@ def test_reml_is_0_where_mean_squares_are_below_0():
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 @pytest.mark.slow
 def test_intervals_hold_planted_parts(missing):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     held, value, number = {}, {}, 30 if missing else 250
     for _ in range(number):
@@ -128,7 +123,6 @@ def test_intervals_hold_planted_parts(missing):
 
 @pytest.mark.slow
 def test_the_interval_of_a_design_holds_the_true_half_width():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     levels = {"statement": 20, "template": 10, "seed": 3}
     truth = 1.959964 * (1 / 20 + 0.3 / 10 + 0.5 / 200 + 0.2 / 600) ** 0.5
@@ -141,7 +135,6 @@ def test_the_interval_of_a_design_holds_the_true_half_width():
 
 
 def test_means_vary_as_the_design_says():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     means = [world(rng, (10, 4, 2))[0].mean() for _ in range(3000)]
     true = np.array([PLANTED[term] for term in terms_of(["statement", "template", "seed"])])
