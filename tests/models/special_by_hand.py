@@ -3,12 +3,12 @@
 Pieces are written out as each vocabulary spells them; a tokenizer is asked for their numbers alone.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import torch
 import transformers as hf
 from models import tiny
-from models.tiny_special import LANGUAGES
+from models.tiny_special import LANGUAGES, WORDS
 
 from plumbline.probes.models.masked import Masked
 
@@ -36,6 +36,7 @@ SENTENCES = [
     (("Cleo",),),
 ]
 APART = {"float64": 1e-6, "float32": 2e-5}
+loaded = partial(tiny.loaded, Masked)
 
 
 def written(words):
@@ -105,10 +106,6 @@ def by_hand(name, folder, dtype, ids, place, *, hidden=None, language="en"):
     return torch.log_softmax(row.double(), 0).tolist()
 
 
-def loaded(_, folder, dtype="float64", **options):
-    return tiny.loaded(Masked, folder, dtype, **options)
-
-
 def filled(scorer, prompts, words, **options):
     return tiny.answers(scorer.fill(prompts, words, len(words), **options))
 
@@ -121,3 +118,13 @@ def pieces(name, folder, word):
     if name == "bertweet":
         return numbered(folder, [*(f"{piece}@@" for piece in first), last])
     return numbered(folder, [("Ġ" if name == "bart" else "▁") + word[0], *word[1:]])
+
+
+def agreed(fill, name, folder, true, dtype="float64"):
+    """Hold all words at a mask against what was computed by hand; return what was said of each."""
+    said = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+    assert sorted(said) == sorted(WORDS)
+    for word, value in said.items():
+        (piece,) = pieces(name, folder, (word,))
+        assert abs(value - true[piece]) < APART[dtype]
+    return said

@@ -11,11 +11,11 @@ from models.special_by_hand import (
     SENTENCES,
     SPOKEN,
     TEXTS,
+    agreed,
     by_hand,
     filled,
     loaded,
     numbered,
-    pieces,
     plain,
     spelt,
     written,
@@ -29,23 +29,19 @@ from plumbline.probes.models.seq2seq import Seq2Seq
 
 
 def test_xlm_is_told_the_language(special):
-    scorer = loaded("xlm", special("xlm"))
-    tokens = spelt("xlm", TEXTS[0])
-    ids, answers = numbered(special("xlm"), tokens), {}
+    folder, answers = special("xlm"), {}
+    ids = numbered(folder, spelt("xlm", TEXTS[0]))
     for language in LANGUAGES:
-        (fill,) = filled(scorer, [written(TEXTS[0])], WORDS, language=language)
-        answers[language] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
-        true = by_hand("xlm", special("xlm"), "float64", ids, 2, language=language)
-        for word in WORDS:
-            (piece,) = pieces("xlm", special("xlm"), (word,))
-            assert abs(answers[language][word] - true[piece]) < 1e-6
+        (fill,) = filled(loaded(folder), [written(TEXTS[0])], WORDS, language=language)
+        true = by_hand("xlm", folder, "float64", ids, 2, language=language)
+        answers[language] = agreed(fill, "xlm", folder, true)
     assert abs(answers["en"]["kind"] - answers["fr"]["kind"]) > 0.01
     assert abs(answers["en"]["kind"] - answers["de"]["kind"]) > 0.01
 
 
 @pytest.mark.parametrize("language", ["", "sw"])
 def test_xlm_takes_no_language_that_it_was_not_trained_on(special, language):
-    scorer = loaded("xlm", special("xlm"))
+    scorer = loaded(special("xlm"))
     told = rf"models\.tiny: knows no language '{language}', only de, en, fr; set languages"
     with pytest.raises(UserError, match=told):
         filled(scorer, ["the <mask> Ada"], WORDS, language=language)
@@ -63,21 +59,19 @@ def test_xlm_without_language_embeddings_needs_no_language(tmp_path, known):
     ids = numbered(tmp_path, spelt("xlm", TEXTS[0]))
     true = by_hand("xlm", tmp_path, "float64", ids, 2)
     for language in ("", "en"):
-        (fill,) = filled(loaded("xlm", tmp_path), [written(TEXTS[0])], WORDS, language=language)
-        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-            assert abs(said - true[pieces("xlm", tmp_path, (word,))[0]]) < 1e-6
+        (fill,) = filled(loaded(tmp_path), [written(TEXTS[0])], WORDS, language=language)
+        agreed(fill, "xlm", tmp_path, true)
 
 
 def test_xlm_takes_each_language_apart_by_its_own_rules(special):
-    scorer = loaded("xlm", special("xlm"))
+    folder = special("xlm")
     expected = {"fr": ["l'</w>", "ami</w>"], "en": ["l</w>", "'ami</w>"]}
     for language in ("fr", "en", "fr"):
         tokens = ["<s>", "<special1>", *expected[language], "Bo</w>", "</s>"]
-        ids = numbered(special("xlm"), tokens)
-        true = by_hand("xlm", special("xlm"), "float64", ids, 1, language=language)
-        (fill,) = filled(scorer, ["<mask> l'ami Bo"], WORDS, language=language)
-        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-            assert abs(said - true[pieces("xlm", special("xlm"), (word,))[0]]) < 1e-6
+        ids = numbered(folder, tokens)
+        true = by_hand("xlm", folder, "float64", ids, 1, language=language)
+        (fill,) = filled(loaded(folder), ["<mask> l'ami Bo"], WORDS, language=language)
+        agreed(fill, "xlm", folder, true)
 
 
 def test_a_language_whose_words_need_another_package_is_told(special, tmp_path, monkeypatch):
@@ -86,7 +80,7 @@ def test_a_language_whose_words_need_another_package_is_told(special, tmp_path, 
     tokenizer = tiny_special.xlm_tokenizer(tmp_path, languages=known)
     tokenizer.save_pretrained(tmp_path)
     tiny_special.xlm(tokenizer, languages=known).save_pretrained(tmp_path)
-    scorer = loaded("xlm", tmp_path)
+    scorer = loaded(tmp_path)
     with pytest.raises(UserError, match=r"cannot find the words of 'ja' .*Mykytea.*; install"):
         filled(scorer, ["the <mask> Ada"], WORDS, language="ja")
 
@@ -95,7 +89,7 @@ def test_xlm_that_writes_small_letters_lacks_what_it_would_change(tmp_path):
     tokenizer = tiny_special.xlm_tokenizer(tmp_path, lowercase=True)
     tokenizer.save_pretrained(tmp_path)
     tiny_special.xlm(tokenizer).save_pretrained(tmp_path)
-    scorer = loaded("xlm", tmp_path)
+    scorer = loaded(tmp_path)
     found = scorer.vocabulary(["kind", "Calm", "dùll", "brave"], "en")
     assert list(found.ids) == ["kind", "brave"]
     assert found.missing == ("Calm", "dùll")
@@ -108,7 +102,7 @@ def test_the_beginning_of_a_longer_word_is_no_candidate(special, name):
     known = AutoTokenizer.from_pretrained(special(name)).get_vocab()
     beginning, whole = {"xlm": ("un", "kind</w>"), "bertweet": ("un@@", "kind")}[name]
     assert beginning in known
-    found = loaded(name, special(name)).vocabulary(["kind", "un", "kindly"], SPOKEN.get(name, ""))
+    found = loaded(special(name)).vocabulary(["kind", "un", "kindly"], SPOKEN.get(name, ""))
     assert dict(found.ids) == {"kind": known[whole]}
     assert found.missing == ("un", "kindly")
 
@@ -126,25 +120,23 @@ def test_unknown_pieces_stay_in_their_words(special, name, text):
     for place, unseen in [(1, [1, 2]), (2, [2]), (3, [3])]:
         row = [blank if i in unseen else piece for i, piece in enumerate(ids)]
         total += by_hand(name, special(name), "float64", row, place)[ids[place]]
-    scorer = loaded(name, special(name))
+    scorer = loaded(special(name))
     (score,) = scorer.pseudo_logprobs([text], "within_word_l2r", language=SPOKEN.get(name, ""))
     assert (score.tokens, score.unknown) == (3, 1)
     assert abs(score.logprob_nats - total) < 2e-6
 
 
 def test_bertweet_reads_users_links_and_emoji_as_it_was_trained_to(special):
-    said = json.loads((special("bertweet") / "tokenizer_config.json").read_text())
+    folder = special("bertweet")
+    said = json.loads((folder / "tokenizer_config.json").read_text())
     assert said["normalization"] is False
     prompt = "@ada the <mask> https://t.co/abc 😂 Bo"
     tokens = ["<s>", "@USER", "the", "<mask>", "HTTPURL", ":face_with_tears_of_joy:", "Bo", "</s>"]
-    true = by_hand(
-        "bertweet", special("bertweet"), "float64", numbered(special("bertweet"), tokens), 3
-    )
-    (fill,) = filled(loaded("bertweet", special("bertweet")), [prompt], WORDS)
+    true = by_hand("bertweet", folder, "float64", numbered(folder, tokens), 3)
+    (fill,) = filled(loaded(folder), [prompt], WORDS)
     assert fill.prompt == prompt
     assert fill.unknown == 0
-    for word, value in zip(fill.words, fill.logprobs_nats, strict=True):
-        assert abs(value - true[pieces("bertweet", special("bertweet"), (word,))[0]]) < 1e-6
+    agreed(fill, "bertweet", folder, true)
 
 
 def test_merges_of_bertweet_that_lost_their_counts_are_refused(special, tmp_path):
@@ -153,24 +145,23 @@ def test_merges_of_bertweet_that_lost_their_counts_are_refused(special, tmp_path
         tmp_path
     )
     with pytest.raises(UserError, match=r"bpe\.codes lacks the counts .* original model"):
-        loaded("bertweet", tmp_path)
+        loaded(tmp_path)
 
 
 def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(special):
     folder = special("xlnet")
     before = (*TEXTS[3][:2], *[("brave",), ("Cleo",)] * 40)
-    alone = loaded("xlnet", folder)
-    primed = loaded("xlnet", folder, context=written(before))
+    alone = loaded(folder)
+    primed = loaded(folder, context=written(before))
     (short,) = filled(alone, [written(TEXTS[0])], WORDS)
     (fill,) = filled(primed, [written(TEXTS[0])], WORDS)
     assert fill.prompt == f"{written(before)} {short.prompt}"
     tokens = spelt("xlnet", [*before, *TEXTS[0]])
     ids, place = numbered(folder, tokens), tokens.index("<mask>")
     true = by_hand("xlnet", folder, "float64", ids, place)
-    unprimed = dict(zip(short.words, short.logprobs_nats, strict=True))
-    for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-        assert abs(said - true[pieces("xlnet", folder, (word,))[0]]) < 1e-6
-        assert abs(said - unprimed[word]) > 0.01
+    said = agreed(fill, "xlnet", folder, true)
+    for word, unprimed in zip(short.words, short.logprobs_nats, strict=True):
+        assert abs(said[word] - unprimed) > 0.01
     (score,) = primed.pseudo_logprobs([written(SENTENCES[0])])
     assert score.text == f"{written(before)} {written(SENTENCES[0])}"
     assert score.tokens == 4  # those of the sentence, the context is not scored
@@ -184,21 +175,18 @@ def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(special):
 def test_xlnet_cannot_read_a_token_that_it_predicts(special, method):
     told = rf"models\.tiny: {method} reads each token .*; use original or within_word_l2r$"
     with pytest.raises(UserError, match=told):
-        list(loaded("xlnet", special("xlnet")).pseudo_logprobs(["Ada the kind"], method))
+        list(loaded(special("xlnet")).pseudo_logprobs(["Ada the kind"], method))
 
 
 def test_mbart_is_told_the_language_of_its_text(special):
     folder, answers = special("mbart"), {}
-    scorer = loaded("mbart", folder)
+    scorer = loaded(folder)
     for language, code in [("de", "de_DE"), ("en", "en_XX"), ("de", "de_DE")]:
         tokens = spelt("mbart", TEXTS[0], code)
         ids, place = numbered(folder, tokens), tokens.index("<mask>")
         true = by_hand("mbart", folder, "float64", ids, place)
         (fill,) = filled(scorer, [written(TEXTS[0])], WORDS, language=language)
-        answers[language] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
-        for word in WORDS:
-            (piece,) = pieces("mbart", folder, (word,))
-            assert abs(answers[language][word] - true[piece]) < 1e-6
+        answers[language] = agreed(fill, "mbart", folder, true)
     assert abs(answers["en"]["kind"] - answers["de"]["kind"]) > 0.01
     with pytest.raises(UserError, match=r"models\.tiny: knows no language 'sw', only .*en_XX"):
         filled(scorer, [written(TEXTS[0])], WORDS, language="sw")
@@ -214,7 +202,7 @@ def test_no_lone_space_stands_before_the_mask_in_bart_s_old_folders(special, tmp
     lines = ["#version: 0.2", *(" ".join(pair) for pair in model["merges"])]
     (tmp_path / "merges.txt").write_text("\n".join(lines) + "\n")
     prompts = [written(words) for words in TEXTS]
-    new, old = (filled(loaded("bart", x), prompts, WORDS) for x in (special("bart"), tmp_path))
+    new, old = (filled(loaded(x), prompts, WORDS) for x in (special("bart"), tmp_path))
     assert new == old
 
 
@@ -227,12 +215,9 @@ def test_mbart_as_an_encoder_decoder_never_guesses_the_language(special, tmp_pat
     scorer = Seq2Seq(folder, "mbart", "r", dtype="float64")
     text = written(TEXTS[0]).replace("<mask>", WORDS[0])
     pair = [(text, WORDS[1])]
-    for ask in (
-        lambda: list(scorer.logprobs(pair)),
-        lambda: list(scorer.generate([text], [1])),
-    ):
+    for asked in (scorer.logprobs(pair), scorer.generate([text], [1])):
         with pytest.raises(UserError, match=r"models\.mbart: needs the language"):
-            ask()
+            list(asked)
     first = list(scorer.logprobs(pair, language="en"))
     other = list(scorer.logprobs(pair, language="de"))
     assert first != other
