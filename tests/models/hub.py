@@ -70,14 +70,10 @@ def hub(models: dict[str, Path], closed: dict[str, str] | None = None):  # noqa:
                     return self.reply(200, json.dumps(facts).encode())
                 if path.startswith(f"/api/models/{name}/tree/{REVISION}"):
                     tree = [
-                        {
-                            "type": "file",
-                            "path": p.name,
-                            "size": p.stat().st_size,
-                            "oid": hashlib.sha1(p.read_bytes()).hexdigest(),
-                        }
-                        for p in files
+                        {"type": "file", "path": p.name, "size": p.stat().st_size} for p in files
                     ]
+                    for entry, file in zip(tree, files, strict=True):
+                        entry["oid"] = hashlib.sha1(file.read_bytes()).hexdigest()
                     return self.reply(200, json.dumps(tree).encode())
                 for file in files:
                     if path == f"/{name}/resolve/{REVISION}/{file.name}":

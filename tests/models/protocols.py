@@ -7,14 +7,12 @@ What they answer, and what they leave out, is as in their sources: vLLM's
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
 
 import torch
+from models.served import listening
 
 SPACE = "▁"
 BROKEN = "\ufffd"
@@ -177,31 +175,9 @@ def served(kind, model, name):
     listed, answer = kind(model, name)
     requests = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *arguments) -> None:
-            pass
+    def post(path, asked):
+        requests.append(asked)
+        return answer(path, asked)
 
-        def reply(self, status: int, found: dict) -> None:
-            body = json.dumps(found).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_GET(self) -> None:
-            self.reply(*listed())
-
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append(asked)
-            self.reply(*answer(self.path, asked))
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        loop = threading.Thread(target=server.serve_forever, args=(0.02,))
-        loop.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", requests
-        finally:
-            server.shutdown()
-            loop.join()
+    with listening(listed, post) as address:
+        yield address, requests

@@ -95,8 +95,6 @@ class Model:
             tokens[0] = self.tokenizer.bos_token
             if way == "vllm, SentencePiece":
                 tokens[1] = " " + tokens[1]
-            if way == "each token by itself":
-                tokens = [self.tokenizer.decode([i]) for i in ids + drawn]
             offsets = [sum(map(len, tokens[:i])) for i in range(len(tokens))]
         return {"tokens": tokens, "text_offset": offsets, "token_logprobs": values}
 
@@ -121,8 +119,8 @@ class Model:
 
 
 @contextmanager
-def served(model: Model, name: str, *, way: str = "openai", usage: bool = True):
-    """Serve a model under a name; yield the address, without /v1."""
+def listening(get, post):
+    """Answer requests with the status and JSON that come of them; yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *arguments) -> None:
@@ -137,17 +135,11 @@ def served(model: Model, name: str, *, way: str = "openai", usage: bool = True):
             self.wfile.write(body)
 
         def do_GET(self) -> None:
-            entry = {"object": "model", "owned_by": "tests", "max_model_len": 64}
-            now = {"id": "other", "created": time.time(), "permission": [time.time()]}
-            self.reply(
-                200, {"data": [entry | now, entry | {"id": name, "created": CREATED}, entry | now]}
-            )
+            self.reply(*get())
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if asked["model"] != name:
-                return self.reply(404, {"error": {"message": f"no model {asked['model']}"}})
-            return self.reply(200, model.answer(self.path, asked, way, usage))
+            self.reply(*post(self.path, asked))
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         loop = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -157,3 +149,21 @@ def served(model: Model, name: str, *, way: str = "openai", usage: bool = True):
         finally:
             server.shutdown()
             loop.join()
+
+
+@contextmanager
+def served(model: Model, name: str, *, way: str = "openai", usage: bool = True):
+    """Serve a model under a name; yield the address, without /v1."""
+
+    def get():
+        entry = {"object": "model", "owned_by": "tests", "max_model_len": 64}
+        now = {"id": "other", "created": time.time(), "permission": [time.time()]}
+        return 200, {"data": [entry | now, entry | {"id": name, "created": CREATED}, entry | now]}
+
+    def post(path, asked):
+        if asked["model"] != name:
+            return 404, {"error": {"message": f"no model {asked['model']}"}}
+        return 200, model.answer(path, asked, way, usage)
+
+    with listening(get, post) as address:
+        yield address

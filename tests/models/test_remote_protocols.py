@@ -57,18 +57,12 @@ def pieces(tmp_path_factory):
     return Model(save(tmp_path_factory.mktemp("pieces"), LlamaForCausalLM(config), tokenizer))
 
 
-def test_vllm_tells_the_models_own_scores(model):
+def test_vllm_tells_the_models_own_scores_also_of_characters_in_several_tokens(model):
     with served(vllm, model, "tiny") as (address, asked):
-        scores = list(at(address).logprobs(PAIRS))
-    same(scores, [exactly(model, *pair) for pair in PAIRS])
+        scores = list(at(address).logprobs([*PAIRS, *SPLIT]))
+    same(scores, [exactly(model, *pair) for pair in [*PAIRS, *SPLIT]])
     assert all(one["echo"] and one["logprobs"] == 1 for one in asked)
     assert not any("top_k" in one for one in asked)
-
-
-def test_vllm_tells_scores_where_characters_have_several_tokens(model):
-    with served(vllm, model, "tiny") as (address, _):
-        scores = list(at(address).logprobs(SPLIT))
-    same(scores, [exactly(model, *pair) for pair in SPLIT])
 
 
 def test_vllm_tells_scores_of_a_sentencepiece_model(pieces):
@@ -107,28 +101,20 @@ def test_a_text_that_vllm_has_no_room_for_is_refused_and_never_cut(model):
         list(at(address).logprobs([PAIRS[0], ("he is " * 60, "kind")]))
 
 
-def test_ollama_has_no_scores_and_says_what_has(model):
-    with (
-        served(ollama, model, "tiny") as (address, _),
-        pytest.raises(UserError, match=r"row 0 .*: Ollama tells no log-probabilities of a given t"),
-    ):
-        list(at(address).logprobs(PAIRS[:1]))
-
-
-def test_ollama_puts_its_template_around_completions_and_so_they_are_refused(model):
-    with (
-        served(ollama, model, "tiny") as (address, _),
-        pytest.raises(UserError, match=r"row 0 .*: Ollama .* chat template .*endpoint\.api: chat"),
-    ):
-        list(at(address).generate(PROMPTS, range(6), GREEDY))
-
-
-def test_ollama_ignores_top_k_and_so_it_is_refused(model):
-    with (
-        served(ollama, model, "tiny") as (address, _),
-        pytest.raises(UserError, match=r"row 0 .*: Ollama ignores top_k .*PARAMETER top_k"),
-    ):
-        list(at(address, api="chat").generate(PROMPTS, range(6), GREEDY._replace(top_k=5)))
+def test_what_ollama_leaves_out_or_adds_is_refused_and_says_what_to_do(model):
+    """It scores no text, puts its template around completions, and ignores top_k."""
+    with served(ollama, model, "tiny") as (address, _):
+        far, chat = at(address), at(address, api="chat")
+        for asked, told in (
+            (far.logprobs(PAIRS[:1]), "tells no log-probabilities of a given t"),
+            (far.generate(PROMPTS, range(6), GREEDY), r".* chat template .*endpoint\.api: chat"),
+            (
+                chat.generate(PROMPTS, range(6), GREEDY._replace(top_k=5)),
+                "ignores top_k .*PARAMETER top_k",
+            ),
+        ):
+            with pytest.raises(UserError, match=rf"row 0 .*: Ollama {told}"):
+                list(asked)
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny:latest"])
