@@ -11,7 +11,7 @@ import torch
 import transformers as hf
 from imports import TOP
 from models.tiny import bert, save, wordpiece
-from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2_tokenizer
+from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2, gpt2_tokenizer
 
 from plumbline.builders.core.errors import UserError
 from plumbline.lm_eval import CausalBridge, MaskedBridge, main
@@ -43,20 +43,7 @@ def masked(tmp_path_factory):
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory):
     tokenizer = gpt2_tokenizer()
-    torch.manual_seed(0)
-    start = tokenizer.bos_token_id
-    config = hf.GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=64,
-        n_embd=32,
-        n_layer=2,
-        n_head=2,
-        initializer_range=0.3,
-        bos_token_id=start,
-        eos_token_id=start,
-    )
-    model = hf.GPT2LMHeadModel(config)
-    return save(tmp_path_factory.mktemp("causal"), model, tokenizer)
+    return save(tmp_path_factory.mktemp("causal"), gpt2(tokenizer, seed=1), tokenizer)
 
 
 def plain(auto, where):

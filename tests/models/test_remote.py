@@ -6,7 +6,7 @@ from itertools import count, islice
 
 import pytest
 import torch
-from models.far import PROMPTS, SHORT, asked, at, endpoint
+from models.far import PROMPTS, SHORT, asked, at, endpoint, refused
 from models.served import CREATED, served
 from sources.misbehaving import always, misbehaving, says, stall, status
 
@@ -85,15 +85,17 @@ def test_parts_of_a_character_behind_it_are_not_taken_for_the_next_one(tokens, o
         continuation("row 0", {"text": text, "logprobs": told}, "aé", text.removeprefix("aé"))
 
 
-@pytest.mark.parametrize("pair", [("the nur", "se is kind"), ("the nurse ", "is kind")])
-def test_a_prefix_that_ends_within_a_token_is_told(site, pair):
-    with pytest.raises(UserError, match=r"^models\.far: row 1 .*: the prefix ends within a token"):
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        (("the nur", "se is kind"), "the prefix ends within a token"),
+        (("the nurse ", "is kind"), "the prefix ends within a token"),
+        (("the nurse", ""), "nothing to score after the prefix"),
+    ],
+)
+def test_a_prefix_that_ends_within_a_token_or_the_text_is_told(site, pair, words):
+    with pytest.raises(UserError, match=rf"^models\.far: row 1 .*: {words}"):
         list(at(site).logprobs([PAIRS[0], pair]))
-
-
-def test_nothing_to_score_is_told(site):
-    with pytest.raises(UserError, match=r"row 0 .*: nothing to score after the prefix"):
-        list(at(site).logprobs([("the nurse", "")]))
 
 
 def test_a_chat_has_no_scores(site):
@@ -213,15 +215,14 @@ def test_an_openai_model_that_knows_no_max_tokens_is_asked_in_its_own_words(site
 def test_an_answer_without_a_text_is_not_an_empty_text(site, choice):
     answer = json.dumps({"choices": [choice]}).encode()
     told = rf"row 0 .*: no text, but an answer that ended with '{choice['finish_reason']}'"
-    with misbehaving(site, always(says(answer))) as server, pytest.raises(UserError, match=told):
-        list(at(server.address).generate(PROMPTS, range(6), SHORT))
+    with misbehaving(site, always(says(answer))) as server:
+        refused(server.address, told)
 
 
 def test_an_answer_in_another_format_is_told(site):
     told = r"row 0 .*: an answer without choices; is the server OpenAI-compatible\?"
-    answer = always(says(b'{"output": "hello"}'))
-    with misbehaving(site, answer) as server, pytest.raises(UserError, match=told):
-        list(at(server.address).generate(PROMPTS, range(6), SHORT))
+    with misbehaving(site, always(says(b'{"output": "hello"}'))) as server:
+        refused(server.address, told)
 
 
 def test_an_answer_that_is_all_thoughts_is_empty_and_not_finished(site):

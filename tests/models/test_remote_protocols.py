@@ -1,14 +1,12 @@
 """vLLM and Ollama, by stand-ins that answer as their sources do: what works, what is refused."""
 
 import pytest
-import torch
 from models.far import PROMPTS, at, endpoint
-from models.protocols import ollama, served, vllm
-from models.served import TEMPLATE, Model, tiny
+from models.protocols import nats, ollama, served, vllm
+from models.served import TEMPLATE, Model
 from models.test_remote import PAIRS, exactly, same
 from models.tiny import save
-from models.tiny_causal import llama_tokenizer
-from transformers import LlamaConfig, LlamaForCausalLM
+from models.tiny_causal import llama, llama_tokenizer
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import client, remote
@@ -33,28 +31,11 @@ def hurry(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A tiny Llama with byte-level tokens, as Llama 3 and Qwen have them."""
-    return Model(tiny(tmp_path_factory.mktemp("bytes")))
-
-
-@pytest.fixture(scope="module")
 def pieces(tmp_path_factory):
     """A tiny Llama with SentencePiece's tokens, as Llama 2 and Mistral had them."""
     tokenizer = llama_tokenizer(pad_token="<unk>")
     tokenizer.chat_template = TEMPLATE
-    torch.manual_seed(1)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        initializer_range=0.3,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return Model(save(tmp_path_factory.mktemp("pieces"), LlamaForCausalLM(config), tokenizer))
+    return Model(save(tmp_path_factory.mktemp("pieces"), llama(tokenizer), tokenizer))
 
 
 def test_vllm_tells_the_models_own_scores_also_of_characters_in_several_tokens(model):
@@ -71,9 +52,7 @@ def test_vllm_tells_scores_of_a_sentencepiece_model(pieces):
         scores = list(at(address).logprobs(pairs))
     for (prefix, text), score in zip(pairs, scores, strict=True):
         ids = pieces.tokenizer(prefix + text).input_ids
-        start = len(pieces.tokenizer(prefix).input_ids)
-        with torch.inference_mode():
-            rows = pieces.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        start, rows = len(pieces.tokenizer(prefix).input_ids), nats(pieces, ids)
         true = sum(rows[n - 1, ids[n]].item() for n in range(start, len(ids)))
         assert score.logprob_nats == pytest.approx(true, abs=1e-6)
         assert score.tokens == len(ids) - start
