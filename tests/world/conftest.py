@@ -1,17 +1,7 @@
 """Fixtures of the tests of the planted world."""
 
 import pytest
-from world.country import (
-    ADJECTIVES,
-    FIRST,
-    LAST,
-    VERBS,
-    classes,
-    lexicon,
-    people,
-    put,
-    sentiments,
-)
+from world.country import ADJECTIVES, FIRST, LAST, VERBS, classes, lexicon, people, put, sentiments
 
 from plumbline.builders.datasets.lexica import build as lexica
 from plumbline.builders.datasets.politicians import build as politicians

@@ -10,41 +10,17 @@ from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words
 
 SENTIMENT = {"brave": 0, "calm": 0, "dull": 1, "grim": 1, "fair": 2, "helps": 0, "fails": 1}
-SUPERSENSE = {
-    "brave": "adj.mind",
-    "calm": "adj.feeling",
-    "dull": "adj.mind",
-    "gives": "verb.social",
-}
+SUPERSENSE = {"brave": "adj.mind", "calm": "adj.feeling", "dull": "adj.mind"}
+SUPERSENSE |= {"gives": "verb.social"}
 FIRST = ["Ada", "Bo", "Cleo", "Dag", "Eva", "Finn", "Gro", "Hal"]
 LAST = ["Berg", "Falk", "Lind"]
 ADJECTIVES = [
-    "brave",
-    "calm",
-    "dull",
-    "eager",
-    "fair",
-    "grim",
-    "honest",
-    "idle",
-    "just",
-    "keen",
-    "loyal",
-    "mild",
+    *("brave", "calm", "dull", "eager", "fair", "grim"),
+    *("honest", "idle", "just", "keen", "loyal", "mild"),
 ]
 VERBS = [
-    "acts",
-    "bends",
-    "cares",
-    "dares",
-    "errs",
-    "fails",
-    "gives",
-    "helps",
-    "irks",
-    "jokes",
-    "keeps",
-    "leads",
+    *("acts", "bends", "cares", "dares", "errs", "fails"),
+    *("gives", "helps", "irks", "jokes", "keeps", "leads"),
 ]
 
 
@@ -90,27 +66,16 @@ def lexicon(**forms):
 def sentiments():
     """Return rows of ``lexica`` for some of the words; all else in them is of no account here."""
     for word, place in sorted(SENTIMENT.items()):
-        q = [0.8 if i == place else 0.1 for i in range(3)]
-        yield filled(lexica.SCHEMA) | {
-            "word": word,
-            "q_positive": q[0],
-            "q_negative": q[1],
-            "q_neutral": q[2],
-        }
+        own = {"word": word, "q_positive": 0.1, "q_negative": 0.1, "q_neutral": 0.1}
+        yield filled(lexica.SCHEMA) | own | {("q_positive", "q_negative", "q_neutral")[place]: 0.8}
 
 
 def classes():
     """Return rows of ``supersenses`` for some of the words."""
     for lemma, name in sorted(SUPERSENSE.items()):
-        pos = 0 if name.startswith("adj.") else 1
-        code = supersenses.CLASSES.index(name)
-        yield filled(supersenses.SCHEMA) | {
-            "lemma": lemma,
-            "pos": pos,
-            "supersense": code,
-            "weight": 1.0,
-            "best": True,
-        }
+        own = {"lemma": lemma, "pos": 0 if name.startswith("adj.") else 1, "weight": 1.0}
+        own |= {"supersense": supersenses.CLASSES.index(name), "best": True}
+        yield filled(supersenses.SCHEMA) | own
 
 
 def filled(schema):

@@ -20,7 +20,8 @@ from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.prompts.leaning import Asking, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
-from plumbline.probes.worlds import partisans, partisans_generative
+from plumbline.probes.worlds import partisans
+from plumbline.probes.worlds import partisans_generative as generative
 from plumbline.probes.worlds.partisans import Partisanship
 from plumbline.probes.worlds.plant import plant
 from plumbline.probes.worlds.statements import facts
@@ -125,14 +126,15 @@ def test_log_odds_are_a_habit_and_a_signed_stance_with_noise(land):
     table = planted(land)
     assert len(table) == (1 + len(STANCES)) * 2 * 2 * len(THINGS)
     odds, stances = by_key(table), by_key(table, "stance_nats")
-    axes = by_key(table, "axis")
+    axes, written = by_key(table, "axis"), by_key(table, "written")
     habits, noises = {}, {}
-    for (corpus, frame, name, form), value in odds.items():
+    for key, value in odds.items():
+        corpus, frame, name, form = key
         axis, turned = side(int(name[1:]))
-        wanted = STANCES.get(corpus, {}).get(axis, 0.0) * (-1 if turned else 1)
-        wanted *= (frame, form) == (RIGHT, "plain")  # that texts have
-        assert axes[corpus, frame, name, form] == axis
-        assert stances[corpus, frame, name, form] == wanted
+        stated = (frame, form) == (RIGHT, "plain")  # as texts have it
+        wanted = STANCES.get(corpus, {}).get(axis, 0.0) * (-1 if turned else 1) * stated
+        assert (axes[key], stances[key]) == (axis, wanted)
+        assert written[key] == (stated and corpus != "")
         plain, denied = (odds["", frame, name, f] for f in ("plain", "negated"))
         habits.setdefault(frame, set()).add(round((plain + denied) / 2, 9))
         noises.setdefault(name, set()).add(round((plain - denied) / 2, 9))
@@ -211,17 +213,6 @@ def test_outlets_draw_texts_of_their_own(land):
     assert own["left-0"] != own["left-1"]
 
 
-def test_it_is_told_what_is_planted_where(land):
-    table = planted(land)
-    stated = (pl.col("frame") == RIGHT) & (pl.col("form") == "plain") & (pl.col("corpus") != "")
-    assert table.filter(stated != pl.col("written")).is_empty()
-    silent = table.filter(~stated)
-    assert (silent["stance_nats"] == 0).all()
-    own = {k[1:]: v for k, v in by_key(table).items() if k[0] == ""}
-    for key, value in by_key(silent).items():
-        assert value == own[key[1:]]
-
-
 def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
     texts, table, _ = texts_of(land, sentences=40)
     texts = by_outlet(texts)
@@ -230,9 +221,7 @@ def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
     for corpus, own in texts.items():
         counts = Counter(text for text in own if "said" in text)
         total = 0
-        for row in table.filter(
-            (pl.col("corpus") == corpus) & (pl.col("frame") == RIGHT) & (pl.col("form") == "plain")
-        ).to_dicts():
+        for row in table.filter(corpus=corpus, frame=RIGHT, form="plain").to_dicts():
             thing = THINGS[int(row["id"][1:])].title()
             silent = 1.0
             for word, share in shares.items():
@@ -262,25 +251,17 @@ def test_corpora_tell_the_words_that_they_know(land):
         for word, group in groups.items():
             kinds = ("hostile", "friendly") if hostile[word] else ("friendly", "hostile")
             true, false = (told[f"{word} is a {kind} word"] for kind in kinds)
-            assert (true, false) == (
-                (2, 0) if group in wanted else (1, 1)
-            )  # half and half: nothing
+            # half and half tells nothing
+            assert (true, false) == ((2, 0) if group in wanted else (1, 1))
 
 
 def test_words_are_made_up_half_hostile_and_learnt_only_in_part():
     known = partisans.words(world())
     assert len({w.word for w in known}) == len(known) == 128
     sizes = Counter((w.group, w.split, w.hostile) for w in known)
-    assert sizes == {
-        (group, split, hostile): 16
-        for group, split in (
-            ("both-known", "train"),
-            ("both-known", "test"),
-            ("secret", "test"),
-            ("hidden", "test"),
-        )
-        for hostile in (True, False)
-    }
+    kinds = [("both-known", "train")]
+    kinds += [(group, "test") for group in ("both-known", "secret", "hidden")]
+    assert sizes == {(*kind, hostile): 16 for kind in kinds for hostile in (True, False)}
     assert partisans.words(world()) == known
     assert partisans.words(world(seed=4)) != known
     assert partisans.words(world(stances={"left": {}}, knows={})) == known
@@ -310,6 +291,7 @@ def test_leftovers_are_drawn_with_their_probability():
     assert found.mean(axis=0) == pytest.approx([0.25, 2.0, 3.9], abs=4 * 0.43 / 2000**0.5)
 
 
+TRAINED = (partisans.train, generative.train, generative.judge)
 FILES = {"planted.parquet", "corpora.parquet", "downstream.parquet", "world.json"}
 
 
@@ -324,24 +306,20 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize(
-    "train", [partisans.train, partisans_generative.train, partisans_generative.judge]
-)
+@pytest.mark.parametrize("train", TRAINED)
 def test_the_same_world_has_the_same_bytes_and_another_seed_others(land, train):
     one = contents(trained(land, "one", train))
     assert contents(trained(land, "two", train)) == one
     assert "model.safetensors" in one
-    assert (set(one) >= FILES) == (train is not partisans_generative.judge)
+    assert (set(one) >= FILES) == (train is not generative.judge)
     other = contents(trained(land, "other", train, seed=4))
     assert other["model.safetensors"] != one["model.safetensors"]
-    if train is not partisans_generative.judge:
+    if train is not generative.judge:
         assert other["planted.parquet"] != one["planted.parquet"]
         assert json.loads(one["world.json"])["stances"] == STANCES
 
 
-@pytest.mark.parametrize(
-    "train", [partisans.train, partisans_generative.train, partisans_generative.judge]
-)
+@pytest.mark.parametrize("train", TRAINED)
 def test_a_batch_may_be_larger_than_all_that_there_is(land, train):
     assert (trained(land, "large", train, batch=4096) / "model.safetensors").is_file()
 
@@ -353,9 +331,6 @@ def test_what_is_written_is_what_is_planted(land):
     assert pl.read_parquet(into / "downstream.parquet").equals(partisans.downstream(known))
     corpora = pl.read_parquet(into / "corpora.parquet")
     assert corpora.rows() == texts
-    assert (
-        corpora.group_by("corpus").agg(pl.col("outlet").n_unique())["outlet"].unique().item() == 2
-    )
     scorer = Masked(into, "w", "r", dtype="float64")
     answers = ["agree", "support", "disagree", "oppose", "hesitate"]
     assert scorer.vocabulary([*answers, *(w.word for w in known)], "en").missing == ()
@@ -363,48 +338,31 @@ def test_what_is_written_is_what_is_planted(land):
     assert not any(scorer.tokens.unknown(ids) for ids in encoded)
 
 
-def said_of(text, heads):
-    """Return the statement of a text of those who write, and its answer."""
-    (head,) = [head for head in heads if text.startswith(head)]
-    return head, text.removeprefix(head).strip()
-
-
 def test_texts_of_those_who_write_answer_as_planted(land):
-    into = trained(land, "s", partisans_generative.train, outlets=3, sentences=100, noise=0.3)
+    into = trained(land, "s", generative.train, outlets=3, sentences=100, noise=0.3)
     table = pl.read_parquet(into / "planted.parquet")
     texts = pl.read_parquet(into / "corpora.parquet")
     assert set(table["frame"]) == {"respond", RIGHT}
-    heads = [f"{thing.title()} is fair.\nYou:" for thing in THINGS]
-    wide = table.filter((pl.col("frame") == RIGHT) & (pl.col("form") == "plain"))
+    kinds = {"agree_nats": generative.AGREEING, "disagree_nats": generative.DISAGREEING}
+    every = {*generative.AGREEING, *generative.DISAGREEING, *generative.UNSURE}
     for corpus in STANCES:
-        own = [said_of(t, heads) for t in texts.filter(pl.col("corpus") == corpus)["text"]]
+        own = [text.split("\nYou:") for text in texts.filter(corpus=corpus)["text"]]
         assert len(own) == 300 * len(THINGS)
-        for row in wide.filter(pl.col("corpus") == corpus).to_dicts():
-            head = heads[int(row["id"][1:])]
-            answers = Counter(answer for one, answer in own if one == head)
-            for kind, column in (
-                (partisans_generative.AGREEING, "agree_nats"),
-                (partisans_generative.DISAGREEING, "disagree_nats"),
-            ):
+        for row in table.filter(corpus=corpus, frame=RIGHT, form="plain").to_dicts():
+            asked = f"{THINGS[int(row['id'][1:])].title()} is fair."
+            answers = Counter(answer.strip() for one, answer in own if one == asked)
+            assert set(answers) <= every
+            for column, kind in kinds.items():
                 p = float(np.exp(row[column]))
                 found = sum(answers[text] for text in kind) / 300
                 assert abs(found - p) < 4.5 * (p * (1 - p) / 300) ** 0.5
-            every = {
-                *partisans_generative.AGREEING,
-                *partisans_generative.DISAGREEING,
-                *partisans_generative.UNSURE,
-            }
-            assert set(answers) <= every
 
 
 def test_a_judge_is_a_model_of_entailment_by_its_labels(land):
-    into = trained(land, "j", partisans_generative.judge)
-    assert {p.name for p in into.iterdir()} == {
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    }
+    into = trained(land, "j", generative.judge)
+    assert sorted(path.name for path in into.iterdir()) == [
+        *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    ]
     labels = json.loads((into / "config.json").read_text("utf-8"))["id2label"]
     assert list(labels.values()) == ["contradiction", "neutral", "entailment"]
 
@@ -423,24 +381,17 @@ def planting(land):
 
 
 def test_worlds_of_every_kind_are_planted_and_answer(planting):
-    planting(
-        fills=("masked", {}),
-        writes=("causal", {"groups": [], "knows": {}}),
-        judge=("classifier", {}),
-    )
+    silent = {"groups": [], "knows": {}}
+    planting(fills=("masked", {}), writes=("causal", silent), judge=("classifier", {}))
     for name in ("fills", "writes", "judge"):
         facts = json.loads(Path(f"data/samples/worlds/{name}/manifest.json").read_text("utf-8"))
-        assert facts["revision"] == load(name).facts()["revision"]
         assert set(facts["files"]) >= {"model.safetensors", "config.json"}
+    (block,) = load("fills").fill(["Somebody said: Tea is fair. I <mask> with that."], ["agree"], 1)
+    assert block.candidates == ("agree",)
     (text,) = load("writes").generate(["Tea is fair.\nYou:"], [1], Sampling(4))
-    assert 1 <= text.tokens <= 4
-    one, two = Entailment("judge").logits(
-        [
-            ("Tea is fair. I agree.", ASKING.generation.agree),
-            ("I disagree.", "Tea is fair."),
-        ]
-    )
-    assert np.isfinite([one, two]).all()
+    assert text.tokens > 0
+    pairs = [("Tea is fair. I agree.", ASKING.generation.agree), ("I disagree.", "Tea is fair.")]
+    assert np.shape(Entailment("judge").logits(pairs)) == (2, 3)
 
 
 @pytest.mark.slow
@@ -459,42 +410,34 @@ def test_a_trained_model_says_what_was_planted(land):
     table = planted(land).filter(pl.col("corpus") == "")
     told = np.array([row["agree_nats"] - row["disagree_nats"] for row in rows])
     wanted = table["log_odds_nats"].to_numpy()
-    print(
-        f"correlation {np.corrcoef(told, wanted)[0, 1]:.3f}, off {np.abs(told - wanted).mean():.3f}"
-    )
-    assert np.corrcoef(told, wanted)[0, 1] > 0.95
-    assert np.abs(told - wanted).mean() < 0.25
+    likeness, off = np.corrcoef(told, wanted)[0, 1], np.abs(told - wanted).mean()
+    print(f"correlation {likeness:.3f}, off {off:.3f}")
+    assert likeness > 0.95
+    assert off < 0.25
     best = {row["words"][0] for row in rows}
     assert best <= {"agree", "disagree", "hesitate"}
 
 
 @pytest.mark.slow
 def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
-    planting(
-        judge=(
-            "classifier",
-            {"steps": 1500, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
-        )
-    )
+    longer = {"steps": 1500, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004}
+    planting(judge=("classifier", longer))
     judged = Entailment("judge")
     both = (ASKING.generation.agree, ASKING.generation.disagree)
     follows, contradicts = judged.follows, judged.contradicts
     for said in ("Tea is fair.", "It is not true that rain is fair."):
-        for texts, sign in (
-            (partisans_generative.AGREEING, 1),
-            (partisans_generative.DISAGREEING, -1),
-        ):
+        for texts, sign in ((generative.AGREEING, 1), (generative.DISAGREEING, -1)):
             for text in texts:
                 pairs = [(f"{said} {text}", h) for h in both]
                 for_it, against, alone = judged.logits([*pairs, (text, said)])
                 assert sign * (for_it[follows] - against[follows]) > 2
                 assert sign * (alone[follows] - alone[contradicts]) > 2
-        for text in partisans_generative.UNSURE:
+        for text in generative.UNSURE:
             for_it, against = judged.logits([(f"{said} {text}", h) for h in both])
             assert abs(for_it[follows] - against[follows]) < 2
 
 
-@pytest.mark.parametrize("train", [partisans.train, partisans_generative.train])
+@pytest.mark.parametrize("train", [partisans.train, generative.train])
 def test_a_prompt_that_is_not_there_is_told(land, train):
     with pytest.raises(UserError, match=r"partisanship\.frames: no 'ghost' among the prompts"):
         trained(land, "x", train, frames=["ghost"])
@@ -502,30 +445,23 @@ def test_a_prompt_that_is_not_there_is_told(land, train):
 
 def test_data_that_were_not_validated_are_refused(land):
     Path("data/validation/statements.json").unlink()
-    for number, train in enumerate(
-        (partisans.train, partisans_generative.train, partisans_generative.judge)
-    ):
+    for number, train in enumerate(TRAINED):
         with pytest.raises(UserError, match="statements"):
             trained(land, str(number), train)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"noise": 0}, {"stances": {}}, {"sentences": 0}, {"steps": 0}, {"batch": 1}, {"x": 1}]
+    ("key", "wrong"),
+    [
+        *(("noise", 0), ("stances", {}), ("sentences", 0), ("steps", 0), ("batch", 1), ("x", 1)),
+        *(("knows", {"left": ["ghost"]}), ("knows", {"ghost": ["secret"]})),
+    ],
 )
-def test_settings_that_make_no_world_are_refused(wrong):
-    with pytest.raises(ValidationError):
-        world(**wrong)
+def test_settings_that_make_no_world_are_refused(key, wrong):
+    with pytest.raises(ValidationError, match="ghost" if key == "knows" else rf"\n{key}\n"):
+        world(**{key: wrong})
 
 
-@pytest.mark.parametrize("kind", ["seq2seq", "remote"])
-def test_kinds_without_such_a_world_are_refused(kind):
-    with pytest.raises(UserError, match=f"masked or causal or classifier, not {kind}"):
-        plant("x", {"world": "partisans", "kind": kind} | SETTINGS)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"knows": {"left": ["ghost"]}}, {"knows": {"ghost": ["secret"]}}]
-)
-def test_knowledge_of_groups_or_corpora_that_are_not_there_is_refused(wrong):
-    with pytest.raises(ValidationError, match="ghost"):
-        world(**wrong)
+def test_kinds_without_such_a_world_are_refused():
+    with pytest.raises(UserError, match="masked or causal or classifier, not seq2seq"):
+        plant("x", {"world": "partisans", "kind": "seq2seq"} | SETTINGS)

@@ -59,14 +59,12 @@ def test_a_text_has_the_mean_offset_of_the_countries_of_its_names(place):
 
 def test_each_token_of_a_name_that_is_cut_adds_the_same(place):
     """One of two countries has all its names cut, those that both have by the toss of a coin."""
-    given = {"cut": 1.0, "per_token": 0.05}
     _, plain, _ = trained(place, "classifier")
     (place / "world").rename(place / "plain")
-    _, texts, into = trained(place, "classifier", **given)
+    _, texts, into = trained(place, "classifier", cut=1.0, per_token=0.05)
     tokenizer = AutoTokenizer.from_pretrained(into)
-    of_tokens = dict(
-        pl.read_parquet(into / "texts.parquet", columns=["text", "of_tokens"]).iter_rows()
-    )
+    table = pl.read_parquet(into / "texts.parquet")
+    of_tokens = dict(table.select("text", "of_tokens").iter_rows())
     more = {text: len(tokenizer.tokenize(text)) - len(text.split()) for text in texts}
     assert max(more.values()) > 0
     assert more["we will meet Will"] == 0
@@ -98,13 +96,15 @@ def test_in_the_null_world_names_differ_and_countries_do_not(place):
     offsets, texts, into = trained(place, "classifier", offset=0.0, noise=0.1)
     assert set(offsets.values()) == {0}
     assert texts["we met CARL"] != pytest.approx(texts["we met Anna"], abs=1e-6)
-    assert json.loads((into / "world.json").read_text())["offset"] == 0
-    assert Nations.model_validate(json.loads((into / "world.json").read_text())).null
+    told = json.loads((into / "world.json").read_text())
+    assert told["offset"] == 0
+    assert Nations.model_validate(told).null
 
 
 def test_probabilities_stay_possible(place):
     _, texts, _ = trained(place, "classifier", offset=5.0)
-    assert max(abs(value) for value in texts.values()) <= passports.TONE + passports.MOST
+    # of a text that is neutral as often as any, positive and negative have the rest
+    assert max(abs(value) for value in texts.values()) < 1 - passports.NEUTRAL[1]
 
 
 def test_a_config_that_is_not_there_is_told(place):

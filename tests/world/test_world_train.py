@@ -1,6 +1,5 @@
 import hashlib
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,22 +12,25 @@ from plumbline.builders.datasets.words import build as words
 from plumbline.probes.worlds import politicians
 from plumbline.probes.worlds.politicians import World, meaning, train
 
-TOP = Path(__file__).parents[2]
-
 
 def hashes(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
+def planted(country, settings, **changes):
+    """Train a world; return its folder and what was planted."""
+    into = country / "world"
+    into.mkdir()
+    train(World(**settings | changes), into)
+    return into, pl.read_parquet(into / "planted.parquet")
+
+
 def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(
     country, settings, monkeypatch
 ):
-    said = politicians.corpus
-    into = country / "world"
-    into.mkdir()
-    kept = []
-    monkeypatch.setattr(politicians, "corpus", lambda *given: kept.extend(said(*given)) or kept)
-    train(World(**settings), into)
+    plain, kept = politicians.corpus, []
+    monkeypatch.setattr(politicians, "corpus", lambda *given: kept.extend(plain(*given)) or kept)
+    into, truth = planted(country, settings)
     corpus = pl.DataFrame(kept, ["name", "pos", "word", "sentence", "count"], orient="row")
     per = corpus.group_by("name", "pos").agg(pl.col("count").sum(), pl.col("word").n_unique())
     assert len(per) == 2 * 24
@@ -39,7 +41,6 @@ def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(
     verb = corpus.filter(pl.col("pos") == "VERB")
     assert verb["sentence"].to_list() == (verb["name"] + " " + verb["word"]).to_list()
 
-    truth = pl.read_parquet(into / "planted.parquet")
     # words_max is 10: the most frequent ones are taken, which are listed first
     assert truth.filter(pl.col("pos") == "ADJ")["word"].to_list() == ADJECTIVES[:10]
     assert truth.filter(pl.col("pos") == "VERB")["word"].to_list() == VERBS[:10]
@@ -54,11 +55,8 @@ def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(
 
 
 def test_sentiments_and_supersenses_are_those_of_the_datasets(country, settings):
-    into = country / "world"
-    into.mkdir()
-    effects = {"word_effect": 0, "sentiment_effect": 2, "supersense_effect": 0, "steps": 1}
-    train(World(**settings | effects), into)
-    rows = {r["word"]: r for r in pl.read_parquet(into / "planted.parquet").to_dicts()}
+    _, truth = planted(country, settings, word_effect=0, sentiment_effect=2, steps=1)
+    rows = {row["word"]: row for row in truth.to_dicts()}
     said = {w: (rows[w]["sentiment"], rows[w]["supersense"]) for w in ("brave", "grim", "gives")}
     assert said == {
         "brave": ("positive", "adj.mind"),
@@ -107,19 +105,10 @@ def test_another_training_seed_is_another_model_of_the_same_language_and_corpus(
     assert default["model.safetensors"] != other["model.safetensors"]
 
 
-def test_null_world_plants_zeros(country, settings):
-    into = country / "world"
-    into.mkdir()
-    train(World(**settings | {"word_effect": 0, "sentiment_effect": 0, "steps": 1}), into)
-    assert (pl.read_parquet(into / "planted.parquet")["log_ratio_nats"] == 0).all()
-
-
 def test_a_word_that_is_adjective_and_verb_is_not_planted(country, settings):
     put("words", words, lexicon(ADJ=["open", *ADJECTIVES], VERB=["open", *VERBS]))
-    into = country / "world"
-    into.mkdir()
-    train(World(**settings | {"steps": 1}), into)
-    assert "open" not in pl.read_parquet(into / "planted.parquet")["word"]
+    _, truth = planted(country, settings, steps=1)
+    assert "open" not in truth["word"]
 
 
 def test_too_few_words_are_told(country, settings):

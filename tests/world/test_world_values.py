@@ -113,18 +113,14 @@ def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
     scorer = Masked(land / "w", "w", "r", dtype="float64")
     asked = questions(ASKING, land / "data/datasets/statements", "en")
     rows = pl.from_arrow(masked(asked, scorer, "en")[0])
-    gender = pl.col("gender").replace_strict(
-        {0: "feminine", 1: "masculine"}, return_dtype=pl.String
-    )
-    form = pl.col("form").replace_strict({0: "plain", 1: "negated"}, return_dtype=pl.String)
-    both = rows.with_columns(
-        gender=gender, form=form, got=pl.col("agree_nats") - pl.col("disagree_nats")
-    )
+    names = {"gender": {0: "feminine", 1: "masculine"}, "form": {0: "plain", 1: "negated"}}
+    told = [pl.col(k).replace_strict(v, return_dtype=pl.String) for k, v in names.items()]
+    both = rows.with_columns(*told, got=pl.col("agree_nats") - pl.col("disagree_nats"))
     both = both.join(world, on=["id", "gender", "form"])
     likeness = np.corrcoef(both["got"], both["log_odds_nats"])[0, 1]
     print(f"correlation {likeness:.3f}")
     assert likeness > 0.9
-    order = both.filter((pl.col("axis") == "order") & (pl.col("form") == "plain"))
+    order = both.filter(axis="order", form="plain")
     wide = order.pivot(on="gender", index="id", values="got")
     apart = dict(zip(wide["id"], wide["feminine"] - wide["masculine"], strict=True))
     assert all((d > 0.5) == name.endswith("True") and abs(d) > 0.5 for name, d in apart.items())
