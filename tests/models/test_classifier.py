@@ -108,10 +108,7 @@ def test_a_closing_token_that_is_the_padding_too_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"problem_type": "regression"},
-        {"id2label": {"0": "toxicity"}, "label2id": {"toxicity": 0}},
-    ],
+    [{"problem_type": "regression"}, {"id2label": {"0": "toxicity"}, "label2id": {"toxicity": 0}}],
 )
 def test_a_score_is_no_choice_of_labels(tmp_path, change):
     tokenizer = wordpiece(SENTENCES)

@@ -7,14 +7,7 @@ import pytest
 import torch
 from models import tiny
 from models.tiny import save
-from models.tiny_encoders import (
-    ENCODERS,
-    WORDS,
-    Plain,
-    build,
-    in_both,
-    tokenizers_of_all_kinds,
-)
+from models.tiny_encoders import ENCODERS, WORDS, Plain, build, in_both, tokenizers_of_all_kinds
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal

@@ -13,11 +13,7 @@ from models.tiny import save, shared
 from models.tiny_causal import CLOSING, LETTERS, NAMES, gpt2, letters_tokenizer
 from scipy.stats import binomtest, chi2_contingency, chisquare
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
-from transformers.generation import (
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import sampling as sample

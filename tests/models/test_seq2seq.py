@@ -7,14 +7,7 @@ import pytest
 import torch
 from models import tiny
 from models.tiny import save, shared
-from models.tiny_causal import (
-    NAMES,
-    WORDS,
-    bart_tokenizer,
-    forced_bart,
-    t5,
-    t5_tokenizer,
-)
+from models.tiny_causal import NAMES, WORDS, bart_tokenizer, forced_bart, t5, t5_tokenizer
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from plumbline.builders.core.errors import UserError

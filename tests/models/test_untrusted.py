@@ -11,14 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from models.tiny import bert, save, wordpiece
-from models.tiny_causal import (
-    SENTENCES,
-    bert_classifier,
-    gpt2,
-    gpt2_tokenizer,
-    t5,
-    t5_tokenizer,
-)
+from models.tiny_causal import SENTENCES, bert_classifier, gpt2, gpt2_tokenizer, t5, t5_tokenizer
 from transformers import AutoConfig, dynamic_module_utils
 
 from plumbline.builders.core.errors import UserError

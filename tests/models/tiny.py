@@ -7,11 +7,7 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers import models as pieces
 from tokenizers.normalizers import BertNormalizer
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    PreTrainedTokenizerFast,
-)
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from plumbline.probes.models import batching
 
