@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers as hf
 from imports import TOP
-from models.tiny import bert, save, wordpiece
+from models.tiny import bert, opened, save, wordpiece
 from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2, gpt2_tokenizer
 
 from plumbline.builders.core.errors import UserError
@@ -46,15 +46,10 @@ def causal(tmp_path_factory):
     return save(tmp_path_factory.mktemp("causal"), gpt2(tokenizer, seed=1), tokenizer)
 
 
-def plain(auto, where):
-    model = auto.from_pretrained(where, dtype=torch.float64).eval()
-    return hf.AutoTokenizer.from_pretrained(where), model
-
-
 @torch.inference_mode()
 def one_by_one(where, context, continuation, *, within):
     """Mask each token of a continuation, all of the text in sight; return sum and greediness."""
-    tokenizer, model = plain(hf.AutoModelForMaskedLM, where)
+    tokenizer, model = opened(hf.AutoModelForMaskedLM, where)
     encoded = tokenizer(context + continuation)
     ids, words = encoded["input_ids"], encoded.word_ids()
     first = 1 + len(tokenizer(context, add_special_tokens=False)["input_ids"])
@@ -90,7 +85,7 @@ def test_the_default_masks_the_rest_of_a_word(masked):
 
 
 def test_greedy_is_the_best_token_and_no_other(masked, causal):
-    tokenizer, model = plain(hf.AutoModelForMaskedLM, masked)
+    tokenizer, model = opened(hf.AutoModelForMaskedLM, masked)
     ids = tokenizer("Ada is [MASK]")["input_ids"]
     with torch.inference_mode():
         order = model(torch.tensor([ids])).logits[0, -2].argsort(descending=True).tolist()
@@ -101,7 +96,7 @@ def test_greedy_is_the_best_token_and_no_other(masked, causal):
     )
     assert [greedy for _, greedy in found] == [best == words[0], False]
 
-    tokenizer, model = plain(hf.AutoModelForCausalLM, causal)
+    tokenizer, model = opened(hf.AutoModelForCausalLM, causal)
     ids = tokenizer("Ada is", return_tensors="pt")["input_ids"]
     written = model.generate(ids, max_new_tokens=3, do_sample=False, pad_token_id=0)[0]
     text = tokenizer.decode(written[ids.shape[1] :])
@@ -111,7 +106,7 @@ def test_greedy_is_the_best_token_and_no_other(masked, causal):
 
 
 def test_a_causal_model_scores_what_follows(causal):
-    tokenizer, model = plain(hf.AutoModelForCausalLM, causal)
+    tokenizer, model = opened(hf.AutoModelForCausalLM, causal)
     found = CausalBridge(pretrained=str(causal), dtype="float64").loglikelihood(requests(PAIRS))
     for (context, continuation), (value, _) in zip(PAIRS, found, strict=True):
         head = tokenizer(context.rstrip())["input_ids"]

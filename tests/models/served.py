@@ -1,7 +1,6 @@
 """A real OpenAI-compatible server on loopback, with a real causal model behind it.
 
-It has what few servers have, the log-probabilities of a given text, and tells them in the ways of
-several servers.
+It has what few servers have, the log-probabilities of a given text, and tells them as OpenAI did.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ class Model:
         return ids, drawn
 
     @torch.inference_mode()
-    def told(self, prompt: str, ids: list[int], drawn: list[int], way: str):
-        """Return tokens, offsets and log-probabilities as one kind of server tells them."""
+    def told(self, prompt: str, ids: list[int], drawn: list[int]):
+        """Return tokens, offsets and log-probabilities, of the text without its beginning."""
         every = torch.tensor(ids + drawn)
         scores = self.model(every[None]).logits[0].log_softmax(-1)
         values = [None, *scores[:-1].gather(1, every[1:, None])[:, 0].tolist()]
@@ -86,26 +85,19 @@ class Model:
         tokens = [prompt[a:b] for a, b in spans]
         for i, span in enumerate(spans[:-1]):
             if span == spans[i + 1]:  # a part of a character
-                tokens[i] = "bytes:\\xf0" if way == "openai" else ""
+                tokens[i] = "bytes:\\xf0"
         tokens += [self.tokenizer.decode([i]) for i in drawn]
         offsets = [a for a, _ in spans] + [len(prompt)] * len(drawn)
-        if way == "openai":  # only the text
-            tokens, offsets, values = tokens[1:], offsets[1:], values[1:]
-        else:  # vLLM: lengths of tokens added up, the beginning of text among them
-            tokens[0] = self.tokenizer.bos_token
-            if way == "vllm, SentencePiece":
-                tokens[1] = " " + tokens[1]
-            offsets = [sum(map(len, tokens[:i])) for i in range(len(tokens))]
-        return {"tokens": tokens, "text_offset": offsets, "token_logprobs": values}
+        return {"tokens": tokens[1:], "text_offset": offsets[1:], "token_logprobs": values[1:]}
 
-    def answer(self, path: str, asked: dict, way: str, usage: bool):
+    def answer(self, path: str, asked: dict, *, usage: bool):
         chat = path.endswith("/chat/completions")
         prompt = asked["messages"][0]["content"] if chat else asked["prompt"]
         with self.lock:
             ids, drawn = self.write(
                 prompt, asked.get("max_tokens", 1), asked["temperature"], asked.get("seed", 0)
             )
-            told = self.told(prompt, ids, drawn, way) if asked.get("logprobs") else None
+            told = self.told(prompt, ids, drawn) if asked.get("logprobs") else None
         text = self.tokenizer.decode(drawn, skip_special_tokens=True)
         ended = drawn[-1] == self.tokenizer.eos_token_id
         choice = {"index": 0, "finish_reason": "stop" if ended else "length", "logprobs": told}
@@ -152,7 +144,7 @@ def listening(get, post):
 
 
 @contextmanager
-def served(model: Model, name: str, *, way: str = "openai", usage: bool = True):
+def served(model: Model, name: str, *, usage: bool = True):
     """Serve a model under a name; yield the address, without /v1."""
 
     def get():
@@ -163,7 +155,7 @@ def served(model: Model, name: str, *, way: str = "openai", usage: bool = True):
     def post(path, asked):
         if asked["model"] != name:
             return 404, {"error": {"message": f"no model {asked['model']}"}}
-        return 200, model.answer(path, asked, way, usage)
+        return 200, model.answer(path, asked, usage=usage)
 
     with listening(get, post) as address:
         yield address

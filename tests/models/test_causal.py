@@ -1,6 +1,6 @@
 import math
 import random
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from models.tiny_causal import (
     llama,
     llama_tokenizer,
 )
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching, forward
@@ -47,13 +47,8 @@ PAIRS += [(f"{name} is", f" {word}") for name in NAMES for word in WORDS]
 
 loaded = partial(tiny.loaded, Causal)
 fresh = partial(tiny.fresh, Causal)
+parts = partial(tiny.opened, AutoModelForCausalLM)
 KINDS = tiny.quickly(CAUSAL, "gpt2", "llama", "gemma3", "gpt1", "mamba")
-
-
-@cache
-def parts(where, dtype):
-    model = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype))
-    return AutoTokenizer.from_pretrained(where), model.eval()
 
 
 def summed(where, ids, start, dtype="float64"):
@@ -175,7 +170,7 @@ def test_a_prefix_that_ends_within_a_token_is_refused_and_both_are_named(
 @pytest.mark.parametrize(("kind", "opening"), [("llama", "<s>"), ("gpt2", CLOSING)])
 def test_after_an_empty_prefix_stands_the_token_that_begins_texts(folder, kind, opening):
     where = folder(kind)
-    tokenizer, _ = parts(where, "float64")
+    tokenizer, _ = parts(where)
     texts = ["Ada is kind", "Ada", " tall", "Élan Žižek was calm, and kind."]
     for text, score in zip(texts, loaded(where).logprobs([("", t) for t in texts]), strict=True):
         own = tokenizer(text, add_special_tokens=False)["input_ids"]

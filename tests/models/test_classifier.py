@@ -1,7 +1,7 @@
 import json
 import math
 import random
-from functools import cache, partial
+from functools import partial
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ from models.tiny_causal import (
     gpt2_classifier,
     gpt2_tokenizer,
 )
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForSequenceClassification
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Classifier
@@ -28,25 +28,14 @@ TEXTS += ["Ada", "Cleo was calm, and Bo Falk was tall, and Ada was brave.", SENT
 SEVERAL = "multi_label_classification"
 
 
-def named(problem):
-    """Return the options of a model that was trained for such a problem."""
-    return {"problem": problem} if problem else {}
-
-
 loaded = partial(tiny.loaded, Classifier)
 
 
 def logits(where, text, dtype):
     """Compute the full forward of one text alone."""
-    tokenizer, model = _parts(where, dtype)
+    tokenizer, model = tiny.opened(AutoModelForSequenceClassification, where, dtype)
     with torch.no_grad():
-        return model(**tokenizer(text, return_tensors="pt")).logits[0].double().tolist()
-
-
-@cache
-def _parts(where, dtype):
-    model = AutoModelForSequenceClassification.from_pretrained(where, dtype=getattr(torch, dtype))
-    return AutoTokenizer.from_pretrained(where), model.eval()
+        return model(**tokenizer(text, return_tensors="pt")).logits[0].double()
 
 
 @pytest.mark.parametrize(
@@ -61,19 +50,14 @@ def _parts(where, dtype):
 def test_probabilities_are_those_of_a_plain_forward_of_each_text_alone(
     folder, kind, problem, dtype, apart
 ):
-    where = folder(kind, **named(problem))
+    where = folder(kind, problem=problem)
     answers = list(loaded(where, dtype).classify(TEXTS))
     assert [answer.text for answer in answers] == TEXTS
     for answer in answers:
         assert answer.labels == LABELS  # in the order of the numbers, whatever their names
         found = logits(where, answer.text, dtype)
-        if problem == SEVERAL:
-            true = [1 / (1 + math.exp(-x)) for x in found]
-        else:
-            true = [math.exp(x) / sum(map(math.exp, found)) for x in found]
-            assert sum(answer.probabilities) == pytest.approx(1, abs=2e-6)
-        for one, other in zip(answer.probabilities, true, strict=True):
-            assert abs(one - other) < apart
+        true = found.sigmoid() if problem == SEVERAL else found.softmax(0)
+        assert answer.probabilities == pytest.approx(true.tolist(), abs=apart, rel=0)
     # so that a mix-up of texts or labels would be seen
     assert len({p for answer in answers for p in answer.probabilities}) > 2 * len(TEXTS)
 
@@ -100,10 +84,9 @@ def test_a_closing_token_that_is_the_padding_too_changes_nothing(tmp_path):
     model = gpt2_classifier(tokenizer)
     model.config.pad_token_id = tokenizer.eos_token_id
     where = save(tmp_path, model, tokenizer)
-    for answer in loaded(where).classify(TEXTS):
-        found = logits(where, answer.text, "float64")
-        true = [math.exp(x) / sum(map(math.exp, found)) for x in found]
-        assert answer.probabilities == pytest.approx(true, abs=1e-6)
+    for text, answer in zip(TEXTS, loaded(where).classify(TEXTS), strict=True):
+        true = logits(where, text, "float64").softmax(0)
+        assert answer.probabilities == pytest.approx(true.tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +121,7 @@ def test_a_text_longer_than_the_model_is_refused_never_cut(folder, kind, words, 
     assert f"models.tiny: the prompt {fits + ' kind'!r}" in str(caught.value)
 
 
-@pytest.mark.parametrize("problem", [None, SEVERAL])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("problem", "dtype"), [(None, "float32"), (SEVERAL, "float64")])
 def test_weights_that_are_not_numbers_are_told(tmp_path, problem, dtype):
     tokenizer = wordpiece(SENTENCES)
     model = bert_classifier(tokenizer, problem=problem)

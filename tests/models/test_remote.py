@@ -7,14 +7,13 @@ from itertools import count, islice
 import pytest
 import torch
 from models.far import PROMPTS, SHORT, asked, at, endpoint, refused
-from models.served import CREATED, served
+from models.served import CREATED
 from sources.misbehaving import always, misbehaving, says, stall, status
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.remote import AHEAD, continuation, identify
 from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
 
-TOLD = ["openai", "vllm", "vllm, SentencePiece"]
 PAIRS = [
     ("the nurse", " says that she is kind"),
     ("the doctor was born in", " Łódź"),
@@ -62,11 +61,8 @@ def test_a_remote_model_has_the_verbs_of_a_causal_one_and_the_same_facts(site):
 # Scores
 
 
-@pytest.mark.parametrize("way", TOLD)
-def test_continuations_get_the_models_own_scores_in_whatever_way_they_are_told(model, way):
-    with served(model, "tiny", way=way) as address:
-        scores = list(at(address).logprobs(PAIRS))
-    same(scores, [exactly(model, *pair) for pair in PAIRS])
+def test_continuations_get_the_models_own_scores(site, model):
+    same(list(at(site).logprobs(PAIRS)), [exactly(model, *pair) for pair in PAIRS])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +103,7 @@ def test_a_chat_has_no_scores(site):
 def told(model):
     """What the server says of ``the nurse`` and `` is kind``."""
     request = {"prompt": "the nurse is kind", "echo": True, "logprobs": 1}
-    answer = model.answer("", request | {"max_tokens": 1, "temperature": 0}, "openai", usage=True)
+    answer = model.answer("", request | {"max_tokens": 1, "temperature": 0}, usage=True)
     assert answer["choices"][0]["logprobs"]["text_offset"] == [0, 3, 9, 12, 17]
     return answer["choices"][0]
 

@@ -1,7 +1,6 @@
 import math
 import random
 from collections import Counter
-from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from models import tiny
 from models.tiny import save, shared
 from models.tiny_causal import CLOSING, LETTERS, NAMES, gpt2, letters_tokenizer
 from scipy.stats import binomtest, chi2_contingency, chisquare
-from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from plumbline.builders.core.errors import UserError
@@ -209,15 +208,9 @@ def test_short_texts_come_as_often_as_logprobs_says(tmp_path):
     assert chisquare(seen, [scale * value for value in expected]).pvalue > 1e-3
 
 
-@cache
-def theirs(where, auto):
-    model = auto.from_pretrained(where, dtype=torch.float64)
-    return AutoTokenizer.from_pretrained(where), model.eval()
-
-
 def greedy(where, auto, prompt, tokens, **options):
     """Write as transformers does; return text and number of tokens."""
-    tokenizer, model = theirs(where, auto)
+    tokenizer, model = tiny.opened(auto, where)
     given = tokenizer(prompt, return_tensors="pt")["input_ids"]
     out = model.generate(
         given,

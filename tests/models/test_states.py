@@ -11,7 +11,7 @@ from models.special_by_hand import NAMES, SPOKEN
 from models.tiny import loaded, save, shared
 from models.tiny_causal import gpt2, gpt2_tokenizer
 from models.tiny_encoders import SEVERAL, WORDS, Plain, in_both
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import forward
@@ -58,7 +58,7 @@ def test_models_that_need_care_are_asked_as_their_handbooks_say(special, name):
     language = SPOKEN.get(name, "")
     dtype = "float32" if name == "xlnet" else "float64"  # its class cannot do with others
     scorer = loaded(Masked, special(name), dtype)
-    model = AutoModel.from_pretrained(special(name), dtype=getattr(torch, dtype)).eval()
+    _, model = tiny.opened(AutoModel, special(name), dtype)
     tokenizer = scorer.tokens.tokenizer
     scorer.tokens.encode(["kind"], language)  # tells the tokenizer the language
 
@@ -83,8 +83,7 @@ def test_models_that_need_care_are_asked_as_their_handbooks_say(special, name):
 def test_a_causal_model_sees_what_begins_texts_before_the_word(folder, name):
     scorer = loaded(Causal, folder(name))
     assert isinstance(scorer, Represents)
-    tokenizer = AutoTokenizer.from_pretrained(folder(name))
-    model = AutoModel.from_pretrained(folder(name), dtype=torch.float64).eval()
+    tokenizer, model = tiny.opened(AutoModel, folder(name))
     before = [] if name == "gpt1" else [tokenizer.bos_token_id]  # GPT-1 has no such token
     words = ["kind", "brave", "kindest", "tall", "Ada"]
     found, pieces = represented(scorer, words)

@@ -7,7 +7,7 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers import models as pieces
 from tokenizers.normalizers import BertNormalizer
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from plumbline.probes.models import batching
 
@@ -105,6 +105,14 @@ def save(folder, model, tokenizer):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@cache
+def opened(kind, where, dtype="float64", attention=""):
+    """Load a saved model and its tokenizer once in a session, as anybody would."""
+    options = {"attn_implementation": attention} if attention else {}
+    model = kind.from_pretrained(where, dtype=getattr(torch, dtype), **options)
+    return AutoTokenizer.from_pretrained(where), model.eval()
 
 
 @cache

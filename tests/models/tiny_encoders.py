@@ -5,13 +5,12 @@ continues a word. ENDS are only pieces of the latter sort.
 """
 
 import json
-from functools import cache
 from typing import NamedTuple
 
 import pytest
 import torch
 import transformers as hf
-from models.tiny import byte_level, quickly, wordpiece
+from models.tiny import byte_level, opened, quickly, wordpiece
 from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from tokenizers import models as pieces
 
@@ -139,36 +138,19 @@ ELECTRA = _wordpiece(hf.ElectraTokenizer, lowercase=True)
 ALBERT = _unigram(hf.AlbertTokenizer, "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 XLM_ROBERTA = _unigram(hf.XLMRobertaTokenizer, "<s>", "<pad>", "</s>", "<unk>", "<mask>")
 DEBERTA_V3 = _unigram(hf.DebertaV2Tokenizer, "[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]", unk_id=3)
-LEGACY = {**DEBERTA, "legacy": True}
-NARROW = {"embedding_size": 16}
+LEGACY, OWN_HEAD = ({**DEBERTA, "legacy": own} for own in (True, False))
+NARROW, WIDE = {"embedding_size": 16}, {"hidden_dim": 64}
 OFFSET = POSITIONS - 2  # positions 0 and 1 belong to the padding
 EVERY = [
     Encoder("bert", hf.BertForMaskedLM, {}, BERT_CASED, "", "##", cased=True),
     Encoder("bert-uncased", hf.BertForMaskedLM, {}, BERT_UNCASED, "", "##", cased=False),
-    Encoder(
-        "distilbert",
-        hf.DistilBertForMaskedLM,
-        {"hidden_dim": 64},
-        DISTILBERT,
-        "",
-        "##",
-        cased=False,
-    ),
+    Encoder("distilbert", hf.DistilBertForMaskedLM, WIDE, DISTILBERT, "", "##", cased=False),
     Encoder("electra", hf.ElectraForMaskedLM, NARROW, ELECTRA, "", "##", cased=False),
     Encoder("roberta", hf.RobertaForMaskedLM, ROBERTA, _roberta, "Ġ", "", True, 0, OFFSET),
     Encoder("modernbert", hf.ModernBertForMaskedLM, MODERNBERT, _modernbert, "Ġ", "", True, 5),
     Encoder("albert", hf.AlbertForMaskedLM, NARROW, ALBERT, "▁", "", cased=False),
     Encoder("xlmr", hf.XLMRobertaForMaskedLM, ROBERTA, XLM_ROBERTA, "▁", "", True, 0, OFFSET),
-    Encoder(
-        "deberta-v3",
-        hf.DebertaV2ForMaskedLM,
-        {**DEBERTA, "legacy": False},
-        DEBERTA_V3,
-        "▁",
-        "",
-        cased=True,
-        extra=3,
-    ),
+    Encoder("deberta-v3", hf.DebertaV2ForMaskedLM, OWN_HEAD, DEBERTA_V3, "▁", "", True, extra=3),
     Encoder("deberta-legacy", hf.DebertaV2ForMaskedLM, LEGACY, DEBERTA_V3, "▁", "", cased=True),
 ]
 ENCODERS = {encoder.name: encoder for encoder in EVERY}
@@ -205,14 +187,6 @@ def context_free(encoder, weights):
         for piece, weight in weights.items():
             bias[known[piece]] = torch.tensor(weight, dtype=torch.float64).log()
     return model, tokenizer
-
-
-@cache
-def opened(kind, folder, dtype, attention):
-    """Load a saved model and its tokenizer, as anybody would."""
-    options = {"attn_implementation": attention} if attention else {}
-    model = kind.from_pretrained(folder, dtype=getattr(torch, dtype), **options)
-    return hf.AutoTokenizer.from_pretrained(folder), model.eval()
 
 
 class Plain:
