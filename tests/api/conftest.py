@@ -1,6 +1,9 @@
 """A model of one's own: a planted world's files in a folder without a word about worlds."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 from imports import TOP
@@ -13,6 +16,25 @@ def copied(world, into):
     shutil.copytree(WORLDS / world, into)
     (into / "manifest.json").unlink()
     return into
+
+
+def command(*words, **environment):
+    """Run the command ``plumbline`` to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "plumbline", *words],
+        env=os.environ | {"PYTHONPATH": str(TOP)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def imported(code, *modules):
+    """Run code in a process of its own; return which of some modules it imports, and its lines."""
+    code = f"import sys\n{code}\nprint(*sorted({{*{modules}}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *lines, last = done.stdout.splitlines()
+    return last.split(), lines
 
 
 @pytest.fixture(scope="session")

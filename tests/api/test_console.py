@@ -10,19 +10,10 @@ import yaml
 from imports import TOP
 from models.hub import REVISION, hub
 
-from .conftest import copied
+from .conftest import command as plumbline
+from .conftest import copied, imported
 
 ID = "example/my-model"
-
-
-def plumbline(*words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "plumbline", *words],
-        env=os.environ | {"PYTHONPATH": str(TOP)} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
@@ -44,14 +35,10 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(words, said, elsewhere):
 
 
 def test_help_comes_at_once_and_has_examples():
-    code = (
-        "import sys; from plumbline.console import main\n"
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "print(sorted({'torch', 'polars', 'numpy', 'yaml', 'pydantic'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "plumbline run politicians --model ./my-bert" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"
+    code = "from plumbline.console import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    found, lines = imported(code, "torch", "polars", "numpy", "yaml", "pydantic")
+    assert "plumbline run politicians --model ./my-bert" in "\n".join(lines)
+    assert found == []
 
 
 def test_what_there_is_is_listed():

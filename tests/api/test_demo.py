@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +11,8 @@ import pytest
 from imports import TOP
 
 from plumbline import demo
+
+from .conftest import command
 
 MINUTES = 3
 
@@ -47,14 +46,7 @@ def test_it_ends_in_a_page_without_a_network_and_asks_another_model_where_there_
     mine, elsewhere
 ):
     begun = time.monotonic()
-    nowhere = {"PYTHONPATH": str(TOP), "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
-    done = subprocess.run(
-        [sys.executable, "-m", "plumbline", "demo"],
-        env=os.environ | nowhere,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command("demo", HF_ENDPOINT="http://127.0.0.1:9", HF_HUB_OFFLINE="0")
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - begun < MINUTES * 60
     assert done.stdout.splitlines()[-1] == "open in a browser: plumbline-demo/index.html"

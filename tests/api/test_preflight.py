@@ -1,16 +1,15 @@
 """Mistakes with models that are told before anything is built, by names of files and a config."""
 
 import json
-import subprocess
-import sys
 
 import pytest
-from imports import TOP
 
 from plumbline.builders.core.errors import UserError
 from plumbline.models import find
 from plumbline.probes.models import preflight
 from plumbline.studies import fitting
+
+from .conftest import WORLDS, imported
 
 WHOLE = ("config.json", "tokenizer.json", "model.safetensors")
 
@@ -109,10 +108,5 @@ def test_a_folder_that_is_called_as_a_control_is_another_model(tmp_path):
 
 
 def test_a_look_reads_no_weights_and_imports_no_framework():
-    code = (
-        "import sys; from plumbline.models import find; "
-        f"find('{TOP}/data/samples/worlds/world-planted'); "
-        "print(sorted({'torch', 'transformers', 'polars', 'dvc'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = f"from plumbline.models import find; find('{WORLDS}/world-planted')"
+    assert imported(code, "torch", "transformers", "polars", "dvc") == ([], [])

@@ -76,10 +76,12 @@ def test_the_piece_after_a_space_is_the_word_and_no_other(encoder, tmp_path):
     whole = sum(weights.values()) + model.config.vocab_size - len(weights)
     scorer = loaded(save(tmp_path, model, tokenizer))
     asked = ["kindly", "zed", "добрый", *WORDS]
-    for fill in answers(scorer.fill(PROMPTS, asked, 100)):
+    true = {word: math.log(2.0**n / whole) for n, word in enumerate(WORDS)}
+    fills = answers(scorer.fill(PROMPTS, asked, 100))
+    assert len(fills) == len(PROMPTS)
+    for fill in fills:
         assert fill.words == tuple(reversed(WORDS))
         assert fill.pieces == (1,) * len(WORDS)
-        true = {word: math.log(2.0**n / whole) for n, word in enumerate(WORDS)}
         assert said(fill) == pytest.approx(true, abs=1e-6)
     (fill,) = answers(scorer.fill(PROMPTS[:1], asked, 100, multi=True))
     both = math.log(weights[encoder.initial + "kind"] / whole) + math.log(8192 / whole)
@@ -212,5 +214,5 @@ def test_deberta_is_read_with_the_head_that_its_weights_have(encoder, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     (fill,) = answers(loaded(tmp_path).fill(PROMPTS[1:2], WORDS, 9))
     true = plain.at_mask(PROMPTS[1])
-    for word, value in said(fill).items():
-        assert value == pytest.approx(true[plain.pieces(word)].item(), abs=1e-6)
+    wanted = {word: true[plain.pieces(word)].item() for word in WORDS}
+    assert said(fill) == pytest.approx(wanted, abs=1e-6)

@@ -1,12 +1,11 @@
 import json
 import math
-import random
 from functools import partial
 
 import pytest
 import torch
 from models import tiny
-from models.tiny import save, shared, wordpiece
+from models.tiny import in_any_company, save, wordpiece
 from models.tiny_causal import (
     LABELS,
     NAMES,
@@ -66,16 +65,8 @@ def test_probabilities_are_those_of_a_plain_forward_of_each_text_alone(
 def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(folder, kind, monkeypatch):
     """Also GPT-2's, which knows of no padding, so that transformers refuses it several texts."""
     scorer = loaded(folder(kind), "float32")
-    together = list(scorer.classify(TEXTS))
+    together = in_any_company(monkeypatch, scorer, lambda x: list(scorer.classify(x)), TEXTS)
     assert len({answer.probabilities for answer in together}) == len(TEXTS)
-    assert [next(scorer.classify([text])) for text in TEXTS[::4]] == together[::4]
-    order = list(range(len(TEXTS)))
-    random.Random(1).shuffle(order)
-    assert list(scorer.classify(TEXTS[i] for i in order)) == [together[i] for i in order]
-    for tokens, cores, block in ((1, 2, 5), (1 << 20, 2, 9)):
-        shared(monkeypatch, scorer, tokens, cores=cores, block=block)
-        assert list(scorer.classify(TEXTS)) == together
-    assert list(scorer.classify([])) == []
 
 
 def test_a_closing_token_that_is_the_padding_too_changes_nothing(tmp_path):

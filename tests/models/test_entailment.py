@@ -1,12 +1,11 @@
 """Models of entailment: logits are those of transformers, whatever else is asked."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 import torch
-from models.tiny import save, shared, wordpiece
+from models.tiny import in_any_company, save, wordpiece
 from models.tiny_causal import (
     NAMES,
     SENTENCES,
@@ -111,15 +110,7 @@ def test_softmax_of_two_hypotheses_is_the_zero_shot_pipelines(given, kind, first
 @pytest.mark.parametrize("kind", MADE)
 def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(given, kind, monkeypatch):
     judged = Entailment(given(kind, MADE[kind](), dtype="float32"))
-    together = judged.logits(PAIRS)
-    order = list(range(len(PAIRS)))
-    random.Random(1).shuffle(order)
-    assert judged.logits([PAIRS[i] for i in order]) == [together[i] for i in order]
-    assert [judged.logits([pair])[0] for pair in PAIRS[::9]] == together[::9]
-    for tokens, cores in ((1, 2), (1 << 20, 2)):
-        shared(monkeypatch, judged, tokens, cores=cores)
-        assert judged.logits(PAIRS) == together
-    assert judged.logits([]) == []
+    in_any_company(monkeypatch, judged, judged.logits, PAIRS)
 
 
 def test_a_pair_too_long_for_the_model_is_refused_and_not_cut(given):

@@ -12,27 +12,33 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WORLD = {"model": {"dtype": "float64", "languages": ["en"], "control": "negative"}}
 
 
-def entry(tmp_path, monkeypatch, text):
+@pytest.fixture
+def entry(tmp_path, monkeypatch):
+    """Return what reads a model whose entry is given."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_text(f"models:\n  mine: {text}\n", encoding="utf-8")
-    return model("mine")
+
+    def read(text):
+        Path("params.yaml").write_text(f"models:\n  mine: {text}\n", encoding="utf-8")
+        return model("mine")
+
+    return read
 
 
-def test_three_lines_are_a_model(tmp_path, monkeypatch):
-    found = entry(tmp_path, monkeypatch, f"{{id: someone/something, revision: {COMMIT}}}")
+def test_three_lines_are_a_model(entry):
+    found = entry(f"{{id: someone/something, revision: {COMMIT}}}")
     assert isinstance(found, Model)
     assert (found.kind, found.dtype, found.languages) == ("masked", "float32", None)
 
 
-def test_a_local_folder_needs_no_revision(tmp_path, monkeypatch):
-    assert entry(tmp_path, monkeypatch, "{id: ./folder}").revision is None
+def test_a_local_folder_needs_no_revision(entry):
+    assert entry("{id: ./folder}").revision is None
 
 
-def test_a_planted_world_is_a_model_by_its_name(tmp_path, monkeypatch):
+def test_a_planted_world_is_a_model_by_its_name(tmp_path, entry):
     folder = tmp_path / WORLDS / "world"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps(WORLD), encoding="utf-8")
-    entry(tmp_path, monkeypatch, "{id: ./folder}")
+    entry("{id: ./folder}")
     found = model("world")
     assert (found.id, found.control) == ("data/samples/worlds/world", "negative")
     assert (found.kind, found.dtype, found.languages) == ("masked", "float64", ["en"])
@@ -59,23 +65,22 @@ ORIGIN = "give id and revision, or endpoint: one of them"
         ("{id: ./folder, endpoint: {url: x, model: m}}", "models.mine.endpoint.url"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path, monkeypatch, text, said):
+def test_what_is_wrong_is_told_with_its_place(entry, text, said):
     with pytest.raises(UserError) as caught:
-        entry(tmp_path, monkeypatch, text)
+        entry(text)
     assert said in str(caught.value)
     assert "params.yaml" in str(caught.value)
 
 
-def test_an_unknown_name_is_told_with_those_that_exist(tmp_path, monkeypatch):
-    entry(tmp_path, monkeypatch, "{id: ./folder}")
-    with pytest.raises(
-        UserError, match="no model 'yours' under models, nor a world; there are: mine"
-    ):
+def test_an_unknown_name_is_told_with_those_that_exist(entry):
+    entry("{id: ./folder}")
+    told = "no model 'yours' under models, nor a world; there are: mine"
+    with pytest.raises(UserError, match=told):
         model("yours")
 
 
-def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeypatch):
-    entry(tmp_path, monkeypatch, "{id: ./folder}")
+def test_a_model_that_was_not_brought_is_told_with_the_command(entry):
+    entry("{id: ./folder}")
     with pytest.raises(UserError, match="not there; run `make repro STAGE=weights@mine` first"):
         load("mine")
 
@@ -88,7 +93,7 @@ def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeyp
         {"url": "http://127.0.0.1@SECRET.example/v1", "model": "m"},
     ],
 )
-def test_a_secret_in_the_params_is_refused_and_not_repeated(tmp_path, monkeypatch, endpoint):
+def test_a_secret_in_the_params_is_refused_and_not_repeated(entry, endpoint):
     with pytest.raises(UserError, match=r"models\.mine") as caught:
-        entry(tmp_path, monkeypatch, json.dumps({"kind": "remote", "endpoint": endpoint}))
+        entry(json.dumps({"kind": "remote", "endpoint": endpoint}))
     assert "SECRET" not in str(caught.value)

@@ -1,12 +1,11 @@
 """Words at the end of a prompt, held against the scores of continuations and plain forwards."""
 
-import random
 from functools import partial
 from pathlib import Path
 
 import pytest
 from models import tiny
-from models.tiny import answers, save, shared, wordpiece
+from models.tiny import answers, in_any_company, save, wordpiece
 from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2
 
 from plumbline.builders.core.errors import UserError
@@ -74,13 +73,7 @@ def test_words_of_several_pieces_are_summed_on_request(folder, kind):
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, monkeypatch):
     scorer = loaded(folder(kind), "float32")
-    usual = answers(scorer.fill(PROMPTS, WORDS, 3))
-    mixed = list(range(len(PROMPTS)))
-    random.Random(5).shuffle(mixed)
-    for tokens, cores in ((1, 1), (40, 2), (1 << 20, 2)):
-        shared(monkeypatch, scorer, tokens, cores=cores)
-        found = answers(scorer.fill([PROMPTS[i] for i in mixed], WORDS, 3))
-        assert found == [usual[i] for i in mixed]
+    in_any_company(monkeypatch, scorer, lambda x: answers(scorer.fill(x, WORDS, 3)), PROMPTS)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ import torch
 from plumbline.probes.models.kernels import prefix_tree
 from plumbline.probes.models.kernels.prefix_tree import grow, parts
 
-LONG = list(range(100, 120))
-
 
 def trial(seed):
     """Make up texts many of which begin alike, some twice, some longer than several spans."""
@@ -67,13 +65,6 @@ def test_parts_hold_every_text_once_among_its_neighbours_and_not_too_many_nodes(
             nodes = {tuple(texts[r][: i + 1]) for r in part for i in range(len(texts[r]))}
             assert len(nodes) <= max(most, len(texts[part[0]])), f"seed {seed}"
     assert parts([], most) == []
-
-
-def test_sharing_saves_tokens():
-    """Twenty names in ten frames, as probes ask: a fraction of the tokens is computed."""
-    texts = [[*range(10 * f, 10 * f + 8), 200 + name] for f in range(10) for name in range(20)]
-    assert tree_of(texts).tokens.numel() == 10 * 8 + 10 * 20
-    assert tree_of([[*LONG, 1]] * 5).tokens.numel() == len(LONG) + 1
 
 
 def test_long_texts_have_few_spans():

@@ -112,12 +112,8 @@ def test_files_that_do_not_fit_are_told(tmp_path, file, text, told):
         examples(given)
 
 
-def test_a_missing_file_is_told(tmp_path):
-    given = params(tmp_path, mapping=str(tmp_path / "none"))
+def test_a_missing_file_and_a_missing_start_are_told(tmp_path):
     with pytest.raises(UserError, match="none: could not be read"):
-        examples(given)
-
-
-def test_a_missing_start_is_told(tmp_path):
+        examples(params(tmp_path, mapping=str(tmp_path / "none")))
     with pytest.raises(UserError, match=r"m\.start: no folder nowhere"):
         train("m", params(tmp_path), Path("never"))

@@ -1,5 +1,6 @@
 """Tiny language models with random weights, saved as anybody would save them."""
 
+import random
 from functools import cache
 
 import pytest
@@ -137,6 +138,18 @@ def shared(monkeypatch, scorer, tokens=1024, *, rows=None, cores=1, block=4096):
     if hasattr(scorer, "scored"):
         scorer.scored.clear()  # nothing is taken from what was asked before
     monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+
+
+def in_any_company(monkeypatch, scorer, ask, asked):
+    """Hold answers against those asked in another order, alone, in other batches, on more cores."""
+    usual, mixed = ask(asked), list(range(len(asked)))
+    random.Random(1).shuffle(mixed)
+    assert [ask([one])[0] for one in asked[::9]] == usual[::9]
+    for tokens, cores, block in ((1, 2, 5), (40, 1, 4096), (1 << 20, 2, 9)):
+        shared(monkeypatch, scorer, tokens, cores=cores, block=block)
+        assert ask([asked[i] for i in mixed]) == [usual[i] for i in mixed]
+    assert ask([]) == []
+    return usual
 
 
 def quickly(every, *quick):

@@ -15,6 +15,7 @@ WORDS = ("kind", "brave", "calm", "dull", "eager", "fair")  # one piece each
 SPLIT = {"kindly": ("kind", "ly"), "unkindly": ("un", "kind", "ly")}
 NAMES = ("Ada", "Bo", "Cleo", "Dag")
 FORMS = (":face_with_tears_of_joy:", "HTTPURL", "@USER", "'ami", "l'", "ami", "a", "the", "l")
+LETTERS = ascii_letters + punctuation
 LANGUAGES = {"de": 0, "en": 1, "fr": 2}
 SPREAD = 0.3  # of the weights, wide enough apart that words differ
 
@@ -54,68 +55,62 @@ def old_bpe():
 def xlm_tokenizer(folder, *, lowercase=False, languages=LANGUAGES):
     """Write the files of an XLM tokenizer and open them."""
     words, heads, tails = whole_and_parts()
-    letters = ascii_letters + punctuation
     special = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{i}>" for i in range(10))]
-    pieces = [*heads, *letters, *(f"{piece}</w>" for piece in [*words, *tails, *letters])]
+    pieces = [*heads, *LETTERS, *(f"{piece}</w>" for piece in [*words, *tails, *LETTERS])]
     entries = dict.fromkeys([*special, *pieces])
     vocabulary = {piece: i for i, piece in enumerate(entries)}
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     (folder / "merges.txt").write_text("".join(f"{a} {b}\n" for a, b in old_bpe()))
     options = {"lang2id": languages, "id2lang": {str(i): x for x, i in languages.items()}}
-    return hf.XLMTokenizer(
-        folder / "vocab.json",
-        folder / "merges.txt",
-        do_lowercase_and_remove_accent=lowercase,
-        **(options if languages else {}),
-    )
+    options["do_lowercase_and_remove_accent"] = lowercase
+    return hf.XLMTokenizer(folder / "vocab.json", folder / "merges.txt", **options)
 
 
-def made(kind, size, seed, **options):
+def made(kind, size, **options):
     """Return a model with random weights."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     return kind(kind.config_class(vocab_size=size, **options))
 
 
 ENDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
 
 
-def xlm(tokenizer, *, languages=LANGUAGES, embedded=True, seed=0):
+def xlm(tokenizer, *, languages=LANGUAGES, embedded=True):
     """Return an XLM with random weights; its config names another mask than its tokenizer."""
     options = {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 40}
     options |= {"embed_init_std": SPREAD, "init_std": SPREAD, "use_lang_emb": embedded}
     options |= {"n_langs": len(languages), "lang2id": languages, "mask_token_id": 7}
     options |= {"id2lang": {str(i): x for x, i in languages.items()}}
     options |= {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
-    return made(hf.XLMWithLMHeadModel, len(tokenizer), seed, **options)
+    return made(hf.XLMWithLMHeadModel, len(tokenizer), **options)
 
 
-def bertweet_files(folder, *, counts=True, **config):
+def bertweet_files(folder, *, counts=True):
     """Write the files of a BERTweet tokenizer, as the Hub has them."""
     words, heads, tails = whole_and_parts()
-    letters = ascii_letters + punctuation
-    pieces = [*words, *tails, *letters, *(f"{piece}@@" for piece in [*heads, *letters])]
+    pieces = [*words, *tails, *LETTERS, *(f"{piece}@@" for piece in [*heads, *LETTERS])]
     entries = list(dict.fromkeys(pieces))
     (folder / "vocab.txt").write_text("".join(f"{piece} 1\n" for piece in entries))
     count = " 1" if counts else ""
     (folder / "bpe.codes").write_text("".join(f"{a} {b}{count}\n" for a, b in old_bpe()))
-    said = {"tokenizer_class": "BertweetTokenizer", "normalization": False, **config}
+    said = {"tokenizer_class": "BertweetTokenizer", "normalization": False}
     (folder / "tokenizer_config.json").write_text(json.dumps(said))
     return 4 + len(entries) + 1  # before them <s>, <pad>, </s>, <unk>, behind them <mask>
 
 
-def bertweet(size, *, seed=0):
+def bertweet(size):
     """Return a RoBERTa with as many positions as BERTweet, and random weights."""
     options = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     options |= {"intermediate_size": 64, "max_position_embeddings": 130, "type_vocab_size": 1}
     options |= {"initializer_range": SPREAD, "tokenizer_class": "BertweetTokenizer", **ENDS}
-    return made(hf.RobertaForMaskedLM, size, seed, **options)
+    return made(hf.RobertaForMaskedLM, size, **options)
 
 
 def unigrams():
     """Return the pieces of a SentencePiece vocabulary with their scores, whole words the best."""
     words, heads, tails = whole_and_parts()
     starts = [f"▁{piece}" for piece in [*words, *heads]]
-    letters = [("▁", -5.0), *((letter, -9.0) for letter in ascii_letters + punctuation)]
+    letters = [("▁", -5.0), *((letter, -9.0) for letter in LETTERS)]
     return [(piece, -2.0) for piece in dict.fromkeys([*starts, *heads, *tails])] + letters
 
 
@@ -125,11 +120,10 @@ def xlnet_tokenizer():
     return hf.XLNetTokenizer(vocab=[*((piece, 0.0) for piece in special), *unigrams()])
 
 
-def xlnet(tokenizer, *, seed=0):
+def xlnet(tokenizer):
     """Return an XLNet with random weights."""
-    options = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}
-    options |= {"initializer_range": SPREAD}
-    return made(hf.XLNetLMHeadModel, len(tokenizer), seed, **options)
+    options = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64, "initializer_range": SPREAD}
+    return made(hf.XLNetLMHeadModel, len(tokenizer), **options)
 
 
 def bart_tokenizer():
@@ -147,14 +141,14 @@ def bart_tokenizer():
     return hf.BartTokenizer(vocab=vocabulary, merges=pairs, mask_token=mask)
 
 
-def bart(tokenizer, *, seed=0, kind=hf.BartForConditionalGeneration, **options):
+def bart(tokenizer, *, kind=hf.BartForConditionalGeneration, **options):
     """Return a BART with random weights, whose decoder begins with ``</s>``, or an mBART."""
     if kind is hf.BartForConditionalGeneration:
         options["decoder_start_token_id"] = 2
     for side in ("encoder", "decoder"):
         options |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 64}
     options |= {"d_model": 32, "max_position_embeddings": 40, "init_std": SPREAD, **ENDS}
-    return made(kind, len(tokenizer), seed, **options)
+    return made(kind, len(tokenizer), **options)
 
 
 def mbart_tokenizer():
@@ -165,9 +159,9 @@ def mbart_tokenizer():
     return hf.MBartTokenizer(vocab=[*pieces, *last])
 
 
-def mbart(tokenizer, *, seed=0):
+def mbart(tokenizer):
     """Return an mBART with random weights."""
-    return bart(tokenizer, seed=seed, kind=hf.MBartForConditionalGeneration)
+    return bart(tokenizer, kind=hf.MBartForConditionalGeneration)
 
 
 def saved(name, folder):
