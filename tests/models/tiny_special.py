@@ -20,20 +20,14 @@ LANGUAGES = {"de": 0, "en": 1, "fr": 2}
 SPREAD = 0.3  # of the weights, wide enough apart that words differ
 
 
-def merges(pieces, first=(), last=()):
-    """Return the merges that build pieces from left to right.
-
-    ``first`` and ``last`` say for each piece what its first letter bears before it, and its last
-    letter behind it.
-    """
+def merges(spelt):
+    """Return the merges that build pieces from left to right, each given by its signs."""
     pairs = []
-    for piece, before, behind in zip(pieces, first, last, strict=True):
-        letters = [*before, *piece]
-        letters[-1] += behind
-        done = letters[0]
-        for letter in letters[1:]:
-            pairs.append((done, letter))
-            done += letter
+    for first, *others in spelt:
+        done = first
+        for sign in others:
+            pairs.append((done, sign))
+            done += sign
     return list(dict.fromkeys(pairs))
 
 
@@ -47,9 +41,7 @@ def whole_and_parts():
 def old_bpe():
     """Return the merges of byte-pair encodings whose words end in ``</w>``."""
     words, heads, tails = whole_and_parts()
-    pieces = [*words, *tails, *heads]
-    ends = ["</w>"] * (len(words) + len(tails)) + [""] * len(heads)
-    return merges(pieces, [""] * len(pieces), ends)
+    return merges([*([*piece[:-1], f"{piece[-1]}</w>"] for piece in [*words, *tails]), *heads])
 
 
 def xlm_tokenizer(folder, *, lowercase=False, languages=LANGUAGES):
@@ -129,10 +121,7 @@ def xlnet(tokenizer):
 def bart_tokenizer():
     """Return BART's byte-level tokenizer, in which pieces carry their space."""
     words, heads, tails = whole_and_parts()
-    bare = [*words, *heads, *tails]
-    spaced = [*words, *heads]
-    first = ["Ġ"] * len(spaced) + [""] * len(bare)
-    pairs = merges([*spaced, *bare], first, [""] * len(first))
+    pairs = merges([*(f"Ġ{piece}" for piece in [*words, *heads]), *words, *heads, *tails])
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     entries = dict.fromkeys([*special, *alphabet, *(a + b for a, b in pairs), "<mask>"])
