@@ -21,8 +21,8 @@ CLASSES = {
 }
 NAMES = tuple(CLASSES)
 BOTH_SIDES = ("xlm", "bertweet", "xlnet")  # those with a pseudo-log-likelihood
-SPOKEN = {"xlm": "en", "mbart": "en"}  # those that needs the language
-MASKS = {"xlm": "<special1>"}
+SPOKEN = dict.fromkeys(NAMES, "") | {"xlm": "en", "mbart": "en"}  # which need the language
+MASKS = dict.fromkeys(NAMES, "<mask>") | {"xlm": "<special1>"}
 M = ("<mask>",)
 TEXTS = [  # words in pieces
     (("Ada",), M, ("the",)),
@@ -49,7 +49,7 @@ def spelt(name, words, code="en_XX"):
     for word in words:
         *first, last = word
         if word == M:
-            tokens.append(MASKS.get(name, "<mask>"))
+            tokens.append(MASKS[name])
         elif name == "xlm":
             tokens += [*first, f"{last}</w>"]
         elif name == "bertweet":

@@ -34,23 +34,23 @@ from plumbline.probes.models.scorer import METHODS
     ("name", "dtype"), [*((name, "float64") for name in NAMES), ("xlnet", "float32")]
 )
 def test_answers_are_those_of_a_plain_forward(special, name, dtype):
-    folder, language = special(name), SPOKEN.get(name, "")
+    folder, language = special(name), SPOKEN[name]
     prompts = [written(words) for words in TEXTS]
     fills = filled(loaded(folder, dtype), prompts, WORDS, language=language)
     for words, fill in zip(TEXTS, fills, strict=True):
-        assert fill.prompt == written(words).replace("<mask>", MASKS.get(name, "<mask>"))
+        assert fill.prompt == written(words).replace("<mask>", MASKS[name])
         assert (fill.unknown, set(fill.pieces)) == (0, {1})
         tokens = spelt(name, words)
         ids = numbered(folder, tokens)
-        true = by_hand(name, folder, dtype, ids, tokens.index(MASKS.get(name, "<mask>")))
+        true = by_hand(name, folder, dtype, ids, tokens.index(MASKS[name]))
         assert sum(math.exp(x) for x in true) == pytest.approx(1)
         agreed(fill, name, folder, true, dtype)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_word_of_several_pieces_is_read_from_left_to_right(special, name):
-    folder, language = special(name), SPOKEN.get(name, "")
-    scorer, mask = loaded(folder), MASKS.get(name, "<mask>")
+    folder, language = special(name), SPOKEN[name]
+    scorer, mask = loaded(folder), MASKS[name]
     prompts = [written(words) for words in TEXTS]
     single = filled(scorer, prompts, [*WORDS, *SPLIT], language=language)
     several = filled(scorer, prompts, [*WORDS, *SPLIT], multi=True, language=language)
@@ -83,7 +83,7 @@ def test_nothing_is_printed_while_a_model_is_loaded_and_asked(special, name, cap
     for logger in loggers:
         monkeypatch.setattr(logger, "handlers", [collector])
     scorer = tiny.fresh(Masked, special(name))
-    filled(scorer, ["the <mask> Ada"], WORDS, language=SPOKEN.get(name, ""))
+    filled(scorer, ["the <mask> Ada"], WORDS, language=SPOKEN[name])
     assert said == []
     assert capfd.readouterr() == ("", "")
 
@@ -91,8 +91,8 @@ def test_nothing_is_printed_while_a_model_is_loaded_and_asked(special, name, cap
 @pytest.mark.parametrize("method", ["original", "within_word_l2r"])
 @pytest.mark.parametrize("name", BOTH_SIDES)
 def test_each_token_of_a_sentence_is_hidden_in_turn(special, name, method):
-    folder, language = special(name), SPOKEN.get(name, "")
-    (blank,) = numbered(folder, [MASKS.get(name, "<mask>")])
+    folder, language = special(name), SPOKEN[name]
+    (blank,) = numbered(folder, [MASKS[name]])
     texts = [written(words) for words in SENTENCES]
     found = list(loaded(folder).pseudo_logprobs(texts, method, language=language))
     assert [score.text for score in found] == texts
@@ -115,14 +115,10 @@ def test_each_token_of_a_sentence_is_hidden_in_turn(special, name, method):
 @pytest.mark.parametrize("name", ["xlm", "bertweet"])
 def test_each_token_of_a_sentence_is_read_unmasked(special, name, method):
     folder = special(name)
-    language = SPOKEN.get(name, "")
+    language = SPOKEN[name]
     texts = [written(words) for words in SENTENCES]
     found = list(loaded(folder).pseudo_logprobs(texts, method, language=language))
-    model = (
-        CLASSES[name]
-        .from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
-        .eval()
-    )
+    _, model = tiny.opened(CLASSES[name], folder, attention="eager")
     for words, score in zip(SENTENCES, found, strict=True):
         tokens = torch.tensor([numbered(folder, spelt(name, words))])
         langs = {"langs": torch.full_like(tokens, LANGUAGES["en"])} if name == "xlm" else {}
@@ -146,7 +142,7 @@ def test_a_decoder_has_no_pseudo_log_likelihood(special, name, method):
 
 @pytest.mark.parametrize(("name", "takes"), [("xlm", 40), ("bart", 40), ("bertweet", 128)])
 def test_the_last_position_is_taken_and_none_behind_it(special, name, takes):
-    scorer, language = loaded(special(name)), SPOKEN.get(name, "")
+    scorer, language = loaded(special(name)), SPOKEN[name]
     fits = " ".join(["<mask>", *["the"] * (takes - 3)])  # two special tokens
     (fill,) = filled(scorer, [fits], WORDS, language=language)
     assert sorted(fill.words) == sorted(WORDS)

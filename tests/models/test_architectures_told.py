@@ -102,7 +102,7 @@ def test_the_beginning_of_a_longer_word_is_no_candidate(special, name):
     known = AutoTokenizer.from_pretrained(special(name)).get_vocab()
     beginning, whole = {"xlm": ("un", "kind</w>"), "bertweet": ("un@@", "kind")}[name]
     assert beginning in known
-    found = loaded(special(name)).vocabulary(["kind", "un", "kindly"], SPOKEN.get(name, ""))
+    found = loaded(special(name)).vocabulary(["kind", "un", "kindly"], SPOKEN[name])
     assert dict(found.ids) == {"kind": known[whole]}
     assert found.missing == ("un", "kindly")
 
@@ -115,13 +115,13 @@ def test_unknown_pieces_stay_in_their_words(special, name, text):
         "bertweet": ["<s>", "<unk>", "x", "Bo", "</s>"],
     }
     ids = numbered(special(name), pieces[name])
-    (blank,) = numbered(special(name), [MASKS.get(name, "<mask>")])
+    (blank,) = numbered(special(name), [MASKS[name]])
     total = 0.0
     for place, unseen in [(1, [1, 2]), (2, [2]), (3, [3])]:
         row = [blank if i in unseen else piece for i, piece in enumerate(ids)]
         total += by_hand(name, special(name), "float64", row, place)[ids[place]]
     scorer = loaded(special(name))
-    (score,) = scorer.pseudo_logprobs([text], "within_word_l2r", language=SPOKEN.get(name, ""))
+    (score,) = scorer.pseudo_logprobs([text], "within_word_l2r", language=SPOKEN[name])
     assert (score.tokens, score.unknown) == (3, 1)
     assert abs(score.logprob_nats - total) < 2e-6
 

@@ -23,6 +23,13 @@ def everything(error):
     return "\n".join(parts)
 
 
+def both_refused(address, words):
+    """Ask with the key for a text, and for what models there are; see both refused."""
+    refused(address, words, key="TEST_KEY")
+    with pytest.raises(UserError, match=words):
+        identify(endpoint(address, key="TEST_KEY"))
+
+
 TEXT = {"choices": [{"text": f"is {KEY}", "finish_reason": "stop"}]}
 
 
@@ -74,11 +81,9 @@ def test_a_key_that_is_not_there_is_told_by_its_variable(site, monkeypatch, valu
         monkeypatch.setenv("TEST_KEY", value)
     far = at(site, key="TEST_KEY")
     assert far.facts()["model"] == "far", "needs no key"
-    refused(site, r"^TEST_KEY: not set; ", key="TEST_KEY")
+    both_refused(site, r"^TEST_KEY: not set; ")
     with pytest.raises(UserError, match=r"^TEST_KEY: not set; "):
         list(far.logprobs([("he is", " kind")]))
-    with pytest.raises(UserError, match=r"^TEST_KEY: not set; "):
-        identify(far.endpoint)
 
 
 def test_what_cannot_be_a_key_is_told_without_it(site, monkeypatch):
@@ -91,9 +96,7 @@ def test_what_cannot_be_a_key_is_told_without_it(site, monkeypatch):
 def test_a_key_does_not_go_out_in_the_open(monkeypatch, host):
     monkeypatch.setenv("TEST_KEY", KEY)
     told = f"http://{host} would send the key in TEST_KEY .* use https"
-    refused(f"http://{host}", told, key="TEST_KEY")
-    with pytest.raises(UserError, match=told):
-        identify(endpoint(f"http://{host}", key="TEST_KEY"))
+    both_refused(f"http://{host}", told)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +121,7 @@ def test_no_redirect_is_followed(site, monkeypatch, code):
         away = status(code, Location=f"{other.address}/v1/completions?x=1")
         told = rf"it sends on to {other.address}/v1/completions; write the right endpoint\.url"
         with misbehaving(site, always(away)) as server:
-            refused(server.address, told, key="TEST_KEY")
-            with pytest.raises(UserError, match=told):
-                identify(endpoint(server.address, key="TEST_KEY"))
+            both_refused(server.address, told)
     assert not other.asked
 
 

@@ -55,7 +55,7 @@ def test_the_state_is_the_mean_over_the_words_own_pieces(encoder, saved, dtype, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_models_that_need_care_are_asked_as_their_handbooks_say(special, name):
-    language = SPOKEN.get(name, "")
+    language = SPOKEN[name]
     dtype = "float32" if name == "xlnet" else "float64"  # its class cannot do with others
     scorer = loaded(Masked, special(name), dtype)
     _, model = tiny.opened(AutoModel, special(name), dtype)

@@ -46,7 +46,7 @@ def wordpiece(sentences, *, lowercase=False, longest=64, mask="[MASK]"):
     )
 
 
-def bert(tokenizer, *, seed=0, spread=0.3, positions=64):
+def bert(tokenizer, *, seed=0, spread=0.3):
     """Return a BERT with random weights, wide enough apart that words differ."""
     torch.manual_seed(seed)
     config = BertConfig(
@@ -55,7 +55,7 @@ def bert(tokenizer, *, seed=0, spread=0.3, positions=64):
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=64,
-        max_position_embeddings=positions,
+        max_position_embeddings=64,
         initializer_range=spread,
     )
     return BertForMaskedLM(config)
