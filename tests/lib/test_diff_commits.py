@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from lib.made_versions import MADE, failed, word, write
+from lib.traced import commit, dvc, run
 
 from plumbline.builders.__main__ import main
 
@@ -27,52 +26,33 @@ stages:
       outs:
       - data/datasets/${{item}}
 """
-PROGRAM = {
-    "DVC_NO_ANALYTICS": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-}
-NAMED = ("-c", "user.name=T", "-c", "user.email=t@example.org")
 
 
-def run(*words, at) -> str:
-    done = subprocess.run(
-        words, cwd=at, env=os.environ | PROGRAM, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def dvc(*words, at) -> str:
-    return run(sys.executable, "-m", "dvc", *words, at=at)
-
-
-def build(project, *words) -> None:
+def build(*words) -> None:
     """Make another version of `lexica`, and commit it."""
-    shutil.rmtree(project / "made/lexica", ignore_errors=True)
-    write(project / "made/lexica", MADE["lexica"], {"en": list(words)})
-    dvc("repro", "builders/dvc.yaml", at=project)
-    run("git", "add", "--all", at=project)
-    run("git", *NAMED, "commit", "--quiet", "--message", "a version", at=project)
+    shutil.rmtree("made/lexica", ignore_errors=True)
+    write("made/lexica", MADE["lexica"], {"en": list(words)})
+    dvc("repro", "builders/dvc.yaml")
+    commit("a version")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(once):
     """A project whose stages build a dataset, with a commit before it and two versions of it."""
-    project = tmp_path_factory.mktemp("project")
-    run("git", "init", "--quiet", "--initial-branch", "main", at=project)
-    dvc("init", "--quiet", at=project)
-    (project / "builders").mkdir()
-    (project / ".gitignore").write_text("made\n", "utf-8")
-    run("git", "add", "--all", at=project)
-    run("git", *NAMED, "commit", "--quiet", "--message", "empty", at=project)
-    run("git", "tag", "empty", at=project)
-    pipeline = PIPELINE.format(python=sys.executable)
-    (project / "builders/dvc.yaml").write_text(pipeline, "utf-8")
-    build(project, word("calm", 0.5), word("odd"))
-    run("git", "tag", "v1", at=project)
-    build(project, word("calm", 0.25), word("shy"))
-    return project
+
+    def make(_):
+        run("git", "init", "--quiet", "--initial-branch", "main")
+        dvc("init", "--quiet")
+        Path("builders").mkdir()
+        Path(".gitignore").write_text("made\n", "utf-8")
+        commit("empty")
+        run("git", "tag", "empty")
+        Path("builders/dvc.yaml").write_text(PIPELINE.format(python=sys.executable), "utf-8")
+        build(word("calm", 0.5), word("odd"))
+        run("git", "tag", "v1")
+        build(word("calm", 0.25), word("shy"))
+
+    return once("compared", make)
 
 
 @pytest.fixture
@@ -109,8 +89,8 @@ def test_commits_tags_branches_and_the_workspace(capsys, project, pair):
 @pytest.mark.slow
 def test_a_commit_is_read_from_the_cache_without_the_workspace(capsys, project):
     shutil.rmtree("data")
-    commit = run("git", "rev-parse", "v1", at=project).strip()
-    assert holds(rows(capsys, "lexica", commit[:8], "HEAD"))
+    first = run("git", "rev-parse", "v1").stdout.strip()
+    assert holds(rows(capsys, "lexica", first[:8], "HEAD"))
 
 
 @pytest.mark.slow
@@ -122,11 +102,11 @@ def test_a_commit_and_a_folder(capsys, project):
 @pytest.fixture
 def stored(project, tmp_path):
     """The same with a remote that has both versions; `dvc push --all-commits` pushes but one."""
-    dvc("remote", "add", "--default", "store", str(tmp_path / "store"), at=project)
-    for commit in ("v1", "main"):
-        run("git", "checkout", "--quiet", commit, at=project)
-        dvc("checkout", at=project)
-        dvc("push", at=project)
+    dvc("remote", "add", "--default", "store", str(tmp_path / "store"))
+    for revision in ("v1", "main"):
+        run("git", "checkout", "--quiet", revision)
+        dvc("checkout")
+        dvc("push")
     shutil.rmtree(".dvc/cache")
     return tmp_path / "store"
 
@@ -145,32 +125,31 @@ def test_what_the_cache_lacks_comes_from_the_remote_and_leaves_no_trace(capsys, 
 
 @pytest.mark.slow
 def test_dvc_fetch_mends_what_is_told_of(capsys, project, stored):
-    dvc("fetch", at=project)  # the newer of the two
-    dvc("remote", "remove", "store", at=project)
+    dvc("fetch")  # the newer of the two
+    dvc("remote", "remove", "store")
     told = failed(capsys, "lexica", "v1", "HEAD")
     assert "the DVC cache lacks it as it was at v1" in told
     checkout, fetch = told.split("`")[1:4:2]
     assert (checkout, fetch) == ("git checkout v1", "dvc fetch data/datasets/lexica")
-    dvc("remote", "add", "--default", "store", str(stored), at=project)
-    run(*checkout.split(), at=project)
-    dvc(*fetch.split()[1:], at=project)
-    dvc("remote", "remove", "store", at=project)
+    dvc("remote", "add", "--default", "store", str(stored))
+    run(*checkout.split())
+    dvc(*fetch.split()[1:])
+    dvc("remote", "remove", "store")
     assert holds(rows(capsys, "lexica", "v1", "main"))
 
 
 @pytest.mark.slow
 def test_another_place_of_the_cache(capsys, project, tmp_path):
     Path(".dvc/cache").rename(tmp_path / "elsewhere")
-    dvc("cache", "dir", "--local", str(tmp_path / "elsewhere"), at=project)
+    dvc("cache", "dir", "--local", str(tmp_path / "elsewhere"))
     assert holds(rows(capsys, "lexica", "v1", "HEAD"))
 
 
 @pytest.mark.slow
 def test_what_was_added_to_dvc_by_hand_is_found_too(capsys, project):
     write(project / "data/datasets/emotions", MADE["emotions"], {"en": [{"word": "x"}]})
-    dvc("add", "data/datasets/emotions", at=project)
-    run("git", "add", "data", at=project)
-    run("git", *NAMED, "commit", "--quiet", "--message", "added", at=project)
+    dvc("add", "data/datasets/emotions")
+    commit("added")
     assert rows(capsys, "emotions", "HEAD", "workspace")["rows"] == [1, 1]
 
 
@@ -198,9 +177,10 @@ def test_outside_a_clone_a_commit_is_no_version(capsys, tmp_path, monkeypatch):
 
 def test_locks_and_a_cache_are_all_that_it_takes(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run("git", "init", "--quiet", at=tmp_path)
-    (tmp_path / ".dvc").mkdir()
-    (tmp_path / ".dvc/config").write_text("", "utf-8")
+    run("git", "init", "--quiet")
+    Path(".dvc").mkdir()
+    Path(".dvc/config").touch()
+    Path(".gitignore").write_text(".dvc\nmade\n", "utf-8")
     for some in ([word("calm", 0.5), word("odd")], [word("calm", 0.25), word("shy")]):
         folder = write("made", MADE["lexica"], {"en": some})
         listed = [
@@ -210,9 +190,8 @@ def test_locks_and_a_cache_are_all_that_it_takes(capsys, tmp_path, monkeypatch):
         md5 = kept(json.dumps(listed).encode(), ".dir")
         # the folder is part of what one stage makes, as outputs of several models may be
         lock = f"stages:\n  build:\n    outs:\n    - path: data/datasets\n      md5: {md5}\n"
-        (tmp_path / "dvc.lock").write_text(lock, "utf-8")
-        run("git", "add", "dvc.lock", at=tmp_path)
-        run("git", *NAMED, "commit", "--quiet", "--message", "a version", at=tmp_path)
+        Path("dvc.lock").write_text(lock, "utf-8")
+        commit("a version")
     assert holds(rows(capsys, "lexica", "HEAD~1", "HEAD"))
     shutil.rmtree(".dvc/cache")
     told = failed(capsys, "lexica", "HEAD~1", "HEAD")
