@@ -16,15 +16,7 @@ import pytest
 import suggesting
 import whole
 from pydantic import ValidationError
-from samples import (
-    DAY,
-    POLITE,
-    TOP,
-    autocomplete_params,
-    files,
-    noon,
-    published_params,
-)
+from samples import DAY, POLITE, TOP, autocomplete_params, files, noon, published_params
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Row
@@ -75,11 +67,8 @@ def fetched(address, groups, into, politeness=POLITE, clock=CLOCK, **changes):
 
 
 def contents(folder) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files_of(folder)}
-
-
-def files_of(folder):
-    return sorted(p for p in folder.rglob("*") if p.is_file())
+    paths = (p for p in folder.rglob("*") if p.is_file())
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}
 
 
 def lines(folder, engine: str, locale: str = "en") -> list[dict]:
@@ -99,6 +88,13 @@ def only(engine: str, behaviour):
 def without_addresses(found: dict[str, bytes]) -> dict[str, bytes]:
     """Leave out the manifest, which names the server that was asked."""
     return {name: body for name, body in found.items() if name != MANIFEST}
+
+
+def built(folder) -> list[dict]:
+    """Return the rows of the dataset of a wave alone."""
+    params = whole.tree()["datasets"]["stereotypes"] | {"published": []}
+    found = stereotypes.build(Snapshot.open(folder), stereotypes.Params(**params))
+    return [item.values for item in found if isinstance(item, Row)]
 
 
 def test_a_wave_has_every_body_as_sent_with_engine_locale_and_time(address, groups, tmp_path):
@@ -177,12 +173,6 @@ def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, 
     assert continued == whole
 
 
-def built_with(**changes):
-    """Return the params of the dataset, of waves alone."""
-    found = whole.tree()["datasets"]["stereotypes"]
-    return stereotypes.Params(**found | {"published": []} | changes)
-
-
 def test_a_wave_is_completed_without_an_engine_that_is_given_up(address, groups, tmp_path):
     into = tmp_path / DAY
     with misbehaving(address, always(only("yahoo", web_page))) as server:
@@ -195,9 +185,7 @@ def test_a_wave_is_completed_without_an_engine_that_is_given_up(address, groups,
     assert manifest["request"]["absent"] == {"yahoo/en": "given up"}
     assert manifest["counts"] == {"queries": QUERIES, "answers": 2 * QUERIES}
     assert not (into / "answers/yahoo").exists()
-    made = stereotypes.build(Snapshot.open(into), built_with())
-    rows = [item.values for item in made if isinstance(item, Row)]
-    assert {engine for row in rows for engine in row["engines"]} == {"google", "duckduckgo"}
+    assert {e for row in built(into) for e in row["engines"]} == {"google", "duckduckgo"}
     with pytest.raises(ValidationError, match="no engine is left"):
         autocomplete_params(address, groups, absent=["google", "yahoo", "duckduckgo"])
 
@@ -270,10 +258,7 @@ def test_text_in_latin_1_is_kept_as_sent_and_read_as_meant(groups, tmp_path):
     assert line["encoding"] == "iso-8859-1"
     sent = json.dumps([query, [f"{query} naïve"], [], {}], ensure_ascii=False).encode("latin-1")
     assert line["body"].encode("latin-1")[: len(sent) - 4] == sent[:-4]
-    found = whole.tree()["datasets"]["stereotypes"]
-    params = stereotypes.Params(**found | {"published": []})
-    rows = list(stereotypes.build(Snapshot.open(tmp_path / DAY), params))
-    assert [r.values["attribute"] for r in rows if isinstance(r, Row)] == ["naïve"]
+    assert [row["attribute"] for row in built(tmp_path / DAY)] == ["naïve"]
 
 
 @pytest.mark.slow

@@ -32,9 +32,3 @@ def test_an_archive_is_kept_as_it_is(tmp_path):
 def test_a_text_that_is_not_shipped_is_told_with_where_its_authors_give_it_out(tmp_path):
     with pytest.raises(UserError, match=r"its authors give it out, at https://osf\.io/53tfs"):
         downstream.fetch(params("nowhere.csv", "hate-identity"), POLITE, tmp_path / DAY)
-
-
-@pytest.mark.parametrize("name", ["toxicity-en", "hate", "hate-EN", "../x"])
-def test_a_config_of_no_task_is_refused(name):
-    with pytest.raises(ValueError, match="String should match pattern"):
-        params(FILE, name)

@@ -57,6 +57,7 @@ CLIENTS = {
     "targets": Client(targets_params, False, True, served="sentiment-en/tweets"),
     "ud": Client(samples.ud_params),
 }
+PATTERN = "should match pattern"
 every = pytest.mark.parametrize("source", CLIENTS)
 # one of a file, one of an archive, one of many files: they share what is tested of them
 some = pytest.mark.parametrize("source", ["news", "emotions", "ud"])
@@ -275,15 +276,27 @@ def test_a_file_of_the_checkout_is_copied_and_one_that_is_not_there_told(folders
     assert not (tmp_path / "b" / DAY / MANIFEST).exists()
 
 
+def corpus(**changes):
+    return samples.targets_params(samples.targets_params().corpora[0].model_dump() | changes)
+
+
 @pytest.mark.parametrize(
-    "params",
+    ("params", "wrong"),
     [
-        lambda: samples.social_groups_params(**{"../en": "x.csv"}),
-        lambda: samples.statements_params(**{"../x": statements_params("")}),
-        lambda: samples.survey.Params(surveys={"../x": samples.survey_params("").surveys}),
-        lambda: samples.targets_params({"name": "x", "parts": {"../x": "y"}}),
+        (lambda: samples.social_groups_params(**{"../en": "x.csv"}), PATTERN),
+        (lambda: samples.statements_params(**{"../x": statements_params("")}), PATTERN),
+        (
+            lambda: samples.survey.Params(surveys={"../x": samples.survey_params("").surveys}),
+            PATTERN,
+        ),
+        (lambda: samples.targets_params({"name": "x", "parts": {"../x": "y"}}), PATTERN),
+        (lambda: samples.downstream_params("x", **{"../x": {}}), PATTERN),
+        (lambda: samples.downstream_params("x", **{"toxicity-en": {}}), PATTERN),  # of no task
+        (lambda: corpus(task="a/b"), PATTERN),
+        (lambda: corpus(format="tweeteval"), "needs a mapping"),
+        (lambda: corpus(columns={"label": "label"}), "columns must name that of the text"),
     ],
 )
-def test_a_name_that_is_no_name_of_a_file_is_refused(params):
-    with pytest.raises(ValueError, match="should match pattern"):
+def test_names_and_corpora_that_cannot_be_kept_or_read_are_refused_before_fetching(params, wrong):
+    with pytest.raises(ValueError, match=wrong):
         params()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHARED = TOP.parent / "shared" / "data"
-OVERLAY = TOP / "benchmarks" / "shared.yaml"
+DECLARED = yaml.safe_load((TOP / "benchmarks/shared.yaml").read_text("utf-8"))["sources"]
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -68,14 +68,8 @@ def test_what_wget_writes_is_found_by_its_address(tmp_path, asked):
     with files(site) as address:
         url = f"{address}/{asked}"
         expected = get(url, POLITE, lambda _: None)
-        words = [
-            "wget",
-            "--quiet",
-            "--force-directories",
-            "--directory-prefix",
-            str(tmp_path / "m"),
-        ]
-        subprocess.run([*words, url], check=True)
+        words = f"wget --quiet --force-directories --directory-prefix {tmp_path}/m"
+        subprocess.run([*words.split(), url], check=True)
     assert find(tmp_path / "m", url).read_bytes() == expected
     assert get(url, Reading(mirror=tmp_path / "m"), lambda _: None) == expected
 
@@ -169,19 +163,15 @@ def test_answers_of_search_engines_are_files_named_by_their_query(tmp_path):
         assert [json.loads(line)["query"] for line in lines] == sorted(asked, key=asked.index)
 
 
-def shared_sources() -> list[str]:
-    return sorted(yaml.safe_load(OVERLAY.read_text("utf-8"))["sources"])
-
-
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-@pytest.mark.parametrize("source", [s for s in shared_sources() if s not in ("wikidata", "news")])
+@pytest.mark.parametrize("source", sorted({*DECLARED} - {"wikidata", "news"}))
 def test_the_real_inputs_beside_the_checkout_are_fetched_as_from_the_network(tmp_path, source):
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "shared").symlink_to(SHARED.parent)
     module = importlib.import_module(client_of(source))
-    params = module.Params(**yaml.safe_load(OVERLAY.read_text("utf-8"))["sources"][source])
+    params = module.Params(**DECLARED[source])
     module.fetch(params, Reading(mirror=tmp_path / "mirror"), tmp_path / DAY)
     found = Snapshot.open(tmp_path / DAY).manifest
     assert found["request"]["mirror"] is True

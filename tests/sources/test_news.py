@@ -27,11 +27,10 @@ def address(tmp_path_factory):
     ("behaviour", "wrong"),
     [
         (half, "cut short"),
-        (says(b"<!DOCTYPE html>\n<p>Moved.</p>\n"), "a web page in place of the file"),
         (says(b'{"id": "1"}\n'), "no column 'about'"),
         (says(b"\n"), "no article in it"),
     ],
-    ids=["half", "HTML", "columns", "empty"],
+    ids=["half", "columns", "empty"],
 )
 def test_what_is_no_file_of_articles_is_refused_with_its_address(
     address, tmp_path, behaviour, wrong

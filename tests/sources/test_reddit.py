@@ -13,15 +13,7 @@ import partisans
 import pytest
 import zstandard
 from pydantic import ValidationError
-from samples import (
-    PARTISAN,
-    POLITE,
-    SAMPLES,
-    TOP,
-    files,
-    make_partisans,
-    reddit_params,
-)
+from samples import PARTISAN, POLITE, SAMPLES, TOP, files, make_partisans, reddit_params
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
@@ -89,14 +81,16 @@ def test_no_author_is_in_a_snapshot(served, tmp_path):
     assert len(authors) > 15
     fetch(address, folder, tmp_path / PARTISAN)
     for name in ("comments", "submissions"):
-        for row in reddit_dump.records(tmp_path / PARTISAN / f"{name}.jsonl.zst"):
+        rows = list(reddit_dump.records(tmp_path / PARTISAN / f"{name}.jsonl.zst"))
+        assert rows
+        for row in rows:
             assert not any(author in json.dumps(row) for author in authors), row["id"]
             assert set(row) <= {*("id", "subreddit", "created_utc", "account", "body")} | {
                 *("title", "selftext")
             }
-    whole = b"".join(contents(tmp_path / PARTISAN).values())
-    assert b"writer_" not in whole
-    assert b"flair" not in whole
+    beside = {n: b for n, b in contents(tmp_path / PARTISAN).items() if not n.endswith(".zst")}
+    assert {"comments.json", MANIFEST} <= beside.keys()
+    assert not any(word in b"".join(beside.values()) for word in (b"writer_", b"flair"))
 
 
 def test_only_wanted_communities_are_kept_and_counted(served, tmp_path):

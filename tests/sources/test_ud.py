@@ -9,11 +9,7 @@ from samples import DAY, POLITE, SAMPLES, files, ud_params
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.words import fetch as ud
-from sources.misbehaving import (
-    always,
-    misbehaving,
-    says,
-)
+from sources.misbehaving import always, misbehaving, says
 
 KEPT = SAMPLES / "ud" / DAY
 FILE = "en/en_sample-ud-test.conllu"
@@ -53,7 +49,6 @@ def address():
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"<!DOCTYPE html>\n<p>Not here.</p>\n\n", "a web page"),
         (TEXT.encode()[:-40], "cut short"),
         (third(columns(9)), "sentence 3: a token has 9 columns, not ten"),
         (third(columns(11)), "sentence 3: a token has more columns, not ten"),
@@ -66,7 +61,7 @@ def address():
         (TEXT.replace("minister", "minist\u00e8re").encode("latin-1"), "not UTF-8"),
     ],
     ids=[
-        *("HTML", "cut short", "nine columns", "eleven columns", "wrong id", "no id", "lost word"),
+        *("cut short", "nine columns", "eleven columns", "wrong id", "no id", "lost word"),
         *("empty", "blank", "only a comment", "latin-1"),
     ],
 )

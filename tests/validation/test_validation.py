@@ -15,11 +15,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.validation.datasets.politicians import script_of
 from plumbline.validation.run import render, validate
 
-UNCHANGED = {"qid", "name", "name_language", "gender_qids", "countries", "country_qids"} | {
-    "form",
-    "lemma",
-    "treebanks",
-    "treebank_counts",
+UNCHANGED = {
+    *("qid", "name", "name_language", "gender_qids", "countries", "country_qids"),
+    *("form", "lemma", "treebanks", "treebank_counts"),
 }
 
 
@@ -171,18 +169,7 @@ def test_data_changed_after_validation_cannot_be_used(mine):
         store.require_validated("words")
 
 
-@pytest.mark.parametrize(
-    ("language", "script"),
-    [
-        ("ar", "Arabic"),
-        ("zh", "Han"),
-        ("en", "Latin"),
-        ("hi", "Devanagari"),
-        ("ru", "Cyrillic"),
-        ("cs", "Latin"),
-        ("el", "Greek"),
-    ],
-)
+@pytest.mark.parametrize(("language", "script"), [("en", "Latin"), ("zh", "Han"), ("el", "Greek")])
 def test_scripts_come_from_cldr(language, script):
     assert script_of(language) == script
 
