@@ -16,11 +16,7 @@ FOUND = "Found 1 known vulnerability in 1 package"
     [
         (0, "No known vulnerabilities found", ""),
         (1, FOUND, FOUND),
-        (
-            1,
-            "Traceback ...\nrequests.exceptions.ProxyError: x",
-            "does not answer",
-        ),
+        (1, "Traceback ...\nrequests.exceptions.ProxyError: x", "does not answer"),
         (
             1,
             "ERROR: Dependency not found on PyPI and could not be audited: six (1.16.0)",

@@ -241,13 +241,8 @@ def test_the_datasheet_has_what_the_page_says_and_what_the_build_knows(tmp_path)
     assert prose.count("## Datasheet") == 1
     sheet = facts.sections(prose)["Datasheet"]
     assert [line[4:] for line in sheet.splitlines() if line.startswith("### ")] == [
-        "Motivation",
-        "Composition",
-        "Collection",
-        "Preprocessing",
-        "Uses",
-        "Distribution",
-        "Maintenance",
+        *("Motivation", "Composition", "Collection", "Preprocessing"),
+        *("Uses", "Distribution", "Maintenance"),
     ]
     assert "- **What is one row?** A word, and all about it." in sheet
     assert "2 (en 2); 3 input rows were left out" in sheet

@@ -50,10 +50,7 @@ def test_half_an_answer_is_no_answer(form):
 @pytest.mark.parametrize("guard", ["", ")]}'", ")]}'\n", "\n)]}'\n"])
 @pytest.mark.parametrize("before", [[], [["", ""], []], [[], 7, None]])
 def test_chromes_metadata_are_found_wherever_they_stand(guard, before):
-    about = {
-        "google:suggestrelevance": [601, 600],
-        "google:suggesttype": ["QUERY", "NAVIGATION"],
-    }
+    about = {"google:suggestrelevance": [601, 600], "google:suggesttype": ["QUERY", "NAVIGATION"]}
     said = guard + json.dumps(["q", ["q so", "q.example"], *before, about, "more"])
     assert engines.read("chrome", said) == [
         engines.Suggestion("q so", 1, "QUERY", 601),

@@ -11,20 +11,11 @@ from samples import POLITE
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError, unwritten
-from plumbline.builders.core.snapshot import write_bytes, write_manifest
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.datasets.politicians.build import SCHEMA
 from plumbline.builders.dvc import lock
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.http import Answer
-
-FACTS = {
-    "source": "lexica",
-    "address": "x",
-    "retrieved": "2026-11-21",
-    "licence": "CC0-1.0",
-    "citation": "x",
-    "request": {"a": 1},
-    "counts": {},
-}
 
 
 class Killed(BaseException):
@@ -75,13 +66,6 @@ def test_a_temporary_file_does_not_outlive_the_next_write_of_its_file(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_no_dump_or_part_is_left_when_a_snapshot_is_closed(tmp_path):
-    for name in (".dump-a.jsonl.zst", ".part-b", ".version-b", ".writing-c", "kept.txt"):
-        (tmp_path / name).write_text("x")
-    write_manifest(tmp_path, FACTS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.txt", "manifest.json"]
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -102,14 +86,8 @@ def test_a_disk_that_is_full_at_the_first_file_is_told(tmp_path, monkeypatch):
 
     monkeypatch.setattr(parquet, "Writer", full)
     with pytest.raises(UserError, match=r"could not be written \(No space left.*free some space"):
-        parquet.write([], wikidata_schema(), tmp_path / "words")
+        parquet.write([], SCHEMA, tmp_path / "words")
     assert list(tmp_path.iterdir()) == []
-
-
-def wikidata_schema():
-    from plumbline.builders.datasets.politicians.build import SCHEMA
-
-    return SCHEMA
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,7 @@ def test_a_python_dump_is_parsed_and_never_executed(tmp_path):
     )
     found, refused = read(view(format="senticnet"), text)
     assert found == {"a b": (0.903,), "c": (-0.87,)}
-    assert refused == [
-        "not a number",
-        "no polarity in the list",
-        "not an assignment of a list",
-    ]
+    assert refused == ["not a number", "no polarity in the list", "not an assignment of a list"]
     assert not flag.exists()
 
 

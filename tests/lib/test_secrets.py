@@ -33,7 +33,6 @@ PLANTED = {  # by the place
     ".dvc/config.local": "remotePassw0rd-of-dvc",
     "netrc": "netrcs-0wn-password",
 }
-NEVER_SENT = "netrc"
 DAY = "2026-11-21"
 
 
@@ -136,15 +135,12 @@ def test_a_hub_that_says_what_it_was_sent_reveals_nothing(planted, status, optio
 
 
 @pytest.mark.parametrize("options", WAYS)
-@pytest.mark.parametrize("status", STATUSES[:-1])
+@pytest.mark.parametrize("status", [200, 302, 404, 503])
 def test_a_source_that_says_what_it_was_sent_reveals_nothing(planted, capfd, status, options):
     with echoing(status) as (address, got):
         tree = {
             "politeness": {"contact": "me@example.org", "attempts": 1, "timeout_s": 5},
-            "social_groups": {
-                "files": {"en": f"{address}/en.csv"},
-                "licence": "CC0-1.0",
-            },
+            "social_groups": {"files": {"en": f"{address}/en.csv"}, "licence": "CC0-1.0"},
         }
         Path("params.yaml").write_text(yaml.safe_dump({"sources": tree}), "utf-8")
         assert main(["fetch", "social_groups", "--date", DAY, *options]) != 0
@@ -179,8 +175,13 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("key", ["address", "endpoint", "contact", "file"])
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [
+        *(("address", address) for address in ADDRESSES),
+        *((key, ADDRESSES[0]) for key in ("endpoint", "contact", "file")),
+    ],
+)
 def test_params_with_a_secret_are_refused_by_their_key_alone(planted, capfd, address, key):
     tree = {"sources": {"politeness": {"contact": "me@example.org"}, "x": {"a": [{key: address}]}}}
     Path("params.yaml").write_text(yaml.safe_dump(tree), "utf-8")

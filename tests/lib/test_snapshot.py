@@ -9,7 +9,6 @@ import pytest
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import (
     MANIFEST,
-    REQUIRED,
     Snapshot,
     resume,
     same_request,
@@ -40,11 +39,6 @@ def folder(tmp_path) -> Path:
     write_bytes(into / "b.txt", b"three\n")
     write_manifest(into, FACTS)
     return into
-
-
-def edit_manifest(folder: Path, **changes) -> None:
-    path = folder / MANIFEST
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changes), "utf-8")
 
 
 def test_a_whole_snapshot_opens_and_reads_as_it_was_written(folder):
@@ -84,7 +78,7 @@ def test_a_manifest_that_is_not_json_is_told(folder, text):
         Snapshot.open(folder)
 
 
-@pytest.mark.parametrize("key", REQUIRED)
+@pytest.mark.parametrize("key", [*FACTS, "files"])
 def test_a_manifest_without_licence_or_any_other_provenance_does_not_open(folder, key):
     tree = json.loads((folder / MANIFEST).read_text("utf-8"))
     del tree[key]
@@ -95,7 +89,8 @@ def test_a_manifest_without_licence_or_any_other_provenance_does_not_open(folder
 
 @pytest.mark.parametrize("nothing", ["", None])
 def test_an_empty_licence_counts_as_none(folder, nothing):
-    edit_manifest(folder, licence=nothing)
+    path = folder / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"licence": nothing}), "utf-8")
     with pytest.raises(UserError, match="no 'licence'"):
         Snapshot.open(folder)
 
@@ -107,13 +102,15 @@ def test_no_manifest_is_written_without_a_licence(tmp_path):
     assert not (tmp_path / MANIFEST).exists()
 
 
-def test_a_manifest_lists_neither_itself_nor_what_belongs_to_the_fetch(folder):
+def test_a_manifest_lists_neither_itself_nor_what_belongs_to_the_fetch_whose_parts_go(folder):
     (folder / ".request.json").write_text("{}")
-    (folder / "a" / ".writing-xyz").write_text("half")
+    parts = (".dump-a.jsonl.zst", ".part-b", ".version-b", "a/.writing-xyz")
+    for name in parts:
+        (folder / name).write_text("half")
     write_manifest(folder, FACTS)
     listed = set(json.loads((folder / MANIFEST).read_text("utf-8"))["files"])
     assert listed == {"a/1.txt", "a/2.txt.gz", "b.txt"}
-    assert not (folder / "a" / ".writing-xyz").exists()
+    assert not any((folder / name).exists() for name in parts)
 
 
 def test_compressing_twice_gives_the_same_bytes(tmp_path):

@@ -127,13 +127,7 @@ def test_an_engine_gets_query_locale_and_who_asks(address, groups, tmp_path):
 
 @pytest.mark.parametrize(
     "behaviour",
-    [
-        status(429, Retry_After=0),
-        status(403),
-        web_page,
-        half,
-        says(b'["unusual traffic", 3]'),
-    ],
+    [status(429, Retry_After=0), status(403), web_page, half, says(b'["unusual traffic", 3]')],
     ids=["429", "403", "captcha", "half", "other"],
 )
 def test_throttling_that_passes_leaves_no_trace(address, groups, tmp_path, behaviour):

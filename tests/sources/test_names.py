@@ -3,16 +3,15 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from samples import DAY, POLITE, oxigraph
+from samples import DAY, POLITE
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.names import build as dataset
 from plumbline.builders.datasets.names import fetch as names
-from plumbline.builders.fetch.sparql import PREFIXES
+from sources.test_wikidata import triples
 
-TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
 # name, gender, given name, family name, citizenship, year of birth
 PEOPLE = [
     *[("Q6581097", "Q101", "Q201", "Q142", 1950 + i) for i in range(5)],  # Jean Martin, French
@@ -27,7 +26,7 @@ NAMES = {"Q101": "Jean", "Q102": "Luc", "Q103": "Léa", "Q201": "Martin", "Q202"
 
 
 def turtle() -> str:
-    lines = [TURTLE]
+    lines = []
     for number, (gender, given, family, country, year) in enumerate(PEOPLE, start=1000):
         lines.append(
             f"wd:Q{number} wdt:P31 wd:Q5 ; wdt:P21 wd:{gender} ; wdt:P735 wd:{given} ; "
@@ -42,9 +41,7 @@ def turtle() -> str:
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory):
     """A real SPARQL engine over a few invented people."""
-    file = tmp_path_factory.mktemp("people") / "people.ttl"
-    file.write_text(turtle(), encoding="utf-8")
-    with oxigraph(file) as address:
+    with triples(tmp_path_factory.mktemp("people"), turtle()) as address:
         yield address
 
 
