@@ -17,7 +17,6 @@ Frames = dict[str, pl.DataFrame]
 Change = Callable[[Frames, random.Random], None]
 SPANISH = "los vecinos de la ciudad dicen que el mercado no es para todos"
 RUSSIAN = "соседи говорят, что рынок открыт не для всех"
-RANDOM = "qfx zvk wqpt"
 
 
 class Corruption(NamedTuple):
@@ -62,38 +61,45 @@ def some(frame: pl.DataFrame, by: random.Random, share: float) -> set[int]:
     return set(by.sample(range(len(frame)), max(1, round(share * len(frame)))))
 
 
-def each(column: str, change: Callable[[Any], Any], share: float = 0.1, config: str = "") -> Change:
-    """Return what changes a column in a share of the rows of a config, or of all."""
+def changing(change: Callable[[pl.DataFrame, random.Random], pl.DataFrame], config: str) -> Change:
+    """Return what changes the frame of a config, or those of all."""
 
     def apply(frames: Frames, by: random.Random) -> None:
         for name in [config] if config else list(frames):
-            frame = frames[name]
-            chosen = some(frame, by, share)
-            values = [
-                change(v) if at in chosen else v for at, v in enumerate(frame[column].to_list())
-            ]
-            frames[name] = frame.with_columns(pl.Series(column, values, frame.schema[column]))
+            frames[name] = change(frames[name], by)
 
     return apply
+
+
+def put(frame: pl.DataFrame, column: str, values: list[Any]) -> pl.DataFrame:
+    """Return a frame with other values in a column of the same type."""
+    return frame.with_columns(pl.Series(column, values, frame.schema[column]))
+
+
+def each(column: str, change: Callable[[Any], Any], share: float = 0.1, config: str = "") -> Change:
+    """Return what changes a column in a share of the rows of a config, or of all."""
+
+    def changed(frame: pl.DataFrame, by: random.Random) -> pl.DataFrame:
+        chosen = some(frame, by, share)
+        values = enumerate(frame[column].to_list())
+        return put(frame, column, [change(v) if at in chosen else v for at, v in values])
+
+    return changing(changed, config)
 
 
 def rows(change: Callable[[pl.DataFrame], pl.DataFrame], config: str = "") -> Change:
-    """Return what changes the frame of a config, or those of all."""
-
-    def apply(frames: Frames, _: random.Random) -> None:
-        for name in [config] if config else list(frames):
-            frames[name] = change(frames[name])
-
-    return apply
+    """Return what changes the frame of a config, or those of all, the same each time."""
+    return changing(lambda frame, _: change(frame), config)
 
 
 def into(config: str, other: str) -> Change:
     """Return what puts the rows of one config into the place of another's."""
+    return lambda frames, _: frames.update({config: frames[other]})
 
-    def apply(frames: Frames, _: random.Random) -> None:
-        frames[config] = frames[other]
 
-    return apply
+def turned_round(config: str, other: str) -> Change:
+    """Return what exchanges the rows of two configs."""
+    return lambda frames, _: frames.update({config: frames[other], other: frames[config]})
 
 
 def exchanged(column: str, first: Any, second: Any, config: str = "") -> Change:
@@ -110,53 +116,47 @@ def exchanged(column: str, first: Any, second: Any, config: str = "") -> Change:
 def shuffled(column: str, share: float = 1.0, config: str = "") -> Change:
     """Return what deals the values of a column anew among a share of the rows."""
 
-    def apply(frames: Frames, by: random.Random) -> None:
-        for name in [config] if config else list(frames):
-            values = frames[name][column].to_list()
-            places = sorted(some(frames[name], by, share))
-            dealt = by.sample(places, len(places))
-            new = list(values)
-            for place, source in zip(places, dealt, strict=True):
-                new[place] = values[source]
-            kind = frames[name].schema[column]
-            frames[name] = frames[name].with_columns(pl.Series(column, new, kind))
+    def changed(frame: pl.DataFrame, by: random.Random) -> pl.DataFrame:
+        values = frame[column].to_list()
+        places = sorted(some(frame, by, share))
+        new = list(values)
+        for place, source in zip(places, by.sample(places, len(places)), strict=True):
+            new[place] = values[source]
+        return put(frame, column, new)
 
-    return apply
+    return changing(changed, config)
 
 
 def lost(share: float, config: str = "") -> Change:
     """Return what drops a share of the rows."""
 
-    def apply(frames: Frames, by: random.Random) -> None:
-        for name in [config] if config else list(frames):
-            gone = some(frames[name], by, share)
-            frames[name] = frames[name][[i for i in range(len(frames[name])) if i not in gone]]
+    def changed(frame: pl.DataFrame, by: random.Random) -> pl.DataFrame:
+        gone = some(frame, by, share)
+        return frame[[i for i in range(len(frame)) if i not in gone]]
 
-    return apply
+    return changing(changed, config)
 
 
 def again(share: float, config: str = "", **changed: Callable[[Any], Any]) -> Change:
     """Return what adds a share of the rows a second time, some columns changed."""
 
-    def apply(frames: Frames, by: random.Random) -> None:
-        for name in [config] if config else list(frames):
-            frame = frames[name]
-            more = frame[sorted(some(frame, by, share))]
-            for column, change in changed.items():
-                values = [change(v) for v in more[column].to_list()]
-                more = more.with_columns(pl.Series(column, values, frame.schema[column]))
-            frames[name] = pl.concat([frame, more])
+    def added(frame: pl.DataFrame, by: random.Random) -> pl.DataFrame:
+        more = frame[sorted(some(frame, by, share))]
+        for column, change in changed.items():
+            more = put(more, column, [change(v) for v in more[column].to_list()])
+        return pl.concat([frame, more])
 
-    return apply
+    return changing(added, config)
+
+
+def again_where(which: pl.Expr, config: str = "", **changed: pl.Expr) -> Change:
+    """Return what adds some of the rows a second time, some columns changed."""
+    return rows(lambda f: pl.concat([f, f.filter(which).with_columns(**changed)]), config)
 
 
 def missing(config: str) -> Change:
     """Return what takes a config away."""
-
-    def apply(frames: Frames, _: random.Random) -> None:
-        del frames[config]
-
-    return apply
+    return lambda frames, _: frames.pop(config)
 
 
 def _accented(text: str) -> str:
@@ -252,6 +252,11 @@ def _later(years: int) -> Callable[[Any], Any]:
 
 def _later_text(years: int) -> Callable[[str], str]:
     return lambda day: day and f"{int(day[:4]) + years}{day[4:]}"
+
+
+def _as_news(posts: pl.DataFrame) -> pl.DataFrame:
+    kind, outlet = pl.lit(0, pl.Int64), pl.lit("The Commons")
+    return posts.with_columns(kind=kind, id="news/" + pl.col("id"), outlet=outlet)
 
 
 OWN: dict[str, dict[str, Change]] = {
@@ -367,9 +372,7 @@ OWN: dict[str, dict[str, Change]] = {
     },
     "names": {
         "Chinese names for German ones": into("de", "cn"),
-        "two countries exchanged": lambda frames, _: frames.update(
-            cn=frames["tr"], tr=frames["cn"]
-        ),
+        "two countries exchanged": turned_round("cn", "tr"),
         "first and last names exchanged": exchanged("kind", 0, 2, "pl"),
         "men and women exchanged": exchanged("kind", 0, 1, "fr"),
         "all names of men": each("kind", lambda _: 0, 1, "it"),
@@ -389,7 +392,7 @@ OWN: dict[str, dict[str, Change]] = {
         "no women": rows(lambda f: f.filter(pl.col("kind") != 1), "in"),
     },
     "words": {
-        "place turned": _both(each("place", lambda p: 1 - p, 1, "fr")),
+        "place turned": each("place", lambda p: 1 - p, 1, "fr"),
         "some places turned": each("place", lambda p: 1 - p, 0.2, "en"),
         "treebank of another language": each(
             "treebanks", lambda b: [f"es{x[2:]}" for x in b], 1, "fr"
@@ -416,16 +419,12 @@ OWN: dict[str, dict[str, Change]] = {
     "downstream": {
         "another language": each("language", lambda _: "fr", 1, "hate-en"),
         "another language of some": each("language", lambda _: "fr", 0.1, "hate-en"),
-        "test texts in train but for a sign": rows(
-            lambda f: pl.concat(
-                [
-                    f,
-                    f.filter(pl.col("split") == 2).with_columns(
-                        split=pl.lit(0, pl.Int64), text=pl.col("text") + " !", id=pl.col("id") + "b"
-                    ),
-                ]
-            ),
+        "test texts in train but for a sign": again_where(
+            pl.col("split") == 2,
             "hate-en",
+            split=pl.lit(0, pl.Int64),
+            text=pl.col("text") + " !",
+            id=pl.col("id") + "b",
         ),
         "near copies of some": again(
             0.05, "misinformation-en", id=lambda i: f"{i}b", text=str.upper, split=lambda s: 2 - s
@@ -457,15 +456,8 @@ OWN: dict[str, dict[str, Change]] = {
         "ids dealt anew": shuffled("id", 1, "hate-en"),
     },
     "labelled_texts": {
-        "test texts in tuning in capitals": rows(
-            lambda f: pl.concat(
-                [
-                    f,
-                    f.filter(pl.col("split") == 1).with_columns(
-                        split=pl.lit(0, pl.Int64), text=pl.col("text").str.to_uppercase()
-                    ),
-                ]
-            )
+        "test texts in tuning in capitals": again_where(
+            pl.col("split") == 1, split=pl.lit(0, pl.Int64), text=pl.col("text").str.to_uppercase()
         ),
         "near copies of some": again(0.05, text=lambda t: f"{t} !!", split=lambda s: 1 - s),
         "positive and negative exchanged": exchanged("label", 0, 1),
@@ -528,27 +520,12 @@ OWN: dict[str, dict[str, Change]] = {
         "words miscounted": each("words", lambda w: w + 3, 0.2),
         "names of users": each("text", lambda t: f"{t} u/some_body", 0.2),
         "leaning of another corpus": each("leaning", lambda _: 2, 0.2, "news-left"),
-        "left and right exchanged": lambda frames, _: frames.update(
-            {"news-left": frames["news-right"], "news-right": frames["news-left"]}
-        ),
+        "left and right exchanged": turned_round("news-left", "news-right"),
         "kind of another corpus": each("kind", lambda k: 1 - k, 1, "news-left"),
         "outlets of another kind": each("outlet", lambda o: f"r/{o}", 0.3, "news-left"),
         "outlets of another corpus": each("outlet", lambda _: "The Gazette", 0.3),
         "a text in two corpora": lambda frames, _: frames.update(
-            {
-                "news-left": pl.concat(
-                    [
-                        frames["news-left"],
-                        frames["social-left"]
-                        .head(3)
-                        .with_columns(
-                            kind=pl.lit(0, pl.Int64),
-                            id="news/" + pl.col("id"),
-                            outlet=pl.lit("The Commons"),
-                        ),
-                    ]
-                )
-            }
+            {"news-left": pl.concat([frames["news-left"], _as_news(frames["social-left"].head(3))])}
         ),
         "texts twice but for a sign": again(
             0.1, "news-left", id=lambda i: f"{i}b", text=lambda t: f"{t} !", words=lambda w: w + 1
