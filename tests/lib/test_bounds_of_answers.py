@@ -22,7 +22,7 @@ MB = limits.MB
 
 
 @contextmanager
-def server(act, **state):
+def server(act):
     """Answer every request by calling a function with the handler."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -31,7 +31,7 @@ def server(act, **state):
             with suppress(BrokenPipeError, ConnectionResetError):
                 act(self)
 
-        do_POST = do_GET  # noqa: N815
+        do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815
 
         def log_message(self, *arguments):
             pass

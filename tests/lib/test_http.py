@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import gzip
-import http.server
-import threading
 import zlib
 from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
+from lib.test_bounds_of_answers import anything, server
 from pydantic import ValidationError
 from samples import POLITE, files
 from sources.misbehaving import always, at_first, misbehaving, status, web_page
@@ -23,10 +22,6 @@ def site(tmp_path):
     (tmp_path / "file.txt").write_bytes(b"content\n" * 50_000)
     with files(tmp_path) as address:
         yield address
-
-
-def anything(body: bytes) -> None:
-    return None
 
 
 @pytest.mark.parametrize(
@@ -73,31 +68,23 @@ def test_politeness_that_makes_no_sense_is_refused(wrong):
         Politeness(contact="tests", **wrong)
 
 
-def test_a_connection_that_the_server_keeps_open_does_not_hold_up(tmp_path):
-    class Keeping(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            self.send_response(200)
-            if self.path == "/chunked":
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                self.wfile.write(b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n")
-            else:
-                self.send_header("Content-Length", "6")
-                self.end_headers()
-                self.wfile.write(b"abcdef")
-
-        def log_message(self, *arguments):
-            pass
+def test_a_connection_that_the_server_keeps_open_does_not_hold_up():
+    def keeping(handler):
+        handler.protocol_version, handler.close_connection = "HTTP/1.1", False
+        handler.send_response(200)
+        if handler.path == "/chunked":
+            handler.send_header("Transfer-Encoding", "chunked")
+            handler.end_headers()
+            handler.wfile.write(b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n")
+        else:
+            handler.send_header("Content-Length", "6")
+            handler.end_headers()
+            handler.wfile.write(b"abcdef")
 
     once = POLITE.model_copy(update={"attempts": 1, "timeout_s": 5})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keeping) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        assert get(f"{address}/sized", once, anything) == b"abcdef"
-        assert get(f"{address}/chunked", once, anything) == b"abcdef"
-        server.shutdown()
+    with server(keeping) as at:
+        assert get(f"{at.at}/sized", once, anything) == b"abcdef"
+        assert get(f"{at.at}/chunked", once, anything) == b"abcdef"
 
 
 def test_waits_grow_and_the_service_is_asked_no_more_than_allowed(site):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +12,7 @@ import pytest
 import yaml
 from lib.hub_server import command
 from lib.small_folders import make
+from lib.test_bounds_of_answers import server
 
 from plumbline.builders.__main__ import main
 from plumbline.builders.core import masking
@@ -90,31 +89,21 @@ def echoing(status):
     ]
     got = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self):
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            got.append(str(self.headers))
-            said = " ".join([str(self.headers).replace("\r\n", " "), self.path, *told])
-            body = json.dumps({"error": said, "message": said}).encode()
-            self.send_response(status)
-            self.send_header("X-Error-Message", said.replace("\n", " "))
-            self.send_header("Location", f"http://127.0.0.1:9/{told[0]}?token={told[0]}")
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(handler):
+        handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        got.append(str(handler.headers))
+        said = " ".join([str(handler.headers).replace("\r\n", " "), handler.path, *told])
+        body = json.dumps({"error": said, "message": said}).encode()
+        handler.send_response(status)
+        handler.send_header("X-Error-Message", said.replace("\n", " "))
+        handler.send_header("Location", f"http://127.0.0.1:9/{told[0]}?token={told[0]}")
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
 
-        do_GET = do_HEAD = do_POST = do_PUT = answer  # noqa: N815
-
-        def log_message(self, *arguments):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", got
-        finally:
-            server.shutdown()
+    with server(answer) as found:
+        yield found.at, got
 
 
 STATUSES = [200, 302, 400, 401, 403, 404, 422, pytest.param(500, marks=pytest.mark.slow)]

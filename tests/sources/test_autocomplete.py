@@ -113,7 +113,7 @@ def test_a_wave_has_every_body_as_sent_with_engine_locale_and_time(address, grou
 
 
 def test_an_engine_gets_query_locale_and_who_asks(address, groups, tmp_path):
-    with misbehaving(address) as server:
+    with misbehaving(address, delay_s=0.01) as server:
         engine = {"format": "firefox", "address": server.address + "/google?q={query}&at={gl}-{hl}"}
         locales = {"nl-be": {"language": "en", "hl": "nl", "gl": "be", "kl": "be-nl"}}
         fetched(address, groups, tmp_path / DAY, engines={"g": engine}, locales=locales)

@@ -75,13 +75,13 @@ def test_what_wget_writes_is_found_by_its_address(tmp_path, asked):
 
 
 @pytest.mark.parametrize(
-    "url", ["https://a.example/../secret", "https://a.example/%2e%2e/secret", "http://../secret"]
+    "url", ["a.example/../../secret", "a.example/%2e%2e/%2e%2e/secret", "../secret"]
 )
 def test_no_address_leads_out_of_the_mirror(tmp_path, url):
     (tmp_path / "secret").write_text("x", "utf-8")
     (tmp_path / "mirror" / "a.example").mkdir(parents=True)
     with pytest.raises(UserError, match="not in the mirror"):
-        find(tmp_path / "mirror", url)
+        find(tmp_path / "mirror", f"https://{url}")
 
 
 def test_a_name_longer_than_a_file_may_have_is_a_file_that_is_not_there(tmp_path):
