@@ -4,8 +4,6 @@ It speaks what huggingface_hub and datasets say to the real one, and can be told
 entry of ``failures`` is [method, part of the path, status or 0, how often, what happens first].
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -17,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from types import SimpleNamespace
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
@@ -113,8 +111,7 @@ class Answers(BaseHTTPRequestHandler):
             while size := int(self.rfile.readline(), 16):
                 self.body += self.rfile.read(size + 2)[:size]
             self.rfile.readline()
-        url = urlsplit(self.path)
-        self.query, path = parse_qs(url.query), unquote(url.path)
+        path = unquote(urlsplit(self.path).path)
         for failure in self.served.failures:
             method, part, status, times, before = failure
             if method == self.command and part in path and times:
@@ -293,14 +290,6 @@ class Answers(BaseHTTPRequestHandler):
             return self.reply(404, {"error": "x"}, X_Error_Code="EntryNotFound")
         return self.reply(200, found)
 
-    def paths(self, kind, name, revision) -> None:
-        if (repo := self.repo(kind, name)) is None:
-            return
-        files = repo.at(revision)[1]
-        given = parse_qs(self.body.decode()).get("paths")
-        wanted = given if given is not None else json.loads(self.body)["paths"]
-        self.reply(200, [self.entry(p, files[p]) for p in wanted if p in files])
-
     def resolve(self, name, revision, path) -> None:
         kind, name = name.split("/", 1) if name.count("/") == 2 else ("models", name)
         if (repo := self.repo(kind, name)) is None:
@@ -327,7 +316,6 @@ ROUTES = (
     (rf"POST {API}/preupload/(.+)", Answers.preupload),
     (rf"POST {API}/commit/(.+)", Answers.commit),
     (rf"POST {API}/tag/(.+)", Answers.tag),
-    (rf"POST {API}/paths-info/(.+)", Answers.paths),
     (rf"GET {API}/refs", Answers.refs),
     (rf"GET {API}/tree/([^/]+)(/.*)?", Answers.tree),
     (rf"GET {API}/revision/(.+)", Answers.info),

@@ -6,8 +6,6 @@ CREATORS, SOURCES, SIZES, MULTILINGUALITY: as ``huggingface_hub.DatasetCardData`
 arguments. LANGUAGES: ISO 639-1 and 639-3, as far as CLDR names them.
 """
 
-from __future__ import annotations
-
 import re
 
 from babel import Locale

@@ -1,7 +1,5 @@
 """Versions of datasets, outputs and tables as builds write them, for tests of comparing."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

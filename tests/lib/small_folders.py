@@ -1,7 +1,5 @@
 """Folders of a few rows with pages and reports as builds write them, for tests of publishing."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The audit of the locks: what is known, and that nothing was looked up where nobody answers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Answers without end, in drips, from elsewhere or from the dead: each has its bound."""
 
-from __future__ import annotations
-
 import gzip
 import http.server
 import threading

@@ -1,7 +1,5 @@
 """``python -m plumbline.probes check``: the whole of params.yaml, all problems at once."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

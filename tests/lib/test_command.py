@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 from samples import FACTS, TOP, oxigraph
 
 from plumbline.builders.core.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY = "2026-11-21"
 
@@ -124,11 +119,6 @@ def test_a_date_that_is_none_is_told_in_one_line(tmp_path, day):
     said = one_line(builders("fetch", "wikidata", f"--date={day}", cwd=tmp_path))
     assert said.startswith(f"error: --date {day}: not a date; write it as YYYY-MM-DD")
     assert not list(tmp_path.iterdir())
-
-
-def test_outside_of_a_project_the_missing_params_are_told(tmp_path):
-    said = one_line(builders("fetch", "wikidata", cwd=tmp_path))
-    assert "params.yaml: no such file" in said
 
 
 def test_help_names_every_dataset_and_source_and_loads_nothing_heavy(tmp_path):

@@ -1,12 +1,10 @@
 """Croissant: descriptions that its own library accepts, and reads the very rows with."""
 
-from __future__ import annotations
-
-import importlib
 import itertools
 import json
 from pathlib import Path
 
+import building
 import mlcroissant
 import polars as pl
 import pytest
@@ -78,6 +76,16 @@ def check(folder):
     return described
 
 
+def validated(name):
+    """Build a dataset as if it had been validated, and return its folder."""
+    build(name, building.builder(name))
+    folder = parquet.DATASETS / name
+    facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
+    parquet.VALIDATION.mkdir(exist_ok=True)
+    (parquet.VALIDATION / f"{name}.json").write_text(json.dumps(facts), "utf-8")
+    return folder
+
+
 @pytest.fixture
 def small(project):
     """A project in which the one slow dataset is built of one language and one seed."""
@@ -92,11 +100,7 @@ def small(project):
 )
 def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
     for needed in ("targets", "names", name) if name == "counterfactuals" else (name,):
-        build(needed, importlib.import_module(f"plumbline.builders.datasets.{needed}.build"))
-        folder = parquet.DATASETS / needed
-        facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
-        parquet.VALIDATION.mkdir(exist_ok=True)
-        (parquet.VALIDATION / f"{needed}.json").write_text(json.dumps(facts), "utf-8")
+        folder = validated(needed)
     described = check(folder)
     assert [key for key in RESPONSIBLE if f"rai:{key}" not in described] == []
     assert described["rai:dataCollectionTimeFrame"][0].startswith("2026-11-2")
@@ -152,11 +156,7 @@ def test_shards_are_one_set_of_records(project):
 
 
 def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project, monkeypatch):
-    build("words", importlib.import_module("plumbline.builders.datasets.words.build"))
-    folder = parquet.DATASETS / "words"
-    facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
-    parquet.VALIDATION.mkdir()
-    Path("data/validation/words.json").write_text(json.dumps(facts), "utf-8")
+    folder = validated("words")
     with serving() as hub:
         dry = publish(project, hub, "--dry-run", what="words")
         assert dry.returncode == 0, dry.stderr

@@ -1,7 +1,5 @@
 """Comparing versions of datasets in their own words, and the command itself."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from datetime import date

@@ -1,7 +1,5 @@
 """Comparing versions at commits of a project under DVC, in its cache, its remote, its workspace."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

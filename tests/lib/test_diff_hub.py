@@ -1,7 +1,5 @@
 """Comparing versions on a Hub on loopback, through the real client."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Comparing versions of outputs, tables and any dataset: rules, counts that add up, mirrors."""
 
-from __future__ import annotations
-
 import importlib
 import random
 from functools import partial
@@ -207,10 +205,9 @@ def invented(seed: int) -> list[dict]:
     return rows
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_counts_add_up_and_the_other_way_round_is_the_mirror(told, seed):
-    write("a", PLAIN, {"one": invented(seed), "two": invented(seed)[:7]})
-    write("b", PLAIN, {"one": invented(seed + 10)[:190], "three": []})
+def test_counts_add_up_and_the_other_way_round_is_the_mirror(told):
+    write("a", PLAIN, {"one": invented(1), "two": invented(1)[:7]})
+    write("b", PLAIN, {"one": invented(2)[:190], "three": []})
     there = told("anything", "--json")
     back = told("anything", "--json", first="./b", second="./a")
     one, mirror = there["configs"]["one"], back["configs"]["one"]

@@ -1,11 +1,9 @@
 """Large files, from a server with ranges that breaks off, changes its mind, or is slow."""
 
-from __future__ import annotations
-
 import random
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lib.test_bounds_of_answers import server
@@ -13,9 +11,6 @@ from samples import POLITE
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.fetch.download import download
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BODY = random.Random(5).randbytes(3_000_000)
 

@@ -3,8 +3,6 @@
 A limit on the size of files stands for it: the system refuses the same calls, with other words.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ the layer norm leaves as they are, and the head makes log-odds of them: a window
 `bad` has log 9, so a probability of 0.9, any other -log 9, so 0.1.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 

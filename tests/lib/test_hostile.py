@@ -1,7 +1,5 @@
 """Files that somebody made to do harm, or that were found to: one sentence about each, no more."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -11,7 +9,7 @@ import fuzzing
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fuzzing import READERS, check, damaged, fuzz
+from fuzzing import READERS, check, fuzz
 
 from plumbline.builders.core import limits, params
 from plumbline.builders.core.errors import UserError
@@ -149,12 +147,6 @@ def test_parquet_of_other_types_is_read_as_text():
     corpus = fuzzing.tables().model_copy(update={"format": "parquet"})
     found = list(corpus.read("testing", out.getvalue()))
     assert found == [("a", "true", 1), ("", "false", 2)]
-
-
-def test_damage_is_what_the_drawn_bytes_say():
-    assert damaged(b"abcdef", b"") == b"abcdef"
-    assert damaged(b"abcdef", bytes([100, 0, 0, 0, 0, 65])) == b"Abcdef"
-    assert damaged(b"abcdef", bytes([150, 0, 0, 3, 0, 0])) == b"def"
 
 
 @pytest.mark.parametrize("name", READERS)

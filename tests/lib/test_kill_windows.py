@@ -1,7 +1,5 @@
 """What a kill leaves at the points where it hurts most, and what the next run makes of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 import tracemalloc
 
@@ -26,7 +24,7 @@ def plain(items, limit) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("limit", [1, 7.5, 500, 30_000, 10**9])
+@pytest.mark.parametrize("limit", [7.5, 500, 10**9])
 @pytest.mark.parametrize("heaviest", [1, 40])
 def test_a_pool_holds_what_sorting_everything_would_find(limit, heaviest):
     rng = random.Random(1)

@@ -1,7 +1,5 @@
 """People: salted numbers in place of ids, posts without what leads to anybody, the removal list."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

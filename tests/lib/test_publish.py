@@ -1,7 +1,5 @@
 """Publishing a dataset to a Hub on loopback through the real client, and loading it again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What may be published, and how open: on small folders written here."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Secrets planted wherever a user may put one, then looked for in every byte that a run wrote."""
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Secrets that only a worker knows, in what it prints, logs and raises: none comes out."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

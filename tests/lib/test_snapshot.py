@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from plumbline.builders.core.snapshot import (
     write_gzip,
     write_manifest,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FACTS = {
     "source": "here",

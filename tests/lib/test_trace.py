@@ -1,7 +1,5 @@
 """Tracing rows back: on a small project that DVC made, on git alone, and on our own locks."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A small project for tests of trace: snapshot, dataset, outputs and table, under DVC."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The script is a function of the number of the request (from 0) and of its body; 
 behaviour, or None to pass the request on.
 """
 
-from __future__ import annotations
-
 import gzip
 import http.server
 import json
@@ -16,13 +14,11 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 PAGE = b"<!DOCTYPE html>\n<html><body>Our servers are taking a rest.</body></html>\n"
 
@@ -44,8 +40,8 @@ class Answer(NamedTuple):
     body: bytes
 
 
-Behaviour = "Callable[[Handler, Answer], None]"
-Script = "Callable[[int, str], Behaviour | None]"
+Behaviour = Callable[["Handler", Answer], None]
+Script = Callable[[int, str], Behaviour | None]
 
 
 @dataclass
@@ -68,7 +64,7 @@ class Server:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    server: _Listener
+    server: "_Listener"
 
     def do_GET(self) -> None:
         self.serve(None)

@@ -1,12 +1,11 @@
 """What holds of every client of published files, whatever the files are."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import articles
 import hostile
@@ -19,9 +18,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.fetch.mirror import Reading
 from sources.misbehaving import always, at_first, cut, half, misbehaving, status, web_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def statements_params(address: str):

@@ -1,7 +1,5 @@
 """Mirrors: the names of their files are wget's; triples and answers of engines are read as well."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json
@@ -9,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import urllib.parse
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -31,9 +29,6 @@ from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import fetch as wikidata
 from plumbline.builders.datasets.stereotypes import fetch as autocomplete
 from plumbline.builders.fetch.mirror import Reading, find, get
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHARED = TOP.parent / "shared" / "data"
 DECLARED = yaml.safe_load((TOP / "benchmarks/shared.yaml").read_text("utf-8"))["sources"]

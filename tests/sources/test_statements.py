@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from published import eight
 from samples import DAY, POLITE, SAMPLES, files

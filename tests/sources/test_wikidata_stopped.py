@@ -1,7 +1,5 @@
 """Fetches that are stopped: killed, continued, repeated, out of space."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
@@ -9,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from samples import DAY, POLITE, SAMPLES, TOP, wikidata_params
@@ -20,9 +18,6 @@ from plumbline.builders.datasets.politicians import fetch as wikidata
 from plumbline.builders.readers.sparql_json import bindings
 from sources.misbehaving import beyond, half, misbehaving, status
 from sources.test_wikidata import built, contents
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCRIPT = """
 import json, sys

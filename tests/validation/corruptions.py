@@ -4,8 +4,6 @@ A corruption changes the rows of a dataset, by config. Those of strings and of r
 all datasets; the others contradict what the columns of one say of each other.
 """
 
-from __future__ import annotations
-
 import random
 import unicodedata
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Checks across the rows of a dataset: sound rows hold them all, a spoilt one fails its own."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import building

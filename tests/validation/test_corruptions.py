@@ -1,7 +1,5 @@
 """The corruption suite: of what can be seen in the data, nearly everything is stopped."""
 
-from __future__ import annotations
-
 import html
 import json
 import random
