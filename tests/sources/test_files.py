@@ -16,8 +16,9 @@ from samples import DAY, POLITE, SAMPLES, files
 from plumbline.builders import client_of
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.outlets import fetch as news
 from plumbline.builders.fetch.mirror import Reading
-from sources.misbehaving import always, at_first, cut, half, misbehaving, status, web_page
+from sources.misbehaving import always, at_first, cut, half, misbehaving, says, status, web_page
 
 
 def statements_params(address: str):
@@ -27,9 +28,9 @@ def statements_params(address: str):
     )
 
 
-def targets_params(address: str):
-    own = samples.targets_params().corpora[0].model_dump()
-    return samples.targets_params(own | {"parts": {"test": f"{address}/test.tsv"}})
+def corpus(**changes):
+    """Declare the corpus of targets, changed."""
+    return samples.targets_params(samples.targets_params().corpora[0].model_dump() | changes)
 
 
 class Client(NamedTuple):
@@ -50,9 +51,15 @@ CLIENTS = {
     "statements": Client(statements_params, local=True),
     "supersenses": Client(samples.supersenses_params),
     "survey": Client(samples.survey_params, local=True),
-    "targets": Client(targets_params, False, True, served="sentiment-en/tweets"),
+    "targets": Client(
+        lambda at: corpus(parts={"test": f"{at}/test.tsv"}),
+        False,
+        True,
+        served="sentiment-en/tweets",
+    ),
     "ud": Client(samples.ud_params),
 }
+REAL_NEWS = samples.TOP.parent / "shared/data/news"
 PATTERN = "should match pattern"
 every = pytest.mark.parametrize("source", CLIENTS)
 # one of a file, one of an archive, one of many files: they share what is tested of them
@@ -272,8 +279,38 @@ def test_a_file_of_the_checkout_is_copied_and_one_that_is_not_there_told(folders
     assert not (tmp_path / "b" / DAY / MANIFEST).exists()
 
 
-def corpus(**changes):
-    return samples.targets_params(samples.targets_params().corpora[0].model_dump() | changes)
+@pytest.mark.parametrize(
+    ("behaviour", "wrong"),
+    [
+        (half, "cut short"),
+        (says(b'{"id": "1"}\n'), "no column 'about'"),
+        (says(b"\n"), "no article in it"),
+    ],
+    ids=["half", "columns", "empty"],
+)
+def test_what_is_no_file_of_articles_is_refused_with_its_address(
+    addresses, tmp_path, behaviour, wrong
+):
+    with misbehaving(addresses["news"], always(behaviour)) as server:
+        with pytest.raises(UserError, match=wrong) as caught:
+            fetch("news", server.address, tmp_path / DAY)
+        assert str(caught.value).startswith(f"{server.address}/herald.jsonl: ")
+    assert not list((tmp_path / DAY).rglob("*.jsonl"))
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL_NEWS.is_dir(), reason=f"{REAL_NEWS} is absent")
+def test_the_real_articles_come_whole_over_the_network(tmp_path):
+    columns = {"outlet": "outlet", "text": "text", "leaning": "leaning", "date": "date"}
+    entry = {"name": "allsides", "format": "parquet", "columns": columns, "licence": "theirs"}
+    with files(REAL_NEWS) as at:
+        address = f"{at}/allsides_articles.parquet"
+        corpus = entry | {"address": address, "citation": "Baly et al. (2020)"}
+        news.fetch(news.Params(corpora={"en": [corpus]}), POLITE, tmp_path / DAY)
+    whole = Snapshot.open(tmp_path / DAY)
+    assert whole.manifest["counts"] == {"en/allsides": 37_554}
+    assert (tmp_path / DAY / "en/allsides.parquet").stat().st_size > 70_000_000
 
 
 @pytest.mark.parametrize(
