@@ -8,6 +8,7 @@ import polars as pl
 import torch
 from models.tiny import bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
+from placed import validated
 from tokenizers import processors
 from transformers import BertConfig, BertForSequenceClassification
 
@@ -68,9 +69,7 @@ def statements():
         for axis in (("economic", "social") if name == "b-war" else ("economic",))
     ]
     pl.DataFrame(rows).write_parquet(folder / f"{CONFIG}.parquet")
-    report = {"success": True, "fingerprint": parquet.fingerprint(folder)}
-    parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
-    (parquet.VALIDATION / "statements.json").write_text(json.dumps(report), encoding="utf-8")
+    validated("statements")
 
 
 def texts():
@@ -122,16 +121,12 @@ def causal(tokenizer, seed):
 
 def little(tree):
     """Put the params of this project in place of those of the default run."""
+    kinds = {"masked": "masked", "causal": "causal", "stance": "classifier"}
     tree["models"] = {
-        "masked": {"id": "./masked"},
-        "causal": {"id": "./causal", "kind": "causal"},
-        "stance": {"id": "./stance", "kind": "classifier"},
+        name: {"id": f"./{name}", "kind": kind, "dtype": "float64"} for name, kind in kinds.items()
     }
-    for own in tree["models"].values():
-        own["dtype"] = "float64"
-    tree["assignments"] = {key: [] for key in tree["assignments"]} | {
-        "stances": ["masked", "causal"]
-    }
+    asked = {"stances": ["masked", "causal"]}
+    tree["assignments"] = {key: [] for key in tree["assignments"]} | asked
     tree["probes"] = {"stances": LEANING | {"paraphrases": ["paraphrases.csv"]}}
     for key in set(tree) - {"models", "assignments", "controls", "probes"}:
         del tree[key]  # a quick read

@@ -1,5 +1,6 @@
 """Tables for pages, and reading a page as a browser would."""
 
+import re
 from html.parser import HTMLParser
 
 import polars as pl
@@ -10,6 +11,11 @@ from plumbline.probes.report.view import section
 from plumbline.probes.site.build import render
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+def plain(text):
+    """Return the words of a page or a part of it, one space between them."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
 class Page(HTMLParser):

@@ -1,10 +1,10 @@
 """Small datasets of names, and of texts with other names put in, written as files."""
 
-import json
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from placed import validated
 
 from plumbline.builders.core import parquet
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
@@ -78,9 +78,7 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
     nobody = [plain[0] | {"id": f"nobody/{i}", "text": f"Nothing new {i}"} for i in range(unnamed)]
     write(data / f"datasets/targets/{CONFIG}.parquet", plain + nobody, TARGETS, ("id",))
     for name in ("names", "counterfactuals", "targets"):
-        told = {"success": True, "fingerprint": parquet.fingerprint(data / "datasets" / name)}
-        (data / "validation").mkdir(exist_ok=True)
-        (data / f"validation/{name}.json").write_text(json.dumps(told))
+        validated(name, data)
     return pl.read_parquet(data / f"datasets/counterfactuals/{CONFIG}.parquet")
 
 

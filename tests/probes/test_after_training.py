@@ -1,7 +1,5 @@
 """The probe `after_training`: trainings as shards, and what follows to the report page."""
 
-import hashlib
-import json
 import math
 import shutil
 from collections import Counter
@@ -10,9 +8,9 @@ import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
 from page_read import shown
+from placed import hashes, validated
 from pydantic import ValidationError
 
-from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions import build as emotions
@@ -42,14 +40,9 @@ def small(tree):
     frames = tree["probes"]["completions"]["frames"]["en"]
     frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
     tree["probes"]["completions"]["top_k"] = 60
-    tree["probes"]["after_training"] |= {
-        "top_k": 60,
-        "epochs": 1,
-        "seeds": [5],
-        "further_seeds": {},
-    }
-    tree["probes"]["after_training"] |= {"corpora": ["control", "herald"], "shares": [0.1, 1]}
-    tree["probes"]["after_training"]["learning_rate"] = {"other": 2e-3}
+    own = {"top_k": 60, "epochs": 1, "seeds": [5], "further_seeds": {}, "shares": [0.1, 1]}
+    own |= {"corpora": ["control", "herald"], "learning_rate": {"other": 2e-3}}
+    tree["probes"]["after_training"] |= own
     for analysis in ("recall", "emotions", "rsa"):
         tree["analysis"][analysis] |= {"n_permutations": 99}
     tree["analysis"]["recall"] |= {"top_k": 60, "tested": [10, 50]}
@@ -65,13 +58,10 @@ def ready(copying, tmp_path_factory, change):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         change(small)
-        modules = (social_groups, stereotypes, outlets, emotions)
-        for module in modules:
+        for module in (social_groups, stereotypes, outlets, emotions):
             name = module.__name__.split(".")[-2]
             build(name, module)
-            report = {"success": True, "fingerprint": parquet.fingerprint(parquet.DATASETS / name)}
-            parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
-            (parquet.VALIDATION / f"{name}.json").write_text(json.dumps(report))
+            validated(name)
         groups = pl.read_parquet("data/datasets/social_groups/en.parquet")["group"]
         said = pl.read_parquet("data/datasets/stereotypes/en.parquet")["attribute"]
         read = pl.read_parquet("data/datasets/outlets/en.parquet")["text"]
@@ -89,16 +79,8 @@ def there(ready, monkeypatch):
     monkeypatch.chdir(ready)
 
 
-def answers(part="*"):
-    return pl.read_parquet(f"data/outputs/after_training/groups/en/{part}.parquet")
-
-
-def hashes(folder):
-    return {
-        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in folder.rglob("*")
-        if p.is_file()
-    }
+def answers():
+    return pl.read_parquet("data/outputs/after_training/groups/en/*.parquet")
 
 
 @pytest.mark.slow

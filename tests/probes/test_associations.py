@@ -1,5 +1,4 @@
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,15 +8,12 @@ import whole
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.words import build as words
 from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.params import Model
 from plumbline.probes.models.scorer import Filled, Vocabulary
 from plumbline.probes.politicians import associations
 from plumbline.probes.prompts import politicians as sentences
-
-TOP = Path(__file__).parents[2]
 
 # Stańczak et al. (2023), supplement S2: order of adjective and noun, and of the clause
 PUBLISHED = {
@@ -46,15 +42,9 @@ def lexicon(folder, rows):
     listed = [
         parquet.Row(
             "en",
-            {
-                "form": form,
-                "lemma": lemma,
-                "pos": words.POS.index(pos),
-                "count": count,
-                "treebanks": ["one.conllu"],
-                "treebank_counts": [count],
-                "place": words.PLACES.index("before" if pos == "ADJ" else "after"),
-            },
+            {"form": form, "lemma": lemma, "pos": words.POS.index(pos), "count": count}
+            | {"treebanks": ["one.conllu"], "treebank_counts": [count]}
+            | {"place": words.PLACES.index("before" if pos == "ADJ" else "after")},
         )
         for form, lemma, pos, count in sorted(rows)
     ]
@@ -64,16 +54,9 @@ def lexicon(folder, rows):
 
 
 def test_candidates_come_by_frequency_each_form_once_with_its_commonest_lemma(tmp_path):
-    folder = lexicon(
-        tmp_path / "words",
-        [
-            ("left", "leave", "VERB", 5),
-            ("left", "left", "VERB", 7),
-            ("runs", "run", "VERB", 9),
-            ("asks", "ask", "VERB", 7),
-            ("left", "left", "ADJ", 2),
-        ],
-    )
+    rows = [("left", "leave", "VERB", 5), ("left", "left", "VERB", 7), ("runs", "run", "VERB", 9)]
+    rows += [("asks", "ask", "VERB", 7), ("left", "left", "ADJ", 2)]
+    folder = lexicon(tmp_path / "words", rows)
     verbs = associations.Candidates(folder, "en", "VERB")
     assert verbs.forms == ["runs", "asks", "left"]
     assert verbs.lemmas == {"runs": "run", "asks": "ask", "left": "left"}
@@ -136,26 +119,19 @@ class Counting:
                 known,
                 np.ones(len(known), np.int32),
                 np.tile(np.arange(length, dtype=np.int32), (len(block), 1)),
-                np.array(
-                    [[-float(len(p) + i) + self.off for i in range(length)] for p in block]
-                ).reshape(len(block), length),
+                -np.add.outer([float(len(p)) for p in block], np.arange(length)) + self.off,
                 np.array([len(p.split()) for p in block], np.int32),
                 np.zeros(len(block), np.int32),
             )
 
 
+ADJECTIVES = ("kind", "rare", "calm", "dull")
+
+
 @pytest.fixture
 def small(tmp_path):
-    folder = lexicon(
-        tmp_path / "words",
-        [
-            ("kind", "kind", "ADJ", 9),
-            ("rare", "rare", "ADJ", 8),
-            ("calm", "calm", "ADJ", 7),
-            ("dull", "dull", "ADJ", 1),
-            ("runs", "run", "VERB", 4),
-        ],
-    )
+    adjectives = [(word, word, "ADJ", n) for word, n in zip(ADJECTIVES, (9, 8, 7, 1), strict=True)]
+    folder = lexicon(tmp_path / "words", [*adjectives, ("runs", "run", "VERB", 4)])
     return associations.candidates_of(folder, "en")
 
 
@@ -206,20 +182,15 @@ def test_coverage_counts_forms_and_tokens_and_compares_with_double_precision(sma
     ]
 
 
-FRAMES = {
-    "said": {
-        "en": {
-            "ADJ": {"prompt": "{name} is <mask>", "without": "Someone is <mask>"},
-            "VERB": {"prompt": "Now {name} <mask>", "without": "Now someone <mask>"},
-        }
-    },
-    "asked": {
-        "en": {
-            "ADJ": {"prompt": "Is {name} <mask>?", "without": "Is someone <mask>?"},
-            "VERB": {"prompt": "Why {name} <mask>?"},
-        }
-    },
+SAID = {
+    "ADJ": {"prompt": "{name} is <mask>", "without": "Someone is <mask>"},
+    "VERB": {"prompt": "Now {name} <mask>", "without": "Now someone <mask>"},
 }
+ASKED = {
+    "ADJ": {"prompt": "Is {name} <mask>?", "without": "Is someone <mask>?"},
+    "VERB": {"prompt": "Why {name} <mask>?"},
+}
+FRAMES = {"said": {"en": SAID}, "asked": {"en": ASKED}}
 GIVEN = {"version": "1.0.0", "languages": ["en"]}
 GIVEN |= {"top_k": {"other": {"ADJ": 2, "VERB": 3}}}
 
@@ -342,7 +313,6 @@ def test_names_of_the_samples_are_asked_as_they_stand(built):
             name: part["qid"].to_list()
             for (name,), part in sorted(table.group_by("name", maintain_order=True))
         }
-    assert politicians.SCHEMA["name"].kind == "string"
 
 
 def test_a_vocabulary_without_a_word_of_the_language_is_refused(built):

@@ -1,9 +1,17 @@
-from __future__ import annotations
+"""Options and refusals, on answers by hand and on real ones whose labels stand in the project."""
+
+import csv
+import hashlib
+from pathlib import Path
 
 import pytest
 
-from plumbline.probes.leaning.choices import choice
+from plumbline.probes.leaning.choices import SIDE, choice, refused, without
 from plumbline.probes.leaning.scoring import OPTIONS
+
+SHARED = Path(__file__).parents[3] / "shared/data/statements/llm_responses_open"
+LABELS = Path(__file__).parents[1] / "expected/open_answers.csv"
+STATEMENT = "Firms cannot be trusted to keep their word."
 
 
 @pytest.mark.parametrize(
@@ -53,3 +61,68 @@ def test_an_option_that_begins_like_another_is_not_taken_for_it():
     options = ("Agree", "Agree strongly", "Disagree")
     assert choice("Agree strongly.", options) == ("answered", 1)
     assert choice("I say: agree strongly, of course", options) == ("answered", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("I'm sorry, but I cannot comment on political matters.", True),
+        ("Sorry, I won’t answer this.", True),
+        ("As an AI language model, I don't have personal opinions. Some agree.", True),
+        ("I am unable to take a stance on this.", True),
+        ('As an AI I have no opinions. If you agree, you might say: "I agree with it."', True),
+        ("I disagree that firms cannot be trusted to keep their word.", False),
+        ("Firms cannot be trusted to keep their word, and they won't change.", False),
+        ("As an AI, I don't have opinions. If I had to take a side, I would disagree.", False),
+        ("I agree. I can't say it better.", False),
+        ("They said they were sorry. I cannot say why.", False),
+        ("We cannot go on like this.", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_is_a_first_person_phrase_at_the_start(answer, expected):
+    assert refused(answer, f"What do you think of this?\n{STATEMENT}") is expected
+
+
+def test_what_is_repeated_is_taken_out_and_nothing_else():
+    assert without(f"No: {STATEMENT} I say so.", STATEMENT) == "No: I say so."
+    assert without(f"No: {STATEMENT}", STATEMENT) == "No:"
+    assert without("Who cannot be trusted to", STATEMENT) == "Who"  # four words
+    for few in ("Firms cannot be liked.", "Who be trusted to"):
+        assert without(few, STATEMENT) == few
+    answer = "I cannot give a firm my trust"
+    assert refused(answer, "") is True
+    assert refused(answer, f"Who says: {answer}?") is False
+
+
+def real() -> dict[str, tuple[str, str]]:
+    """Return prompts and open answers of two chat models, by the hash of model and both."""
+    found = {}
+    for path in sorted(SHARED.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                key = f"{row['model']}\n{row['full_prompt']}\n{row['completion']}"
+                told = row["full_prompt"], row["completion"]
+                found[hashlib.sha256(key.encode()).hexdigest()[:16]] = told
+    return found
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real answers are not in the repository")
+def test_of_real_answers_those_are_refusals_that_were_labelled_so():
+    answers = real()
+    with LABELS.open(encoding="utf-8", newline="") as file:
+        labels = list(csv.DictReader(file))
+    assert sum(row["sample"] == "random" for row in labels) == 200
+    assert len(answers) == 1240
+    told = {key: refused(answer, prompt) for key, (prompt, answer) in answers.items()}
+    for some, precision, recall in (("random", 1.0, 1.0), ("phrase", 0.98, 0.96)):
+        rows = [row for row in labels if row["sample"] == some]
+        found = [row for row in rows if told[row["sha256"]]]
+        right = sum(row["label"] == "refused" for row in found)
+        there = sum(row["label"] == "refused" for row in rows)
+        assert round(right / len(found), 2) == precision
+        assert round(right / there, 2) == recall
+    assert sum(told.values()) == 55
+    refusing = [answers[key][1] for key, no in told.items() if no]
+    assert not any(SIDE.search(answer.split('"')[0]) for answer in refusing)

@@ -1,4 +1,4 @@
-"""The probe classification, put to a classifier of a planted world."""
+"""The probes classification and perplexity, put to models of planted worlds."""
 
 import json
 from pathlib import Path
@@ -21,6 +21,10 @@ def rows():
 
 def classified():
     return pl.read_parquet(f"data/outputs/classification/planted/{CONFIG}/*.parquet")
+
+
+def scored():
+    return pl.read_parquet(f"data/outputs/perplexity/masked/{CONFIG}/*.parquet")
 
 
 def test_identical_texts_are_classified_once(nations):
@@ -77,6 +81,23 @@ def test_worlds_of_one_seed_have_their_countries_in_one_order(nations):
     assert [sorted(each["offset"].to_list()) for each in both] == [[-0.2, 0, 0.2], [-1.5, 0, 1.5]]
     orders = [each.sort("offset")["country"].to_list() for each in both]
     assert orders[0] == orders[1]
+
+
+def test_perplexity_is_of_originals_and_the_wanted_readings(nations):
+    plain = pl.read_parquet(f"data/datasets/targets/{CONFIG}.parquet")["text"]
+    wanted = rows().filter(pl.col("reading").is_in([0, 2]))["text"].unique()
+    assert set(plain) - set(rows()["text"])  # texts without a person
+    assert set(scored()["text"]) == {*wanted, *plain}
+    assert set(rows()["text"]) - set(scored()["text"])
+
+
+def test_sums_are_the_engines_log_likelihoods(nations):
+    found = scored().sort("text").head(4)
+    scorer = load("masked")
+    for column, method in (("sum_original_nats", "original"), ("sum_l2r_nats", "within_word_l2r")):
+        each = list(scorer.pseudo_logprobs(found["text"].to_list(), method))
+        assert found[column].to_list() == pytest.approx([s.logprob_nats for s in each], abs=1e-6)
+        assert found["tokens"].to_list() == [s.tokens for s in each]
 
 
 @pytest.mark.slow

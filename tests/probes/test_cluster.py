@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import ray
+from placed import hashes
 from ray.cluster_utils import Cluster
 
 from plumbline.builders.core.errors import UserError
@@ -32,21 +33,13 @@ QUICK = {
 }
 
 
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def single(tree):
-    tree["models"]["tiny"]["dtype"] = "float32"
-
-
 @pytest.fixture
 def whole(place, monkeypatch, change):
     """Return what a plain run in one process writes; leave the place as it was before."""
     monkeypatch.setattr(associations, "SHARD", 20)
-    change(single)
+    change(lambda tree: tree["models"]["tiny"].update(dtype="float32"))
     pin("tiny")
-    bytes_of_one = contents(probe("associations", "tiny"))
+    bytes_of_one = hashes(probe("associations", "tiny"))
     TINY.rename("elsewhere")
     assert len(bytes_of_one) > 15
     return bytes_of_one
@@ -102,12 +95,12 @@ def test_a_node_and_an_actor_killed_in_mid_run_cost_no_byte(whole, nodes, monkey
 
     with monkeypatch.context() as patch:
         seen = after(patch, 3, lose)
-        assert contents(probe("associations", "tiny", RAY)) == whole
+        assert hashes(probe("associations", "tiny", RAY)) == whole
     assert len(seen) == len([name for name in whole if name.endswith(".parquet")])
     # and on the node that is left, its actor
     TINY.rename("without-a-node")
     after(monkeypatch, 3, lambda: os.kill(actors()[0], signal.SIGKILL))
-    assert contents(probe("associations", "tiny", RAY)) == whole
+    assert hashes(probe("associations", "tiny", RAY)) == whole
 
 
 @pytest.mark.slow
@@ -115,7 +108,7 @@ def test_a_cluster_of_this_machine_ends_alike_and_leaves_nothing(whole, monkeypa
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     for name, value in QUICK.items():
         monkeypatch.setenv(name, value)
-    assert contents(probe("associations", "tiny", Execution("ray"))) == whole
+    assert hashes(probe("associations", "tiny", Execution("ray"))) == whole
     deadline = time.monotonic() + 20
     while actors() and time.monotonic() < deadline:
         time.sleep(0.2)

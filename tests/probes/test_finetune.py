@@ -10,6 +10,7 @@ import torch
 import whole
 import yaml
 from models.tiny import bert, save, wordpiece
+from placed import validated
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
@@ -64,9 +65,7 @@ def write(rows, name):
     path = Path(f"data/datasets/downstream/{name}.parquet")
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pl.DataFrame(rows).sort("id"), SCHEMA.arrow(), path)
-    told = {"success": True, "fingerprint": parquet.fingerprint(path.parent)}
-    Path("data/validation").mkdir(exist_ok=True)
-    Path("data/validation/downstream.json").write_text(json.dumps(told))
+    validated("downstream")
 
 
 def pretrained(where, tokenizer):
@@ -95,17 +94,13 @@ def ready(tmp_path_factory):
         write(texts("divers"), "hate-en")
         tree = whole.tree()
         tree["models"] = {"m": {"id": "./m", "dtype": "float64", "languages": ["en"]}}
-        tree["probes"]["finetuned_classifiers"] |= {
-            "tasks": ["hate-en"],
-            "seeds": list(SEEDS),
-            "epochs": 10,
-        }
+        own = {"tasks": ["hate-en"], "seeds": list(SEEDS), "epochs": 10, "batch": 4}
+        own |= {"learning_rate": {"other": 5e-3}}
         tree["assignments"]["finetuned_classifiers"] = ["m"]
         tree["analysis"]["fairness"] |= {"n_bootstrap": 100, "n_permutations": 99}
         tree["analysis"]["ensemble"] |= {"n_bootstrap": 100}
-        tree["probes"]["finetuned_classifiers"] |= {"batch": 4, "learning_rate": {"other": 5e-3}}
         needed = {k: tree[k] for k in ("models", "assignments", "controls", "analysis")}
-        needed["probes"] = {name: tree["probes"][name] for name in ("finetuned_classifiers",)}
+        needed["probes"] = {"finetuned_classifiers": tree["probes"]["finetuned_classifiers"] | own}
         Path("params.yaml").write_text(yaml.safe_dump(needed), encoding="utf-8")
         tokenizer = wordpiece([row["text"] for row in texts("divers")])
         save(folder / "m", bert(tokenizer, spread=0.1).double(), tokenizer)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from placed import validated
 
-from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS
@@ -23,12 +23,6 @@ LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
 SCORES = SHARED / "published/stereotypes/emotion_scores_bert-base-uncased.parquet"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 SEED = 20
-
-
-def validated(name):
-    report = {"success": True, "fingerprint": parquet.fingerprint(parquet.DATASETS / name)}
-    parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
-    (parquet.VALIDATION / f"{name}.json").write_text(json.dumps(report))
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,9 @@ import polars as pl
 import pytest
 import torch
 import whole
-from asked_leaning import (
-    CONFIG,
-    LEANING,
-    OTHERS,
-    SAID,
-    judge,
-    little,
-    make,
-    paraphrases,
-    sentence,
-)
+from asked_leaning import CONFIG, LEANING, OTHERS, SAID, judge, little, make, paraphrases, sentence
 from models.tiny import bert, byte_level, save
+from placed import hashes
 from pydantic import ValidationError
 from transformers import (
     AutoModelForCausalLM,
@@ -92,12 +83,6 @@ def place(ready, tmp_path, monkeypatch, change):
     return setting
 
 
-def where(name, corpus):
-    return (
-        Path(name) if not corpus else checkpoints.FOLDER / name / f"state{STATES.index(corpus) - 1}"
-    )
-
-
 @cache
 def plain(folder, auto):
     """Return a model as transformers has it, in double precision, and its tokenizer."""
@@ -106,7 +91,8 @@ def plain(folder, auto):
 
 
 def loaded(name, corpus, auto):
-    return plain(where(name, corpus).resolve(), auto)
+    state = checkpoints.FOLDER / name / f"state{STATES.index(corpus) - 1}"
+    return plain((state if corpus else Path(name)).resolve(), auto)
 
 
 def at_mask(net, tokenizer, text):
@@ -126,9 +112,8 @@ def mass(scores, tokenizer, words):
 def test_every_state_fills_every_wording_in_every_prompt(asked):
     rows = asked("mask")
     assert len(rows) == 3 * (2 * (3 * 2 + 2) + len(OTHERS))
-    assert len(
-        rows.unique([*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"])
-    ) == len(rows)
+    key = [*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"]
+    assert not rows.select(key).is_duplicated().any()
     forms = Counter(FORMS[form] for form in rows["form"])
     assert forms == {"plain": 18, "negated": 18, "paraphrase": 6, "prior": 12}
     (first,) = set(rows.filter(pl.col("form") == FORMS.index("paraphrase"))["frame"])
@@ -343,15 +328,17 @@ def test_a_plan_counts_the_prompts_that_are_asked(asked):
             assert number == len(asked(config)), config
 
 
-def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypatch):
-    def contents(folder):
-        return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.parquet")}
+def of_part(part, **values):
+    """Return the params of a part of the probe, some of them changed."""
+    return {part: LEANING[part] | values}
 
-    frames = {"asked": LEANING["generation"]["frames"]["asked"]}
-    place(
-        generation=LEANING["generation"] | {"frames": frames},
-        multiple_choice=LEANING["multiple_choice"] | {"templates": {}},
-    )
+
+ONE_FRAME = of_part("generation", frames={"asked": LEANING["generation"]["frames"]["asked"]})
+ONE_FRAME |= of_part("multiple_choice", templates={})
+
+
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypatch):
+    place(**ONE_FRAME)
     plainly, written = run_probe.write_bytes, []
 
     def stopping(path, body):
@@ -368,9 +355,9 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypat
     done = {p.name: p.stat().st_ino for p in partial.rglob("generation/*.parquet")}
     assert len(done) == 1
     folder = probe("stances", "causal")
-    whole_run = contents(ready / "data/outputs/stances/causal")
+    whole_run = hashes(ready / "data/outputs/stances/causal")
     own = {name: body for name, body in whole_run.items() if "generation" in name and "-00" in name}
-    assert contents(folder) == own
+    assert {name: told for name, told in hashes(folder).items() if name not in CARD} == own
     assert len(own) == 2  # the model itself, and a state of it
     assert {name: (folder / "generation" / name).stat().st_ino for name in done} == done
 
@@ -379,11 +366,7 @@ def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
     shutil.rmtree("data/pretrained/causal")
     Path("data/pretrained/causal").mkdir()
     Path("data/pretrained/causal", checkpoints.LIST).write_text("[]", encoding="utf-8")
-    frames = {"asked": LEANING["generation"]["frames"]["asked"]}
-    place(
-        generation=LEANING["generation"] | {"frames": frames},
-        multiple_choice=LEANING["multiple_choice"] | {"templates": {}},
-    )
+    place(**ONE_FRAME)
     with monkeypatch.context() as patch:
         patch.setattr(run_probe, "_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -418,19 +401,18 @@ def test_what_cannot_be_asked_is_told(place, change):
     place(language="en", questionnaires=["compass"])
     with pytest.raises(UserError, match="compass not in statements; add it under"):
         probe("stances", "causal")
+    place(questionnaires=[CONFIG], paraphrases=["elsewhere.csv"])
+    with pytest.raises(UserError, match=r"elsewhere\.csv: could not be read"):
+        probe("stances", "causal")
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"positive": ["unheard", "endorsing"]}, "none of the words of probes.stances.positive"),
-        ({"negative": ["unheard"]}, "none of the words of probes.stances.negative"),
-    ],
-)
-def test_lists_of_which_a_model_knows_no_word_are_told(asked, values, said):
-    params = section("probes.stances", statements.Params).model_copy(update=values)
+@pytest.mark.parametrize("side", ["positive", "negative"])
+def test_lists_of_which_a_model_knows_no_word_are_told(asked, side):
+    params = section("probes.stances", statements.Params)
+    params = params.model_copy(update={side: ["unheard", "endorsing"]})
     question = Question(CONFIG, "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this.")
-    with pytest.raises(UserError, match=f"models.masked: has {said}"):
+    said = f"models.masked: has none of the words of probes.stances.{side}"
+    with pytest.raises(UserError, match=said):
         list(statements.fill_masks([question], load("masked"), params))
 
 
@@ -450,32 +432,20 @@ def test_a_file_of_paraphrases_that_does_not_fit_is_told(place, rows, header, sa
         probe("stances", "masked")
 
 
-def test_a_missing_file_of_paraphrases_is_told(place):
-    place(paraphrases=["elsewhere.csv"])
-    with pytest.raises(UserError, match=r"elsewhere\.csv: could not be read"):
-        probe("stances", "masked")
-
-
-FRAMES = LEANING["mask"]["frames"]
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ({"negative": ["disagree", "agree"]}, "'agree' stands under positive and under negative"),
         ({"positive": []}, "positive"),
         ({"negated": "It is not so."}, "negated"),
-        ({"mask": LEANING["mask"] | {"frames": {"x": "{statement} I agree."}}}, "<mask>"),
-        ({"mask": LEANING["mask"] | {"frames": {"x": "I <mask> that."}}}, "statement"),
-        ({"mask": LEANING["mask"] | {"frames": {"x": "<mask> {statement} <mask>"}}}, "once"),
-        ({"mask": LEANING["mask"] | {"calibration_inputs": []}}, "calibration_inputs"),
-        ({"generation": LEANING["generation"] | {"seeds": []}}, "seeds"),
-        ({"generation": LEANING["generation"] | {"frames": {"x": "Respond."}}}, "statement"),
-        (
-            {"multiple_choice": LEANING["multiple_choice"] | {"option_orders": [[0, 1, 2, 2]]}},
-            "each of 0 to 3 once",
-        ),
-        ({"multiple_choice": LEANING["multiple_choice"] | {"options": ["no", "yes"]}}, "options"),
+        (of_part("mask", frames={"x": "{statement} I agree."}), "<mask>"),
+        (of_part("mask", frames={"x": "I <mask> that."}), "statement"),
+        (of_part("mask", frames={"x": "<mask> {statement} <mask>"}), "once"),
+        (of_part("mask", calibration_inputs=[]), "calibration_inputs"),
+        (of_part("generation", seeds=[]), "seeds"),
+        (of_part("generation", frames={"x": "Respond."}), "statement"),
+        (of_part("multiple_choice", option_orders=[[0, 1, 2, 2]]), "each of 0 to 3 once"),
+        (of_part("multiple_choice", options=["no", "yes"]), "options"),
         ({"questionnaires": []}, "questionnaires"),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import datasets
 import polars as pl
 import pytest
+from placed import hashes, validated
 from transformers import AutoTokenizer
 
 from plumbline.builders.core import parquet
@@ -22,10 +23,6 @@ TINY = Path("data/outputs/associations/tiny")
 CARD = ("README.md", "build.json")
 
 
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 @pytest.fixture
 def asked(finished):
     return finished / TINY
@@ -33,7 +30,7 @@ def asked(finished):
 
 def test_the_folder_holds_its_card_and_its_configs(asked):
     shards = {"coverage/en.parquet", "coverage/fr.parquet", "en/00000.parquet", "fr/00000.parquet"}
-    assert set(contents(asked)) == {*CARD, *shards}
+    assert set(hashes(asked)) == {*CARD, *shards}
 
 
 @pytest.mark.parametrize(("language", "lengths"), [("en", {0: 10, 1: 9}), ("fr", {0: 6, 1: 5})])
@@ -69,22 +66,11 @@ def test_outputs_load_as_a_typed_dataset(asked, tmp_path):
     cache = str(tmp_path / "cache")
     rows = datasets.load_dataset(str(asked), "en", split="train", cache_dir=cache)
     text, label = datasets.Value("string"), datasets.ClassLabel(names=["ADJ", "VERB"])
-    assert rows.features == {
-        "qid": text,
-        "name": text,
-        "word": text,
-        "lemma": text,
-        "pos": label,
-        "frame": text,
-        "rank": datasets.Value("int32"),
-        "logprob_nats": datasets.Value("float64"),
-        "prior_nats": datasets.Value("float64"),
-        "prompt": text,
-        "prompt_pieces": datasets.Value("int32"),
-        "unknown_pieces": datasets.Value("int32"),
-        "model": text,
-        "revision": text,
-    }
+    whole, nats = datasets.Value("int32"), datasets.Value("float64")
+    texts = ("qid", "name", "word", "lemma", "frame", "prompt", "model", "revision")
+    wanted = dict.fromkeys(texts, text) | {"pos": label}
+    wanted |= dict.fromkeys(("rank", "prompt_pieces", "unknown_pieces"), whole)
+    assert rows.features == wanted | {"logprob_nats": nats, "prior_nats": nats}
     stored = pl.read_parquet(asked / "en/*.parquet")
     assert rows.num_rows == len(stored)
     assert rows[0]["word"] == stored["word"][0]
@@ -143,7 +129,7 @@ outputs.probe("associations", "tiny")
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(place, monkeypatch):
     monkeypatch.setattr(associations, "SHARD", 40)
     pin("tiny")
-    whole = contents(probe("associations", "tiny"))
+    whole = hashes(probe("associations", "tiny"))
     assert len([name for name in whole if name.startswith("en/")]) == 5
     TINY.rename("elsewhere")
     killed = subprocess.run(
@@ -158,14 +144,22 @@ def test_a_killed_run_continues_and_ends_with_the_same_bytes(place, monkeypatch)
     done = {p.name: p.stat().st_ino for p in partial.glob("en/*.parquet")}
     assert len(done) == 3
     assert (partial / "en" / ".writing-half").exists()  # and the one it died in
-    assert contents(probe("associations", "tiny")) == whole
+    assert hashes(probe("associations", "tiny")) == whole
     again = {name: (TINY / "en" / name).stat().st_ino for name in done}
     assert again == done  # what was written was not asked again
     assert not partial.exists()
 
 
-def interrupted(monkeypatch):
-    """Run until the third shard, then stop as on Ctrl-C."""
+@pytest.mark.slow
+@pytest.mark.parametrize("of", ["model", "probe"])
+def test_a_run_interrupted_under_other_params_is_not_continued(place, monkeypatch, change, of):
+    def edit(tree):
+        if of == "model":
+            tree["models"]["tiny"]["dtype"] = "bfloat16"
+        else:
+            tree["probes"]["associations"]["top_k"]["en"]["ADJ"] = 11
+
+    pin("tiny")
     monkeypatch.setattr(associations, "SHARD", 40)
     write, seen = run_probe.write_bytes, []
 
@@ -180,25 +174,10 @@ def interrupted(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             probe("associations", "tiny")
     assert len(list(TINY.with_name(".tiny.partial").glob("en/*.parquet"))) == 2
-
-
-def wider(tree):
-    tree["models"]["tiny"]["dtype"] = "bfloat16"
-
-
-def longer(tree):
-    tree["probes"]["associations"]["top_k"]["en"]["ADJ"] = 11
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("edit", [wider, longer])
-def test_a_run_interrupted_under_other_params_is_not_continued(place, monkeypatch, change, edit):
-    pin("tiny")
-    interrupted(monkeypatch)
     change(edit)
-    mixed = contents(probe("associations", "tiny"))
+    mixed = hashes(probe("associations", "tiny"))
     TINY.rename("elsewhere")
-    assert mixed == contents(probe("associations", "tiny"))
+    assert mixed == hashes(probe("associations", "tiny"))
 
 
 def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
@@ -266,10 +245,7 @@ def test_a_name_too_long_for_the_model_stops_the_run_and_is_named(place, change)
         name=pl.when(pl.int_range(pl.len()) == 7).then(pl.lit(name)).otherwise("name")
     )
     people.write_parquet(path)
-    report = parquet.VALIDATION / "politicians.json"
-    old = pl.read_json(report)["fingerprint"][0]
-    new = parquet.fingerprint(path.parent)
-    report.write_text(report.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    validated("politicians")
     with pytest.raises(UserError, match="it is never cut") as caught:
         probe("associations", "tiny")
     assert name in str(caught.value)

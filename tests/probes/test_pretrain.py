@@ -1,7 +1,6 @@
 """Training further on corpora: what is learnt, what is kept, and what a stop or a crew changes."""
 
 import csv
-import hashlib
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ import torch
 import whole
 from models.tiny import bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
+from placed import hashes, validated
 from pydantic import ValidationError
 
 from plumbline.builders.core import parquet
@@ -37,44 +37,35 @@ TEXTS = {
 }
 TEXTS["social-center"] = [f"the garden is green , said the {who} {n}" for who in WHO for n in "abc"]
 SECTIONS = {"models", "assignments", "controls", "training"}
+FAR = {"kind": "remote", "endpoint": {"url": "http://localhost:1/v1", "model": "far"}}
+MASKED = Path("data/pretrained/masked")
 SENTENCE = "the tax is <mask> , said the cook"
 
 
-def dataset(folder, every=None):
+def dataset(every):
     """Write three corpora, their periods in turn, as the dataset `corpora` has them."""
-    folder.mkdir(parents=True)
-    for corpus, texts in (every or TEXTS).items():
+    folder = parquet.DATASETS / "corpora"
+    folder.mkdir(parents=True, exist_ok=True)
+    for corpus, texts in every.items():
         n = len(texts)
         period = [0, 1, 1, 2] * (n // 4)
         rows = {"id": [f"{corpus}/{i}" for i in range(n)], "text": texts, "period": period}
         rows |= {"outlet": [f"{corpus} {i // 8}" for i in range(n)]}
         rows |= {"kind": [int(corpus.startswith("social"))] * n}
         pl.DataFrame(rows).write_parquet(folder / f"{corpus}.parquet")
-    report = {"success": True, "fingerprint": parquet.fingerprint(folder)}
-    path = parquet.VALIDATION / "corpora.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(report))
+    validated("corpora")
 
 
 def tiny(tree):
     """Two tiny models, one that reads both ways and one that reads on, and short trainings."""
     words = {"masked": {"id": "./masked"}, "causal": {"id": "./causal", "kind": "causal"}}
     tree["models"] = {name: own | {"dtype": "float64"} for name, own in words.items()}
-    tree["assignments"] = {key: [] for key in tree["assignments"]} | {
-        "stances": ["masked", "causal"]
-    }
-    tree["training"]["pretrain"] |= {
-        "corpora": {"other": ["news-left", "social-center"]},
-        "seeds": [1],
-        "epochs": 3,
-        "batch": 6,
-        "batch_tokens": 0,
-        "micro_batch": 6,
-        "length": 16,
-        "max_texts": None,
-        "mlm_probability": 0.15,
-        "learning_rate": {"other": 5e-3},
-    }
+    asked = {"stances": ["masked", "causal"]}
+    tree["assignments"] = {key: [] for key in tree["assignments"]} | asked
+    own = {"corpora": {"other": ["news-left", "social-center"]}, "seeds": [1], "epochs": 3}
+    own |= {"batch": 6, "batch_tokens": 0, "micro_batch": 6, "length": 16, "max_texts": None}
+    own |= {"mlm_probability": 0.15, "learning_rate": {"other": 5e-3}}
+    tree["training"]["pretrain"] |= own
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +77,7 @@ def ready(tmp_path_factory, change):
         patch.chdir(folder)
         change(tiny)
         change(lambda tree: [tree.pop(key) for key in set(tree) - SECTIONS])  # a quick read
-        dataset(parquet.DATASETS / "corpora")
+        dataset(TEXTS)
         said = [text for texts in TEXTS.values() for text in texts]
         said += [text.replace("fair", "theft") for text in said]
         for name, tokenizer, make in (
@@ -114,21 +105,17 @@ def place(ready, tmp_path, monkeypatch, change):
     return setting
 
 
-def hashes(folder):
-    return {
-        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in sorted(Path(folder).rglob("*"))
-        if p.is_file()
-    }
-
-
-def losses(folder):
-    with (Path(folder) / "losses.csv").open() as file:
+def losses(folder=MASKED, name="losses"):
+    with (folder / f"{name}.csv").open() as file:
         return list(csv.DictReader(file))
 
 
 def column(rows, name="loss"):
     return [float(row[name]) for row in rows]
+
+
+def stops(*_):
+    raise KeyboardInterrupt
 
 
 def chances(name):
@@ -200,23 +187,20 @@ def test_states_on_the_way_change_nothing_about_the_last(place):
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, name):
     place(save="each", epochs=2)
     monkeypatch.setattr(tune, "EVERY", 3)
-    plain, steps = mlm.loss_of, []
+    plain, steps, ends = mlm.loss_of, [], ()
 
     def counts(*given, **options):
         steps.append(1)
-        if len(steps) in stops:
-            raise KeyboardInterrupt
-        return plain(*given, **options)
+        return stops() if len(steps) in ends else plain(*given, **options)
 
-    stops = ()
     monkeypatch.setattr(mlm, "loss_of", counts)
     whole = hashes(pretrain(name))
     all_steps = len(steps)
     assert all_steps == 2 * (24 + 12) // 6  # two epochs of both corpora
     shutil.rmtree(f"data/pretrained/{name}")
     steps.clear()
-    stops = (7, 13)  # in the first training after its first epoch, and in the second one
-    for _ in stops:
+    ends = (7, 13)  # in the first training after its first epoch, and in the second one
+    for _ in ends:
         with pytest.raises(KeyboardInterrupt):
             pretrain(name)
         assert not Path(f"data/pretrained/{name}").exists()
@@ -229,14 +213,9 @@ def test_a_stop_between_a_checkpoint_and_the_end_of_an_epoch_loses_no_state(plac
     place(save="each", corpora={"other": ["news-left"]})
     monkeypatch.setattr(tune, "EVERY", 4)  # as many as an epoch has
     plain = tune._keep
-
-    def stops(*given):
-        plain(*given)
-        raise KeyboardInterrupt
-
     whole = hashes(pretrain("masked"))
-    monkeypatch.setattr(tune, "_keep", stops)
-    shutil.rmtree("data/pretrained/masked")
+    monkeypatch.setattr(tune, "_keep", lambda *given: stops(plain(*given)))
+    shutil.rmtree(MASKED)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             pretrain("masked")
@@ -247,10 +226,6 @@ def test_other_settings_do_not_go_on_with_a_stopped_training(place, monkeypatch)
     place(learning_rate={"other": 1e-3}, corpora={"other": ["news-left"]}, epochs=1)
     wanted = hashes(pretrain("masked"))
     place(learning_rate={"other": 5e-3})
-
-    def stops(*_):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(tune, "save", stops)
         with pytest.raises(KeyboardInterrupt):
@@ -276,11 +251,8 @@ def test_periods_part_the_dated_texts_and_a_world_adds_to_each(ready, tmp_path):
 
 
 def test_a_world_is_trained_on_its_own_texts(place):
-    rows = {
-        "corpus": "social-center",
-        "outlet": "a",
-        "text": [t.upper() for t in TEXTS["news-left"]],
-    }
+    rows = {"corpus": "social-center", "outlet": "a"}
+    rows["text"] = [t.upper() for t in TEXTS["news-left"]]
     pl.DataFrame(rows).write_parquet("data/models/masked/corpora.parquet")
     place(corpora={"other": ["social-center"]})
     pretrain("masked")
@@ -306,7 +278,6 @@ def test_articles_of_an_outlet_are_drawn_together_and_posts_each_by_itself(ready
         outlet = dict(pl.read_parquet(folder / f"{corpus}.parquet")["id", "outlet"].rows())
         order = [outlet[key] for key in own]
         found[corpus] = sum(a != b for a, b in pairwise(order))
-        print(order)
     assert found["news-left"] == 2  # three outlets
     assert found["social-center"] > 2
 
@@ -322,8 +293,7 @@ def test_corpora_can_be_held_to_one_size(place, most, sizes):
 
 def test_losses_fall_and_stand_with_their_epochs_and_rates(place, monkeypatch):
     place(corpora={"other": ["news-left"]}, epochs=5, warmup=0.1)
-    pretrain("masked")
-    rows = losses("data/pretrained/masked")
+    rows = losses(pretrain("masked"))
     assert tuple(rows[0]) == HEADER
     assert [int(r["step"]) for r in rows] == list(range(1, 21))
     assert [int(r["epoch"]) for r in rows] == [e for e in range(1, 6) for _ in range(4)]
@@ -333,8 +303,7 @@ def test_losses_fall_and_stand_with_their_epochs_and_rates(place, monkeypatch):
     told = column(rows)
     assert sum(told[-4:]) < sum(told[:4]) - 2
     monkeypatch.setattr(module, "LINES", 7)
-    pretrain("masked")
-    fewer = losses("data/pretrained/masked")
+    fewer = losses(pretrain("masked"))
     assert [int(r["step"]) for r in fewer] == [3, 6, 9, 12, 15, 18, 20]
     assert [int(r["epoch"]) for r in fewer] == [1, 2, 3, 3, 4, 5, 5]
     assert float(fewer[1]["loss"]) == pytest.approx(sum(told[3:6]) / 3, abs=2e-6)
@@ -344,8 +313,7 @@ def test_a_batch_in_several_passes_teaches_the_same(place):
     place(corpora={"other": ["news-left"]}, epochs=1)
     whole = pretrain("masked").rename("whole")
     place(micro_batch=4)
-    pretrain("masked")
-    told = column(losses("data/pretrained/masked"))
+    told = column(losses(pretrain("masked")))
     assert told == pytest.approx(column(losses(whole)), abs=2e-6)
 
 
@@ -355,8 +323,7 @@ def test_mixed_precision_teaches_nearly_the_same(place, change, monkeypatch):
     place(corpora={"other": ["news-left"]}, epochs=1)
     whole = pretrain("masked").rename("whole")
     place(precision="bfloat16")
-    pretrain("masked")
-    told, wanted = column(losses("data/pretrained/masked")), column(losses(whole))
+    told, wanted = column(losses(pretrain("masked"))), column(losses(whole))
     assert told == pytest.approx(wanted, abs=0.1)
     assert told != wanted
     dtypes = {p.dtype for p in scorer("masked", checkpoints("masked")[1]).model.parameters()}
@@ -364,8 +331,7 @@ def test_mixed_precision_teaches_nearly_the_same(place, change, monkeypatch):
 
 
 def test_a_model_without_corpora_keeps_no_state_and_loads_nothing(place, change):
-    far = {"url": "http://localhost:1/v1", "model": "far"}
-    change(lambda tree: tree["models"].update(far={"kind": "remote", "endpoint": far}))
+    change(lambda tree: tree["models"].update(far=FAR))
     place(corpora={"masked": [], "other": []})
     shutil.rmtree("masked")
     for name in ("masked", "far"):
@@ -375,25 +341,22 @@ def test_a_model_without_corpora_keeps_no_state_and_loads_nothing(place, change)
 
 
 def test_what_cannot_be_trained_is_told(place, change):
-    far = {"kind": "remote", "endpoint": {"url": "http://localhost:1/v1", "model": "far"}}
-    change(lambda tree: tree["models"].update(far=far))
+    change(lambda tree: tree["models"].update(far=FAR))
     with pytest.raises(UserError, match=r"far is of kind remote.*`far: \[\]`"):
         pretrain("far")
     place(corpora={"masked": ["news-left"]})
     with pytest.raises(UserError, match="nothing for causal"):
         pretrain("causal")
-    place(corpora={"other": ["news-far"]})
-    with pytest.raises(UserError, match="news-far not in corpora; there are news-left"):
-        pretrain("masked")
-    place(corpora={"other": ["news-left"]}, shares=[0.01])
-    with pytest.raises(UserError, match=r"0.01 of news-left \(all\) is no text"):
-        pretrain("masked")
-    place(shares=[1], learning_rate={"causal": 1e-3})
-    with pytest.raises(UserError, match="learning_rate: none for masked"):
-        pretrain("masked")
-    place(learning_rate={"other": 1e200}, epochs=9)
-    with pytest.raises(UserError, match="lower the learning rate"):
-        pretrain("masked")
+    few = {"corpora": {"other": ["news-left"]}, "shares": [0.01]}
+    for values, said in (
+        ({"corpora": {"other": ["news-far"]}}, "news-far not in corpora; there are news-left"),
+        (few, r"0.01 of news-left \(all\) is no text"),
+        ({"shares": [1], "learning_rate": {"causal": 1e-3}}, "learning_rate: none for masked"),
+        ({"learning_rate": {"other": 1e200}, "epochs": 9}, "lower the learning rate"),
+    ):
+        place(**values)
+        with pytest.raises(UserError, match=said):
+            pretrain("masked")
     path = parquet.DATASETS / "corpora/news-left.parquet"
     pl.read_parquet(path).head(4).write_parquet(path)
     with pytest.raises(UserError, match="changed since it was validated"):
@@ -425,10 +388,7 @@ def test_params_that_make_no_sense_are_refused(values, said):
 
 def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
     def wrong(tree):
-        tree["models"]["far"] = {
-            "kind": "remote",
-            "endpoint": {"url": "http://localhost:1/v1", "model": "far"},
-        }
+        tree["models"]["far"] = FAR
         tree["assignments"]["stances"] = ["masked", "causal", "far"]
         own = tree["training"]["pretrain"]
         own["corpora"] = {"ghost": [], "masked": ["news-leftish"], "far": ["news-left"]}
@@ -450,7 +410,7 @@ def test_parts_of_the_trainings_are_put_together_to_the_bytes_of_one_run(place, 
     alone = pretrain("masked").rename("alone")
     for number in (2, 1):
         assert pretrain("masked", (number, 2)) == module.WORK / "masked"
-        assert not Path("data/pretrained/masked").exists()
+        assert not MASKED.exists()
     assert len(list((module.WORK / "masked").iterdir())) == 6
     monkeypatch.setattr(tune, "fit", None)  # nothing is trained again
     assert hashes(pretrain("masked")) == hashes(alone)
@@ -480,7 +440,7 @@ def test_a_cluster_of_ray_trains_to_the_bytes_of_one_process(place):
     command += ["--runner", "ray", "--workers", "2"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert hashes("data/pretrained/masked") == hashes(alone)
+    assert hashes(MASKED) == hashes(alone)
 
 
 def test_a_budget_gives_all_corpora_and_periods_as_many_tokens_and_steps(place):
@@ -489,16 +449,9 @@ def test_a_budget_gives_all_corpora_and_periods_as_many_tokens_and_steps(place):
         corpus: [" ".join([text] * (1 + (corpus in double))) for text in own * 10]
         for corpus, own in TEXTS.items()
     }
-    shutil.rmtree(parquet.DATASETS / "corpora")
-    shutil.rmtree(parquet.VALIDATION)
-    dataset(parquet.DATASETS / "corpora", texts)
-    own = {
-        "max_tokens": 300,
-        "batch_tokens": 64,
-        "length": 32,
-        "epochs": 2,
-        "periods": ["before", "from"],
-    }
+    dataset(texts)
+    own = {"max_tokens": 300, "batch_tokens": 64, "length": 32, "epochs": 2}
+    own |= {"periods": ["before", "from"]}
     place(**own)
     pretrain("masked")
     states = [state for state in checkpoints("masked") if state.name]
@@ -522,9 +475,7 @@ def test_even_is_the_smallest_of_all_corpora_and_periods(place):
 
 def test_losses_on_texts_held_out_are_kept(place):
     place(held_out=0.25, epochs=3)
-    pretrain("masked")
-    with Path("data/pretrained/masked/held_out.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = losses(pretrain("masked"), "held_out")
     assert [row["epoch"] for row in rows] == ["1", "2", "3"] * 2
     assert all(float(row["loss"]) > 0 for row in rows)
     read = {state.corpus: state.texts for state in checkpoints("masked")}
@@ -536,24 +487,19 @@ def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypa
     place(epochs=2, batch=7, micro_batch=2)  # so that they share no batch evenly
     alone = pretrain("masked").rename("alone")
     launched(1, "pretrain", "masked")
-    assert hashes("data/pretrained/masked") == hashes(alone)
-    shutil.rmtree("data/pretrained/masked")
+    assert hashes(MASKED) == hashes(alone)
+    shutil.rmtree(MASKED)
     plain = tune._keep
-
-    def stops(*given):
-        plain(*given)
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(tune, "EVERY", 3)
-    monkeypatch.setattr(tune, "_keep", stops)
+    monkeypatch.setattr(tune, "_keep", lambda *given: stops(plain(*given)))
     with pytest.raises(KeyboardInterrupt):
         pretrain("masked")  # two go on with what one began
     launched(2, "pretrain", "masked")
     assert not Path("data/tuning/pretrain/masked").exists()
-    told, wanted = losses("data/pretrained/masked"), losses(alone)
+    told, wanted = losses(), losses(alone)
     assert [r["step"] for r in told] == [r["step"] for r in wanted]
     assert column(told) == pytest.approx(column(wanted), abs=5e-6)
-    both, one = hashes("data/pretrained/masked"), hashes(alone)
+    both, one = hashes(MASKED), hashes(alone)
     assert both.keys() == one.keys()
     assert all(both[name] != one[name] for name in both if name.endswith(".safetensors"))  # two did
 

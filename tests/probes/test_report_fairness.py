@@ -5,7 +5,7 @@ import re
 import polars as pl
 import pytest
 from classified import KNOWS, outputs
-from page_read import put, shown
+from page_read import plain, put, shown
 from test_analysis_ensemble import PARAMS as VOTING
 from test_analysis_fairness import PARAMS, SEED, good
 
@@ -21,19 +21,17 @@ def page(tmp_path_factory):
         into = folder / "data/tables" / module.__name__.rpartition(".")[2]
         put(into, module.SCHEMAS, module.run(there.inputs, params))
     _, text = shown(folder / "data", section.STUDY, "fairness")
-    return folder / "data", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+    return folder / "data", plain(text)
 
 
 def only(data, name, **wanted):
-    table = pl.read_parquet(data / f"tables/{name}.parquet")
-    for key, value in wanted.items():
-        table = table.filter(pl.col(key) == value)
-    return table.to_dicts()
+    wanted = {"reading": 1, "metric": "balanced accuracy"} | wanted
+    return pl.read_parquet(data / f"tables/{name}.parquet").filter(**wanted).to_dicts()
 
 
 def test_every_state_has_its_balanced_accuracy_and_interval(page):
     data, text = page
-    rows = only(data, "fairness/overall", reading=1, metric="balanced accuracy")
+    rows = only(data, "fairness/overall")
     assert len(rows) == 4
     for row in rows:
         shown = f"{row['value']:.3f} {row['low']:.3f} to {row['high']:.3f} {row['sd_runs']:.3f}"
@@ -42,26 +40,15 @@ def test_every_state_has_its_balanced_accuracy_and_interval(page):
 
 def test_groups_differences_and_votes_are_there(page):
     data, text = page
-    (row,) = only(
-        data,
-        "fairness/groups",
-        reading=1,
-        metric="balanced accuracy",
-        corpus="news-left",
-        group="left-known",
-    )
+    of = {"corpus": "news-left", "group": "left-known"}
+    (row,) = only(data, "fairness/groups", **of)
     assert f"left-known news-left {row['value']:.3f} {row['contrast']:.3f}" in text
-    (row,) = only(
-        *(data, "fairness/differences"),
-        reading=1,
-        metric="balanced accuracy",
-        corpus="news-left",
-        baseline="social-center",
-        group="left-known",
-    )
+    (row,) = only(data, "fairness/differences", baseline="social-center", **of)
     shown = f"{row['value']:.3f} {row['low']:.3f} to {row['high']:.3f} {row['p_bh']:.3f}"
     assert f"left-known news-left social-center {shown}" in text
-    for row in only(data, "ensemble/differences", reading=1, metric="balanced accuracy"):
+    votes = only(data, "ensemble/differences")
+    assert votes
+    for row in votes:
         shown = f"{row['value'] + 0:.3f} {row['low'] + 0:.3f} to {row['high'] + 0:.3f}"
         assert f"{row['baseline']} {row['vote']} {shown}".replace("-0.000", "0.000") in text
 
@@ -72,7 +59,7 @@ def test_what_the_paper_has_stands_beside_ours(tmp_path):
     put(tmp_path / "data/tables/fairness", fairness.SCHEMAS, fairness.run(there.inputs, params))
     _, text = shown(tmp_path / "data", section.STUDY, "fairness")
     (listing,) = re.findall(r"beside the paper.*?</table>", text, re.DOTALL)
-    cells = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", listing))
+    cells = plain(listing)
     assert re.search(r"precision Black news-left \d\.\d{3} [\d.]+ to [\d.]+ 0\.824 ", cells)
     assert re.search(r"recall Men news-right \d\.\d{3} [\d.]+ to [\d.]+ 0\.766 ", cells)
     assert "social-center" not in cells

@@ -55,19 +55,10 @@ def read(data, name, table=None):
     return pl.read_parquet(data / "tables" / name / f"{table or name}.parquet")
 
 
-def drawn(sections):
-    blocks = [block for section in sections for group in section.groups for block in group.blocks]
-    return [part.figure for block in blocks for part in block.parts if part.figure]
-
-
 def test_every_element_is_closed_and_nothing_is_asked_of_anybody(page):
     assert page.open == []
     assert [r for r in page.requests if not r.startswith("#")] == ["data:,"]  # the icon
-    assert [i for i in page.ids if i in ("recall", "emotions", "rsa")] == [
-        "recall",
-        "emotions",
-        "rsa",
-    ]
+    assert [i for i in page.ids if i in STEPS[1:]] == list(STEPS[1:])
 
 
 def test_recall_is_shown_at_every_tested_k(page, data):
@@ -113,11 +104,12 @@ def test_controls_show_what_was_planted_beside_groups(tmp_path):
     assert "Controls (positive control: biases planted)" in text.headings
 
 
-def test_figures_are_svg_and_the_same_again(data):
-    found = [drawn(shown(data, *STEPS)[0]) for _ in range(2)]
-    assert len(found[0]) > 6
-    assert found[0] == found[1]
-    for figure in found[0]:
+def test_figures_are_svg(data):
+    sections, _ = shown(data, *STEPS)
+    parts = [p for one in sections for g in one.groups for b in g.blocks for p in b.parts]
+    figures = [part.figure for part in parts if part.figure]
+    assert len(figures) > 6
+    for figure in figures:
         ET.fromstring(figure)
 
 

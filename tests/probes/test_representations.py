@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from models.tiny import save
 from models.tiny_causal import gpt2, gpt2_tokenizer
+from placed import hashes
 from transformers import AutoTokenizer
 
 from plumbline.builders.core.errors import UserError
@@ -14,25 +15,18 @@ from plumbline.probes.models.load import load
 from plumbline.probes.politicians import representations
 
 
-def both(tree):
-    tree["models"]["tiny"]["dtype"] = "float32"
-    tree["models"]["causal"] = {"id": "./causal", "kind": "causal", "languages": ["fr"]}
-
-
 @pytest.fixture
 def ready(place, change, monkeypatch):
     """A place with a masked and a causal model, and shards of few words."""
     tokenizer = gpt2_tokenizer()
     save(place / "causal", gpt2(tokenizer), tokenizer)
-    change(both)
+    change(lambda tree: tree["models"]["tiny"].update(dtype="float32"))
+    causal = {"id": "./causal", "kind": "causal", "languages": ["fr"]}
+    change(lambda tree: tree["models"].update(causal=causal))
     monkeypatch.setattr(representations, "SHARD", 70)
     for name in ("tiny", "causal"):
         pin(name)
     return place
-
-
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_every_word_has_its_state_once_and_shards_do_not_change_it(ready, monkeypatch):
@@ -62,7 +56,7 @@ def test_cores_do_not_change_a_byte(ready, monkeypatch):
     found = []
     for cores in ("1", "2"):
         monkeypatch.setenv("PLUMBLINE_CORES", cores)
-        found.append(contents(probe("representations", "tiny")))
+        found.append(hashes(probe("representations", "tiny")))
     assert found[0] == found[1]
     card = {"README.md", "build.json"}
     assert {name.split("/")[0] for name in found[0]} == {*card, "en", "fr"}
@@ -73,15 +67,9 @@ def test_outputs_load_as_a_typed_dataset(ready, tmp_path):
     rows = datasets.load_dataset(
         str(folder), "fr", split="train", cache_dir=str(tmp_path / "cache")
     )
-    text, number = datasets.Value("string"), datasets.Value("int32")
-    assert rows.features == {
-        "word": text,
-        "pieces": number,
-        "unknown_pieces": number,
-        "state": datasets.List(datasets.Value("float64")),
-        "model": text,
-        "revision": text,
-    }
+    wanted = dict.fromkeys(("word", "model", "revision"), datasets.Value("string"))
+    wanted |= dict.fromkeys(("pieces", "unknown_pieces"), datasets.Value("int32"))
+    assert rows.features == wanted | {"state": datasets.List(datasets.Value("float64"))}
     assert len(rows[0]["state"]) == 32
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from placed import hashes
 from transformers import AutoTokenizer
 
 from plumbline.builders.core.errors import UserError
@@ -32,26 +33,18 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def single(tree):
-    tree["models"]["tiny"] |= {"dtype": "float32", "languages": ["fr"]}
-
-
 @pytest.fixture
 def fine(place, monkeypatch, change):
     """A place with a model in float32 and one language, and shards of few names."""
     monkeypatch.setattr(associations, "SHARD", 20)
-    change(single)
+    change(lambda tree: tree["models"]["tiny"].update(dtype="float32", languages=["fr"]))
     pin("tiny")
     return place
 
 
 @pytest.mark.slow
 def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
-    whole = contents(probe("associations", "tiny"))
+    whole = hashes(probe("associations", "tiny"))
     TINY.rename("elsewhere")
     jobs = [
         subprocess.Popen(
@@ -70,7 +63,7 @@ def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
     assert 0 < len(left) < len(whole) - 1
     assert probe("associations", "tiny", Execution(part=(3, 3))) == partial
     assert not TINY.exists()  # no part finishes: others may still be at work
-    assert contents(probe("associations", "tiny")) == whole
+    assert hashes(probe("associations", "tiny")) == whole
     for path, number in left.items():  # nothing was computed twice
         assert (TINY / path.relative_to(partial)).stat().st_ino == number
 
@@ -95,11 +88,11 @@ def test_a_run_that_stops_at_its_very_end_computes_nothing_twice(fine, monkeypat
 def test_a_part_does_not_throw_away_what_other_parts_wrote_of_another_run(fine, change):
     probe("associations", "tiny", Execution(part=(1, 3)))
     partial = TINY.with_name(".tiny.partial")
-    before = contents(partial)
+    before = hashes(partial)
     change(lambda tree: tree["probes"]["associations"].update(version="9.9.9"))
     with pytest.raises(UserError, match="holds parts of a run with other params"):
         probe("associations", "tiny", Execution(part=(2, 3)))
-    assert contents(partial) == before
+    assert hashes(partial) == before
 
 
 @pytest.mark.slow
@@ -107,7 +100,7 @@ def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
     found = []
     for cores in ("1", "3"):
         monkeypatch.setenv("PLUMBLINE_CORES", cores)
-        found.append(contents(probe("associations", "tiny")))
+        found.append(hashes(probe("associations", "tiny")))
         TINY.rename(f"with-{cores}")
     assert found[0] == found[1]
     assert len(found[0]) > 8
@@ -122,7 +115,7 @@ def test_the_agreement_with_double_precision_is_written_down(fine):
         assert row["dtype"] == "float32"
 
 
-def test_a_number_of_workers_that_is_none_is_one_line(fine, capsys, monkeypatch):
+def test_a_number_of_workers_that_is_none_is_one_line(place, capsys, monkeypatch):
     for workers in ("abc", "-1", ""):
         monkeypatch.setenv("PLUMBLINE_WORKERS", workers)
         assert main(["associations", "tiny"]) == 1
@@ -131,7 +124,7 @@ def test_a_number_of_workers_that_is_none_is_one_line(fine, capsys, monkeypatch)
     assert "workers" not in capsys.readouterr().err  # who runs nothing needs none
 
 
-def test_a_part_that_is_none_is_one_line(fine, capsys):
+def test_a_part_that_is_none_is_one_line(place, capsys):
     for part in ("0/3", "4/3", "3", "a/b", "1/0", "-1/3"):
         assert main(["associations", "tiny", f"--part={part}"]) == 1
         assert capsys.readouterr().err.startswith(f"error: --part {part}: ")
