@@ -12,7 +12,6 @@ from plumbline.probes.politicians.words import resample_counts, word_counts
 from plumbline.probes.stats import bootstrap
 
 SEED = 515
-POS = ("ADJ", "VERB")
 
 
 def lemma(form):
@@ -73,6 +72,16 @@ class Made:
             folders.append(folder)
         return tuple(folders)
 
+    def known(self, qids=None):
+        """Return the people, or some of them, as they are read."""
+        own = None if qids is None else pl.Series(qids)
+        return word_counts.read_people(self.folder / "people.parquet", own)
+
+    def counted(self, pos=0, unit="form", name="plain", **how):
+        """Write the lists, and count them."""
+        source = word_counts.Lists(self.write(name, **how), pos, unit=unit)
+        return word_counts.count(source, self.known())
+
     def naive(self, pos, qids=None, unit="form"):
         """Count in dictionaries: people's lists, and those of distinct names and genders."""
         column = {"form": "word", "lemma": "lemma"}[unit]
@@ -113,10 +122,8 @@ def rng():
 @pytest.mark.parametrize("models", [1, 3])
 def test_counts_are_the_naive_ones(tmp_path, rng, models, unit):
     made = Made(tmp_path, rng, models=models)
-    folders = made.write("plain")
-    people = word_counts.read_people(tmp_path / "people.parquet")
     for pos in range(2):
-        counts = word_counts.count(word_counts.Lists(folders, pos, unit=unit), people)
+        counts = made.counted(pos, unit, name=f"lists {pos}")
         every, distinct = made.naive(pos, unit=unit)
         assert by_cell(counts, counts.lists) == every
         assert by_cell(counts, counts.distinct) == distinct
@@ -140,7 +147,6 @@ def test_counts_are_the_naive_ones(tmp_path, rng, models, unit):
 @pytest.mark.parametrize("models", [1, 2])
 def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models, unit):
     made = Made(tmp_path, rng, models=models)
-    people = word_counts.read_people(tmp_path / "people.parquet")
     found = []
     for name, how in {
         "one": {},
@@ -149,8 +155,7 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models, unit):
         "files": {"files": 11, "shuffled": True, "groups": 13},
         "framed": {"files": 3, "shuffled": True, "frame": "elsewhere"},
     }.items():
-        source = word_counts.Lists(made.write(name, **how), 1, unit=unit)
-        counts = word_counts.count(source, people)
+        counts = made.counted(1, unit, name, **how)
         chosen = counts.common(int(np.median(counts.lists.sum(axis=1))) + 1)
         assert 0 < len(chosen) < len(counts.words)
         draws = resample_counts.bootstrap_counts(counts, chosen, 100, 3)
@@ -163,9 +168,7 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models, unit):
 
 def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
     made = Made(tmp_path, rng)
-    people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain"), 0, unit="form")
-    counts = word_counts.count(source, people)
+    counts = made.counted()
     chosen = np.array([1, 4, 5])
     draws = resample_counts.bootstrap_counts(counts, chosen, 100, 9)
     assert draws.merged == len(counts.words) - 3
@@ -189,8 +192,7 @@ def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
 
 def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rng):
     made = Made(tmp_path, rng, models=2)
-    folders = made.write("plain")
-    people = word_counts.read_people(tmp_path / "people.parquet")
+    folders, people = made.write("plain"), made.known()
     both = word_counts.Lists(folders, 0, unit="form")
     counts = word_counts.count(both, people)
     chosen = np.arange(len(counts.words))
@@ -204,18 +206,15 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
     apart = [drawn(word_counts.Lists((folder,), 0, unit="form"), people) for folder in folders]
     assert np.array_equal(whole, apart[0] + apart[1])
     qids = np.array(sorted(made.people))
-    halves = [
-        word_counts.read_people(tmp_path / "people.parquet", pl.Series(q))
-        for q in (qids[::2], qids[1::2])
-    ]
-    assert np.array_equal(whole, drawn(both, halves[0]) + drawn(both, halves[1]))
+    halves = [drawn(both, made.known(own)) for own in (qids[::2], qids[1::2])]
+    assert np.array_equal(whole, halves[0] + halves[1])
 
 
 def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng):
     made = Made(tmp_path, rng)
     qids = set(rng.permutation(sorted(made.people))[:25].tolist())
-    people = word_counts.read_people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
-    counts = word_counts.count(word_counts.Lists(made.write("plain"), 0, unit="form"), people)
+    source = word_counts.Lists(made.write("plain"), 0, unit="form")
+    counts = word_counts.count(source, made.known(sorted(qids)))
     every, distinct = made.naive(0, qids)
     assert by_cell(counts, counts.lists) == every
     assert by_cell(counts, counts.distinct) == distinct
@@ -249,16 +248,16 @@ def test_a_form_of_several_lemmas_counts_for_the_one_that_its_row_has(tmp_path, 
 
 def test_another_frame_is_another_list(tmp_path, rng):
     made = Made(tmp_path, rng)
-    people = word_counts.read_people(tmp_path / "people.parquet")
     folders = made.write("framed", files=2, frame="elsewhere")
-    assert (
-        "elsewhere"
-        not in word_counts.count(word_counts.Lists(folders, 0, unit="form"), people).words
-    )
-    other = word_counts.count(word_counts.Lists(folders, 0, "other", unit="form"), people)
+
+    def counted(*frame):
+        return word_counts.count(word_counts.Lists(folders, 0, *frame, unit="form"), made.known())
+
+    assert "elsewhere" not in counted().words
+    other = counted("other")
     assert other.words == ["elsewhere"]
     assert other.lists.sum() == 60 * 4
-    assert word_counts.count(word_counts.Lists(folders, 0, "none"), people).words == []
+    assert counted("none").words == []
 
 
 def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
@@ -276,19 +275,15 @@ def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
             for frame, word in ((first, "first"), (second, "second"))
         ]
         (pl.concat(frames) if first else frames[0]).write_parquet(path)
-        people = word_counts.read_people(tmp_path / "people.parquet")
-        assert word_counts.count(word_counts.Lists((folder,), 0, unit="form"), people).words == [
-            expected
-        ]
+        source = word_counts.Lists((folder,), 0, unit="form")
+        assert word_counts.count(source, made.known()).words == [expected]
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
     monkeypatch.setattr(word_counts, "NAMES_BY_WORDS", at_once)
     made = Made(tmp_path, rng, models=3)
-    people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain", files=2), 0, unit="form")
-    counts = word_counts.count(source, people)
+    counts = made.counted(files=2)
     chosen = np.array([0, 3, 7])
     found = word_counts.overlaps(counts, chosen)
     for i, w in enumerate(chosen):
@@ -301,18 +296,14 @@ def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
 
 
 def test_no_outputs_are_told(tmp_path, rng):
-    Made(tmp_path, rng)
-    people = word_counts.read_people(tmp_path / "people.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="no outputs there"):
-        word_counts.count(word_counts.Lists((tmp_path / "empty",), 0), people)
+        word_counts.count(word_counts.Lists((tmp_path / "empty",), 0), Made(tmp_path, rng).known())
 
 
 def test_permuted_labels_keep_all_totals(tmp_path, rng):
     made = Made(tmp_path, rng)
-    people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain"), 0, unit="form")
-    counts = word_counts.count(source, people)
+    counts = made.counted()
     chosen = np.array([2, 3])
     null = resample_counts.permute_counts(counts, chosen, (0, 1), 130, 5)
     assert null.shape == (3, 3, 130)
@@ -322,19 +313,13 @@ def test_permuted_labels_keep_all_totals(tmp_path, rng):
     assert (null[:2].sum(axis=1) == seen.sum(axis=1)[:, None]).all()
     assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
     assert len(np.unique(null[0, 0])) > 3
-    shuffled = word_counts.Lists(
-        made.write("shuffled", files=5, shuffled=True, groups=9), 0, unit="form"
-    )
-    again = word_counts.count(shuffled, people)
+    again = made.counted(name="shuffled", files=5, shuffled=True, groups=9)
     found = resample_counts.permute_counts(again, chosen, (0, 1), 130, 5)
     assert np.array_equal(found, null)
 
 
 def test_permuted_counts_are_hypergeometric(tmp_path, rng):
-    made = Made(tmp_path, rng)
-    people = word_counts.read_people(tmp_path / "people.parquet")
-    source = word_counts.Lists(made.write("plain"), 0, unit="form")
-    counts = word_counts.count(source, people)
+    counts = Made(tmp_path, rng).counted()
     chosen = np.arange(len(counts.words))
     null = resample_counts.permute_counts(counts, chosen, (0, 1), 3000, 5)
     names, having = int(counts.names[:2].sum()), counts.distinct[:, :2].sum(axis=1)

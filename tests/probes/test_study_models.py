@@ -27,6 +27,13 @@ NAMES = yaml.safe_load((PAGES / "nationality-models.yaml").read_text(encoding="u
 MISSING = [name for name, entry in TREE.items() if "revision" not in entry]
 
 
+def commits(entries):
+    return {m["id"]: m["revision"] for m in entries.values() if "revision" in m}
+
+
+KNOWN = commits(GROUPS["models"]) | commits(TREE)  # of other studies
+
+
 def read(entries, **default):
     return {name: Model.model_validate(default | entry) for name, entry in entries.items()}
 
@@ -45,10 +52,8 @@ def test_they_are_models_once_each_has_a_revision():
 
 
 def test_no_two_have_one_id_or_commit():
-    entries = TREE.values()
-    assert len({entry["id"] for entry in entries}) == 17
-    commits = [entry["revision"] for entry in entries if "revision" in entry]
-    assert len(set(commits)) == len(commits) == 17 - len(MISSING)
+    assert len({entry["id"] for entry in TREE.values()}) == 17
+    assert len(set(commits(TREE).values())) == len(commits(TREE)) == 17 - len(MISSING)
 
 
 @pytest.mark.parametrize("name", MISSING)
@@ -94,7 +99,9 @@ def sizes(hidden, layers, heads, words, **more):
 
 
 BASE, LARGE = (768, 12, 12), (1024, 24, 16)
+SHORT, USUAL = ({"max_position_embeddings": n, "type_vocab_size": 1} for n in (130, 514))
 XLNET = {"d_model": 768, "n_layer": 12, "n_head": 12, "d_inner": 3072}
+XLNET_LARGE = {"d_model": 1024, "n_layer": 24, "n_head": 16, "d_inner": 4096}
 XLM = {"vocab_size": 95_000, "emb_dim": 1024, "n_layers": 12, "n_heads": 8, "n_langs": 15}
 XLM_100 = {"vocab_size": 200_000, "emb_dim": 1280, "n_layers": 16, "n_heads": 16, "n_langs": 100}
 # Architectures as the pages of the weights state them, and the parameters of the paper's Table 2
@@ -105,41 +112,17 @@ ARCHITECTURES = {
     "albert-xxlarge": ("albert", sizes(4096, 12, 64, 30_000), 2.23e8),
     "bert-base-cased": ("bert", sizes(*BASE, 28_996), 1.1e8),
     "bert-large-cased": ("bert", sizes(*LARGE, 28_996), 3.4e8),
-    "bertweet-base": (
-        "roberta",
-        sizes(*BASE, 64_001, max_position_embeddings=130, type_vocab_size=1),
-        1.1e8,
-    ),
-    "roberta-base": (
-        "roberta",
-        sizes(*BASE, 50_265, max_position_embeddings=514, type_vocab_size=1),
-        1.25e8,
-    ),
-    "roberta-large": (
-        "roberta",
-        sizes(*LARGE, 50_265, max_position_embeddings=514, type_vocab_size=1),
-        3.55e8,
-    ),
+    "bertweet-base": ("roberta", sizes(*BASE, 64_001, **SHORT), 1.1e8),
+    "roberta-base": ("roberta", sizes(*BASE, 50_265, **USUAL), 1.25e8),
+    "roberta-large": ("roberta", sizes(*LARGE, 50_265, **USUAL), 3.55e8),
     "xlnet-base": ("xlnet", XLNET | {"vocab_size": 32_000}, 1.1e8),
-    "xlnet-large": (
-        "xlnet",
-        {"vocab_size": 32_000, "d_model": 1024, "n_layer": 24, "n_head": 16, "d_inner": 4096},
-        3.4e8,
-    ),
+    "xlnet-large": ("xlnet", XLNET_LARGE | {"vocab_size": 32_000}, 3.4e8),
     "m-bert-cased": ("bert", sizes(*BASE, 119_547), 1.1e8),
     "m-bert-uncased": ("bert", sizes(*BASE, 105_879), 1.1e8),
     "xlm-base": ("xlm", XLM, 2.5e8),
     "xlm-large": ("xlm", XLM_100 | {"use_lang_emb": False}, 5.7e8),
-    "xlm-r-base": (
-        "xlm-roberta",
-        sizes(*BASE, 250_002, max_position_embeddings=514, type_vocab_size=1),
-        1.25e8,
-    ),
-    "xlm-r-large": (
-        "xlm-roberta",
-        sizes(*LARGE, 250_002, max_position_embeddings=514, type_vocab_size=1),
-        3.55e8,
-    ),
+    "xlm-r-base": ("xlm-roberta", sizes(*BASE, 250_002, **USUAL), 1.25e8),
+    "xlm-r-large": ("xlm-roberta", sizes(*LARGE, 250_002, **USUAL), 3.55e8),
 }
 # to these Table 2 gives the parameters of models with fewer words
 OF_FEWER_WORDS = {"bertweet-base", "m-bert-cased", "m-bert-uncased", "xlm-r-base", "xlm-r-large"}
@@ -171,10 +154,9 @@ def test_those_asked_about_social_groups_are_the_nine_of_the_released_code():
 
 
 def test_one_id_has_one_commit_in_both_studies():
-    commits = {m["id"]: m["revision"] for m in TREE.values() if "revision" in m}
-    shared = [m for m in GROUPS["models"].values() if m["id"] in commits]
+    shared = commits(TREE).keys() & commits(GROUPS["models"]).keys()
     assert len(shared) == 5
-    assert all(m["revision"] == commits[m["id"]] for m in shared)
+    assert all(commits(TREE)[name] == commits(GROUPS["models"])[name] for name in shared)
 
 
 def test_those_asked_for_values_are_the_six_of_the_paper():
@@ -182,11 +164,8 @@ def test_those_asked_for_values_are_the_six_of_the_paper():
     assert set(entries) == {
         *("robeczech", "czert-b", "fernet-news", "m-bert", "xlm-r-base", "slavic-bert")
     }
-    pinned = {m["id"]: m["revision"] for m in entries.values() if "revision" in m}
-    known = {m["id"]: m["revision"] for m in GROUPS["models"].values()}
-    known |= {m["id"]: m["revision"] for m in TREE.values() if "revision" in m}
-    assert pinned  # no commit that another study does not have too
-    assert all(known[name] == commit for name, commit in pinned.items())
+    assert commits(entries)
+    assert commits(entries).items() <= KNOWN.items()  # no other commit
     for name, entry in entries.items():
         found = Model.model_validate({"revision": "0" * 40} | entry)
         assert NAME.fullmatch(name)
@@ -200,8 +179,8 @@ def test_each_classifier_of_names_has_its_masked_model():
     classifiers = {name for name, m in found.items() if m.kind == "classifier"}
     assert classifiers == set(NAMES["underlying"])
     assert set(NAMES["underlying"].values()) == set(found) - classifiers
-    commits = [entry["revision"] for entry in NAMES["models"].values() if "revision" in entry]
-    assert len(set(commits)) == len(commits) == 5
+    pinned = [entry["revision"] for entry in NAMES["models"].values() if "revision" in entry]
+    assert len(set(pinned)) == len(pinned) == 5
     for name, below in NAMES["underlying"].items():
         assert found[name].id.startswith(found[below].id)
 
@@ -224,8 +203,5 @@ def test_those_asked_about_politics_can_be_asked_and_trained_and_one_tells_stanc
     assert set(kinds) == causal | rewording | masked
     assert len(masked) == 12  # of Table 10
     assert {"roberta-base", "gpt2"} <= set(found)  # the two that the paper trains further
-    pinned = {m["id"]: m["revision"] for m in LEANING.values() if "revision" in m}
-    known = {m["id"]: m["revision"] for m in GROUPS["models"].values()}
-    known |= {m["id"]: m["revision"] for m in TREE.values() if "revision" in m}
-    assert pinned  # no commit that another study does not have too
-    assert all(known[name] == commit for name, commit in pinned.items())
+    assert commits(LEANING)
+    assert commits(LEANING).items() <= KNOWN.items()  # no other commit
