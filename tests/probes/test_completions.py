@@ -36,16 +36,10 @@ def wordpiece_model(folder):
 def byte_level_model(folder):
     tokenizer = byte_level(SENTENCES)
     torch.manual_seed(0)
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=40,
-        max_position_embeddings=64,
-        pad_token_id=tokenizer.pad_token_id,
-        initializer_range=0.3,
-    )
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 40, "max_position_embeddings": 64, "initializer_range": 0.3}
+    sizes |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    config = RobertaConfig(**sizes)
     model = RobertaForMaskedLM(config)
     return Masked(save(folder, model, tokenizer), "tiny", "r1", dtype="float64")
 
@@ -139,12 +133,8 @@ def test_what_is_asked_together_changes_no_row(tmp_path):
 @pytest.fixture
 def folders(tmp_path):
     """Two datasets of three groups, one of them spelled in two ways."""
-    groups = {
-        "category": ["age", "age", "country"],
-        "group": ["millenials", "kids", "Malta"],
-        "name": ["millennials", "kids", "Malta"],
-        "kind": [0, 0, 1],
-    }
+    groups = {"category": ["age", "age", "country"], "kind": [0, 0, 1]}
+    groups |= {"group": ["millenials", "kids", "Malta"], "name": ["millennials", "kids", "Malta"]}
     said = {
         "language": ["en", "en", "cs"],
         "category": ["age", "age", "country"],

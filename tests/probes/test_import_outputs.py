@@ -78,15 +78,8 @@ def test_lists_before_and_after_training_come_out_as_recall_emotions_similarity_
             a in [w for w, _ in files[name][q][:50]]
             for q, a in asked.select("query", "attribute").iter_rows()
         ]
-        seen = row(
-            recall,
-            model=name,
-            dataset="en",
-            reading=READINGS.index("faithful"),
-            attributes=0,
-            category="all",
-            k=50,
-        )
+        of = {"model": name, "dataset": "en", "reading": READINGS.index("faithful")}
+        seen = row(recall, **of, attributes=0, category="all", k=50)
         assert (seen["hits"], seen["n_attributes"]) == (sum(hits), len(hits))
     assert set(recall["reading"]) == {READINGS.index("faithful")}
     assert len(pl.read_parquet("mine/tables/rsa/rsa.parquet")) > 0

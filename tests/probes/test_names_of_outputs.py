@@ -12,14 +12,9 @@ def folders(tmp_path):
     outputs, people = tmp_path / "outputs", tmp_path / "people"
     for folder in (outputs / "en", outputs / "coverage", people):
         folder.mkdir(parents=True)
-    heard = {
-        ("Q1", "bare"): "kind calm",
-        ("Q2", "bare"): "kind calm",
-        ("Q3", "bare"): "kind calm",
-        ("Q4", "bare"): "kind grim",
-        ("Q1", "said"): "loud calm",
-        ("Q4", "said"): "loud grim",
-    }
+    heard = {(qid, "bare"): "kind calm" for qid in ("Q1", "Q2", "Q3")}
+    heard |= {("Q4", "bare"): "kind grim"}
+    heard |= {("Q1", "said"): "loud calm", ("Q4", "said"): "loud grim"}
     rows = [
         {"qid": qid, "word": word, "lemma": word.upper(), "pos": 0, "rank": r, "frame": frame}
         for (qid, frame), words in heard.items()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import whole
-from asked_leaning import CONFIG, LEANING, SAID, causal, little, masked, sentence, statements, texts
+from asked_leaning import CONFIG, SAID, causal, little, masked, sentence, statements, texts
 from models.tiny import byte_level, save, wordpiece
 
 from plumbline.builders.core.errors import UserError
@@ -113,12 +113,8 @@ def test_the_file_is_one_that_the_probe_asks_with(place, change):
     ]
     change(lambda tree: tree["probes"]["stances"].update(paraphrases=[str(INTO)]))
     said = wordings(params(), Path("data/datasets/statements"))
-    assert [w.form for w in said if w.id == "a-tea"] == [
-        "plain",
-        "negated",
-        "paraphrase",
-        "paraphrase",
-    ]
+    forms = [w.form for w in said if w.id == "a-tea"]
+    assert forms == ["plain", "negated", "paraphrase", "paraphrase"]
 
 
 @pytest.mark.slow
@@ -150,8 +146,7 @@ def test_a_file_that_is_there_is_not_overwritten(place):
     assert INTO.read_text(encoding="utf-8") == "mine"
 
 
-def test_the_file_that_is_to_be_written_need_not_be_there_although_params_name_it(place, change):
-    assert "paraphrases" not in LEANING
+def test_the_file_that_is_to_be_written_need_not_be_there_although_params_name_it(place):
     assert params().paraphrases == ["paraphrases.csv"]
     assert not Path("paraphrases.csv").exists()
     assert rows(render(Author(s1=("Else", True)), params(), PROMPT, [1], 9))[1][3] == "Else"

@@ -80,26 +80,14 @@ def test_with_these_rows_exchanged_all_but_four_cells_are_exact_and_those_off_by
 
 
 def test_fear_and_the_diagonal_are_part_of_the_reading():
-    own = [
-        c
-        for c in plumbline.published("stereotypes").iter_rows(named=True)
-        if "bert-base-unc" in c["model"]
-    ]
-    with_fear = [
-        round(
-            similarity(
-                "bert-base-uncased",
-                FILES[c["what"].split(", ")[1]],
-                c["what"].split(", ")[0],
-                fear=True,
-            ),
-            2,
-        )
-        - 1
-        for c in own
-    ]
-    same = sum(round(abs(x - c["value"]) * 100) == 0 for x, c in zip(with_fear, own, strict=True))
-    assert (same, len(own)) == (11, 45)
+    table = plumbline.published("stereotypes").select("model", "what", "value")
+    same = []
+    for name, what, value in table.iter_rows():
+        if "bert-base-unc" in name:
+            category, outlet = what.split(", ")
+            found = similarity("bert-base-uncased", FILES[outlet], category, fear=True)
+            same.append(round(abs(round(found, 2) - 1 - value) * 100) == 0)
+    assert (sum(same), len(same)) == (11, 45)
 
 
 def test_roberta_and_bart_over_all_groups_are_as_alike_as_section_5_says():

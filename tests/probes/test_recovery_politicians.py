@@ -62,12 +62,10 @@ def test_words_and_clusters_of_the_wrong_gender_are_told(tmp_path, turned):
 
 
 def test_where_nothing_is_planted_discoveries_of_clusters_are_counted(tmp_path):
-    found = clustered(
-        tmp_path, [0, 1] * 12, [0] * 12 + [1] * 12, word_effect=0, supersense_effect=0
-    )
-    assert list(found) == [
-        f"share of largest clusters with {p} at or below 0.05" for p in ("p", "p_bh")
-    ]
+    none = {"word_effect": 0, "supersense_effect": 0}
+    found = clustered(tmp_path, [0, 1] * 12, [0] * 12 + [1] * 12, **none)
+    of = "share of largest clusters with {} at or below 0.05"
+    assert list(found) == [of.format("p"), of.format("p_bh")]
     assert {(row["value"], row["n"], row["null"]) for row in found.values()} == {
         (0, 2, "at most 0.05: nominal")
     }

@@ -298,17 +298,21 @@ def test_means_over_models_and_differences_of_genders_are_shown(sections, finish
 def test_subgroups_show_people_of_each_gender_and_differences(sections, finished):
     folder = finished / "data/tables/subgroups/tiny"
     shown = sections["subgroups"].rows
-    people = pl.read_parquet(folder / "people.parquet")
+    people, apart, alike = (
+        pl.read_parquet(folder / f"{name}.parquet")
+        for name in ("people", "differences", "agreement")
+    )
+    assert min(map(len, (people, apart, alike))) > 10
     for (language, subgroup), part in people.group_by("language", "subgroup"):
         row = [f"{r['people']} ({r['names']})" for r in part.sort("gender").to_dicts()]
         assert len(row) == 3
         assert [language, subgroups.SUBGROUPS[subgroup], *row] in shown
-    for r in pl.read_parquet(folder / "differences.parquet").to_dicts():
+    for r in apart.to_dicts():
         what = [r["language"], ("ADJ", "VERB")[r["pos"]], subgroups.CONTRASTS[r["contrast"]]]
         what.append(("positive", "negative", "neutral")[r["sentiment"]])
         numbers = [shown_as(r["value"]), limits(r), str(r["n"])]
         assert [*what, *numbers, shown_as(r["p"], 4), shown_as(r["p_bh"], 3)] in shown
-    for r in pl.read_parquet(folder / "agreement.parquet").to_dicts():
+    for r in alike.to_dicts():
         cells = [str(r["words"]), shown_as(r["value"]), limits(r), str(r["n"])]
         assert cells in [row[2:6] for row in shown]
 
