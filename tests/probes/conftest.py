@@ -63,15 +63,8 @@ def little(tree):
     tree["probes"]["associations"]["top_share"] = 1.0
     asked = [*WORLDS, "tiny"]
     tree["assignments"] = {name: list(asked) for name in tree["assignments"]}
-    elsewhere = (
-        "completions",
-        "after_training",
-        "agreement",
-        "classification",
-        "perplexity",
-        "finetuned_classifiers",
-        "stances",
-    )
+    elsewhere = ("completions", "after_training", "agreement", "classification", "perplexity")
+    elsewhere += ("finetuned_classifiers", "stances")
     tree["assignments"] |= {name: [] for name in elsewhere}  # in tests of their own
     tree["assignments"]["subgroups"] = [WORLDS[0], "tiny"]
     tree["analysis"]["pmi"]["groups"] = {"all": "all", "worlds": asked[:2]}

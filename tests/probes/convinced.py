@@ -15,23 +15,16 @@ def survey(folder, people=40):
     """Write answers: everybody's value of order is 4 and of trade 2, women's trade 3."""
     rows = []
     for n in range(people):
+        who = {"respondent": f"simulated-{n:02d}", "scale": "values", "simulated": True}
+        who |= {"gender": GENDERS.index("female" if n % 2 == 0 else "male")}
+        who |= {"infected": INFECTED.index("yes" if n < 10 else "no")}
+        who |= {"source": "test", "licence": "CC0-1.0"}
         for axis in AXES:
             for i in range(PAIRS):
                 for turned in (0, 1):
                     value = 4 if axis == "order" else 2 + (n % 2 == 0)
-                    rows.append(
-                        {
-                            "respondent": f"simulated-{n:02d}",
-                            "gender": GENDERS.index("female" if n % 2 == 0 else "male"),
-                            "infected": INFECTED.index("yes" if n < 10 else "no"),
-                            "scale": "values",
-                            "item": f"{axis}-{i}{'-r' * turned}",
-                            "answer": 6 - value if turned else value,
-                            "simulated": True,
-                            "source": "test",
-                            "licence": "CC0-1.0",
-                        }
-                    )
+                    told = 6 - value if turned else value
+                    rows.append(who | {"item": f"{axis}-{i}{'-r' * turned}", "answer": told})
     frame = pl.DataFrame(rows, schema_overrides={"answer": pl.Int32})
     frame.write_parquet(folder / "simulated.parquet")
 

@@ -44,11 +44,8 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
         first |= {"reading": 0, "gender": GENDERS.index("unknown"), "entity": "", "name": ""}
         rows.append(first | {"text": words.format(original), "label": "neutral"})
         for country in countries:
-            for reading, number in (
-                ("faithful", draws),
-                ("corrected", draws),
-                ("placebo", placebos),
-            ):
+            numbers = {"faithful": draws, "corrected": draws, "placebo": placebos}
+            for reading, number in numbers.items():
                 for draw in range(number):
                     gender = GENDERS[draw % 2] if reading == "faithful" else "female"
                     name = rng.choice(known[country, gender][:-1])
@@ -57,12 +54,8 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
                     base = f"{target}-{country}-{draw}"
                     of = f"corrected-{base}" if reading == "placebo" else target
                     rows.append(
-                        {
-                            "id": f"{reading}-{base}",
-                            "target": target,
-                            "reference_id": of,
-                            "draw": draw,
-                        }
+                        {"id": f"{reading}-{base}", "target": target, "draw": draw}
+                        | {"reference_id": of}
                         | {"country": country, "reading": READINGS.index(reading)}
                         | {"gender": GENDERS.index(gender), "entity": original, "name": str(name)}
                         | {"text": words.format(name), "label": "neutral"}

@@ -43,21 +43,13 @@ def society(
     np.put_along_axis(logodds, mine, effect, axis=1)
     logodds += emotion * carries[:, np.arange(len(groups)) % len(EMOTIONS)].T
     inputs = made.datasets(folder, models)
-    attributes = made.write_attributes(
-        inputs,
-        groups,
-        [
-            [
-                (
-                    i % 2,
-                    words[w].upper() if i % 3 else f"{words[w]} with children",
-                    ["multi_word"] * (i % 3 == 0) + ["trend"] * (i % 7 == 6),
-                )
-                for i, w in enumerate(of_group)
-            ]
-            for of_group in mine.tolist()
-        ],
-    )
+
+    def attribute(i, word):
+        said = word.upper() if i % 3 else f"{word} with children"
+        return i % 2, said, ["multi_word"] * (i % 3 == 0) + ["trend"] * (i % 7 == 6)
+
+    said = [[attribute(i, words[w]) for i, w in enumerate(of_group)] for of_group in mine.tolist()]
+    attributes = made.write_attributes(inputs, groups, said)
     made.write_lexicon(inputs, carries[:100])
     frequency = rng.normal(0, 1, WORDS)
     own_prior = frequency - np.logaddexp.reduce(frequency)
@@ -67,12 +59,12 @@ def society(
         scores = taste + rng.normal(0, 0.1, (len(groups), 2, WORDS))
         made.write_lists(inputs, model, made.table(groups, scores, frequency, TOP, prior=prior))
         made.write_vocabulary(inputs, model, {w: 1 if i < 120 else 2 for i, w in enumerate(words)})
-        said = np.exp(taste[:, 0])
+        likely = np.exp(taste[:, 0])
         planted = {
             "group": np.repeat([g for _, g in groups], WORDS),
             "word": words * len(groups),
             "log_odds_nats": logodds.ravel(),
-            "probability": (said / said.sum(axis=1, keepdims=True)).ravel(),
+            "probability": (likely / likely.sum(axis=1, keepdims=True)).ravel(),
             "prior": np.tile(np.exp(own_prior), len(groups)),
             "pieces": np.ones(logodds.size, dtype=np.int64),
         }

@@ -64,18 +64,12 @@ def trained(
     )
     for name in inputs.datasets.values():
         name.mkdir(parents=True)
+    same = {"language": "en", "template": TEMPLATES[0], "single_word": True, "flags": []}
+    same |= {"source_row": 0}
     said = [
-        {
-            "language": "en",
-            "category": category,
-            "group": group,
-            "template": TEMPLATES[0],
-            "query": TEMPLATES[0].replace("{group}", group),
-            "attribute": NAMES[(7 * i + j) % WORDS],
-            "single_word": True,
-            "flags": [],
-            "source_row": 0,
-        }
+        same
+        | {"category": category, "group": group, "attribute": NAMES[(7 * i + j) % WORDS]}
+        | {"query": TEMPLATES[0].replace("{group}", group)}
         for i, (category, group) in enumerate(groups)
         for j in range(3)
     ]
