@@ -88,22 +88,13 @@ def four(study):
         study.shares(name, (positive, 20, 80 - positive), (30, 30, 40))
 
 
-def picked(table, **where):
-    for column, value in where.items():
-        table = table.filter(pl.col(column) == value)
-    return table
-
-
 def test_two_by_two_worked_by_hand(study):
     # marginal means: BERT 35, ALBERT 57, base 40, large 52; all 46
     # so ALBERT 22, large 12, intercept 46 - 11 - 6 = 29; residuals 1, -1, -1, 1 on one degree
     four(study)
     found = study.run()
-    rows = picked(
-        found["coefficients"],
-        response=RESPONSE["male"],
-        sentiment=POSITIVE,
-        interval=LEAST_SQUARES,
+    rows = found["coefficients"].filter(
+        response=RESPONSE["male"], sentiment=POSITIVE, interval=LEAST_SQUARES
     )
     values = {(r["factor"], r["level"]): r for r in rows.iter_rows(named=True)}
     assert values[0, ""]["value"] == pytest.approx(29)
@@ -114,7 +105,7 @@ def test_two_by_two_worked_by_hand(study):
     # squares 4 on 1 degree: the SE of a difference of two means of two is 2; t(0.975, 1) = 12.7062
     for row in (values[1, "ALBERT"], values[2, "large"]):
         assert row["high"] - row["value"] == pytest.approx(12.7062 * 2, abs=1e-3)
-    tests = picked(found["tests"], response=RESPONSE["male"], sentiment=POSITIVE, unit=SHARE)
+    tests = found["tests"].filter(response=RESPONSE["male"], sentiment=POSITIVE, unit=SHARE)
     by_factor = {r["factor"]: r for r in tests.iter_rows(named=True)}
     assert by_factor[1]["f"] == pytest.approx(22**2 / 4)
     assert by_factor[2]["f"] == pytest.approx(12**2 / 4)
@@ -125,11 +116,11 @@ def test_two_by_two_worked_by_hand(study):
 
 def test_negative_shares_that_do_not_vary_are_told_apart_from_a_test(study):
     four(study)
-    rows = picked(study.run()["tests"], response=RESPONSE["male"], sentiment=NEGATIVE)
-    shares = picked(rows, unit=SHARE)
+    rows = study.run()["tests"].filter(response=RESPONSE["male"], sentiment=NEGATIVE)
+    shares = rows.filter(unit=SHARE)
     assert shares["f"].null_count() == len(shares) == 3
     assert set(shares["reason"]) == {"the residuals are all 0"}
-    assert picked(rows, unit=WORD)["f"].to_list() == [0, 0, 0]
+    assert rows.filter(unit=WORD)["f"].to_list() == [0, 0, 0]
 
 
 def test_words_one_by_one_are_the_rows_of_a_formula_and_have_no_p(study):
@@ -144,12 +135,12 @@ def test_words_one_by_one_are_the_rows_of_a_formula_and_have_no_p(study):
             words += [at | {"y": 100.0 * (i < row["hits"])} for i in range(100)]
     theirs = smf.ols("y ~ C(family) + C(size)", pl.DataFrame(words).to_pandas()).fit()
     type_two = anova_lm(theirs, typ=2)
-    rows = picked(found, response=RESPONSE["male"], sentiment=POSITIVE, unit=WORD)
+    rows = found.filter(response=RESPONSE["male"], sentiment=POSITIVE, unit=WORD)
     assert rows["f"].to_list() == pytest.approx([*type_two["F"].to_list()[:2], theirs.fvalue])
     assert (set(rows["residual"]), set(rows["rows"])) == ({400 - 3}, {400})
     assert (set(rows["p"]), set(rows["reason"])) == ({None}, {anova.OF_WORDS})
     # a difference is of two lists
-    assert set(picked(found, response=RESPONSE["male minus female"])["unit"]) == {SHARE}
+    assert set(found.filter(response=RESPONSE["male minus female"])["unit"]) == {SHARE}
 
 
 # Stańczak et al. (2023), Tables 5 and 8: negative, neutral and positive of men, then of women. The
@@ -202,7 +193,7 @@ def test_models_with_the_published_means_give_the_published_tables(study, number
                         row |= {"sentiment": s, "top_k": 100_000}
                         study.row(**row, hits=round(mean * 100_000))
     rows = study.run(GIVEN)["coefficients"]
-    rows = picked(rows, design=design, group=group, interval=LEAST_SQUARES).filter(
+    rows = rows.filter(design=design, group=group, interval=LEAST_SQUARES).filter(
         pl.col("language").is_in(["en", "all"])
     )
     told = {(r["level"], r["sentiment"], r["response"]): r["value"] for r in rows.to_dicts()}
@@ -214,7 +205,7 @@ def test_models_with_the_published_means_give_the_published_tables(study, number
             assert told[level, s, RESPONSE[gender]] == pytest.approx(100 * expected, abs=0.01)
     references = set(rows.filter(pl.col("factor") > 0)["reference"])
     assert references == ({"ALBERT", "base"} if number == 5 else {"m-BERT", "base", "ar"})
-    assert set(picked(rows, factor=0)["rows"]) == ({11} if number == 5 else {5 * 7})
+    assert set(rows.filter(factor=0)["rows"]) == ({11} if number == 5 else {5 * 7})
 
 
 def test_models_of_one_language_and_of_several_are_never_in_one_design(study):
@@ -226,7 +217,7 @@ def test_models_of_one_language_and_of_several_are_never_in_one_design(study):
     study.model("declared", "XLM-R", "base")
     study.models["declared"]["languages"] = ["en", "fr"]  # and asked in one
     study.shares("declared", (30, 30, 40), (30, 30, 40))
-    rows = picked(study.run()["coefficients"], factor=1, sentiment=POSITIVE, interval=0)
+    rows = study.run()["coefficients"].filter(factor=1, sentiment=POSITIVE, interval=0)
     of = {
         key: sorted(set(part["level"]) | set(part["reference"]))
         for key, part in rows.group_by("design", "group", "language")
@@ -251,7 +242,6 @@ def several(study, rng):
 
 
 def test_the_coefficients_of_the_three_shares_sum_to_zero_and_the_intercepts_to_100(study):
-    print("seed", SEED)
     several(study, np.random.default_rng(SEED))
     table = study.run()["coefficients"]
     keys = [k for k in anova.COEFFICIENTS.key if k != "sentiment"]
@@ -265,17 +255,16 @@ def test_the_coefficients_of_the_three_shares_sum_to_zero_and_the_intercepts_to_
 
 
 def test_three_ways_are_those_of_a_formula(study):
-    print("seed", SEED)
     several(study, np.random.default_rng(SEED))
     found = study.run()
     data = anova.wide(typed(pl.DataFrame(study.rows), sentiment.SHARES))
-    data = data.filter(pl.col("response") == RESPONSE["male"]).to_pandas()
+    data = data.filter(response=RESPONSE["male"]).to_pandas()
     data["family"] = [study.models[m]["family"] for m in data["model"]]
     data["size"] = [study.models[m]["size"] for m in data["model"]]
     formula = "positive ~ C(family, Treatment('BERT')) + C(size) + C(language)"
     theirs = smf.ols(formula, data).fit()
-    rows = picked(
-        found["coefficients"], design=1, response=RESPONSE["male"], sentiment=POSITIVE, interval=0
+    rows = found["coefficients"].filter(
+        design=1, response=RESPONSE["male"], sentiment=POSITIVE, interval=0
     )
     assert len(rows) == 6
     for row in rows.iter_rows(named=True):
@@ -290,24 +279,23 @@ def test_three_ways_are_those_of_a_formula(study):
         assert row["rows"] == 36
     type_two = anova_lm(theirs, typ=2)
     of_men = {"design": 1, "response": RESPONSE["male"], "sentiment": POSITIVE}
-    tests = picked(found["tests"], **of_men, unit=SHARE).filter(pl.col("factor") < anova.WHOLE)
+    tests = found["tests"].filter(**of_men, unit=SHARE).filter(pl.col("factor") < anova.WHOLE)
     found_f = tests.sort("factor")["f"].to_list()
     assert found_f == pytest.approx(type_two["F"].to_list()[:3], rel=1e-4)
     assert (set(tests["p"]), set(tests["reason"])) == ({None}, {anova.REPEATED})
 
 
 def test_a_planted_family_is_found_and_nothing_else(study):
-    print("seed", SEED)
     several(study, np.random.default_rng(SEED))
     found = study.run()
-    three = picked(found["coefficients"], design=1, response=RESPONSE["male"])
-    xlm = picked(three, level="XLM", sentiment=POSITIVE)
+    three = found["coefficients"].filter(design=1, response=RESPONSE["male"])
+    xlm = three.filter(level="XLM", sentiment=POSITIVE)
     assert (xlm["low"] > 0).all()
     assert ((xlm["low"] < 12) & (xlm["high"] > 12)).all()
-    assert picked(xlm, interval=JACKKNIFE)["p_bh"].item() < 0.05
-    assert (picked(three, level="XLM", sentiment=NEGATIVE)["high"] < 0).all()
+    assert xlm.filter(interval=JACKKNIFE)["p_bh"].item() < 0.05
+    assert (three.filter(level="XLM", sentiment=NEGATIVE)["high"] < 0).all()
     of_women = {"design": 1, "response": RESPONSE["female"], "interval": JACKKNIFE}
-    women = picked(found["coefficients"], **of_women).filter(pl.col("factor") > 0)
+    women = found["coefficients"].filter(**of_women).filter(pl.col("factor") > 0)
     assert (women["p_bh"] > 0.05).all()
     assert {r["n"] for r in three.iter_rows(named=True) if r["interval"] == JACKKNIFE} == {12}
 
@@ -318,14 +306,14 @@ def test_what_cannot_be_told_has_no_number_and_says_why(study):
     study.shares("bert-base", (30, 30, 40), (20, 30, 50))
     study.shares("xlnet-base", (50, 20, 30), (20, 30, 50))
     found = study.run()
-    rows = picked(found["coefficients"], response=RESPONSE["male"], sentiment=POSITIVE, interval=0)
+    rows = found["coefficients"].filter(response=RESPONSE["male"], sentiment=POSITIVE, interval=0)
     told = {r["factor"]: r for r in rows.iter_rows(named=True)}
     assert told[1]["value"] == pytest.approx(20)
     assert told[1]["low"] is told[1]["p"] is told[1]["p_bh"] is None
     assert "no residual degrees of freedom" in told[1]["reason"]
     assert told[2]["value"] is None
     assert told[2]["reason"] == "the factor has one level, base"
-    shares = picked(found["tests"], unit=SHARE)
+    shares = found["tests"].filter(unit=SHARE)
     assert shares["f"].null_count() == len(shares)
     assert found["tests"]["reason"].null_count() == 0
     assert set(found["coefficients"]["tested"]) == {0}
@@ -335,14 +323,14 @@ def test_one_model_alone_is_reported(study):
     study.model("bert-base", "BERT", "base")
     study.shares("bert-base", (30, 30, 40), (20, 30, 50))
     found = study.run()["coefficients"]
-    assert set(picked(found, factor=1)["reason"]) == {"the factor has one level, BERT"}
+    assert set(found.filter(factor=1)["reason"]) == {"the factor has one level, BERT"}
 
 
 def test_factors_that_go_together_are_not_told_apart(study):
     for name, family, size in (("a", "BERT", "base"), ("b", "BERT", "base"), ("c", "XLM", "large")):
         study.model(name, family, size)
         study.shares(name, (30, 30, 40), (20, 30, 50))
-    rows = picked(study.run()["coefficients"], response=RESPONSE["male"], sentiment=POSITIVE)
+    rows = study.run()["coefficients"].filter(response=RESPONSE["male"], sentiment=POSITIVE)
     rows = rows.filter(pl.col("factor") > 0)
     assert rows["value"].null_count() == len(rows) == 4
     assert set(rows["reason"]) == {"not told apart from other factors by the models there are"}
@@ -352,10 +340,10 @@ def test_a_level_of_one_model_has_no_jackknife(study):
     four(study)
     study.model("bertweet", "BERTweet", "base")
     study.shares("bertweet", (20, 40, 40), (30, 30, 40))
-    rows = picked(study.run()["coefficients"], level="BERTweet", response=RESPONSE["male"])
-    assert picked(rows, interval=LEAST_SQUARES)["low"].null_count() == 0
-    assert picked(rows, interval=JACKKNIFE)["value"].null_count() == 0
-    assert set(picked(rows, interval=JACKKNIFE)["reason"]) == {"rests on one model"}
+    rows = study.run()["coefficients"].filter(level="BERTweet", response=RESPONSE["male"])
+    assert rows.filter(interval=LEAST_SQUARES)["low"].null_count() == 0
+    assert rows.filter(interval=JACKKNIFE)["value"].null_count() == 0
+    assert set(rows.filter(interval=JACKKNIFE)["reason"]) == {"rests on one model"}
 
 
 def test_worlds_and_models_are_never_mixed(study):
@@ -365,9 +353,9 @@ def test_worlds_and_models_are_never_mixed(study):
         study.shares(name, (90, 5, 5), (5, 90, 5))
     found = study.run()["coefficients"]
     for kind, rows in enumerate((4, 2, 1)):
-        assert set(picked(found, models=kind)["rows"]) == {rows}
-    assert not {"planted", "other", "null"} & set(picked(found, models=0)["level"])
-    assert "null" not in set(picked(found, models=1)["level"])
+        assert set(found.filter(models=kind)["rows"]) == {rows}
+    assert not {"planted", "other", "null"} & set(found.filter(models=0)["level"])
+    assert "null" not in set(found.filter(models=1)["level"])
 
 
 def test_worlds_of_one_language_each_are_compared_in_three_ways_and_models_are_not(study):
@@ -378,10 +366,10 @@ def test_worlds_of_one_language_each_are_compared_in_three_ways_and_models_are_n
             name = f"{kind}-{language}-{size}"
             study.model(name, "BERT", size, 1 if kind == "world" else None)
             study.shares(name, (positive, 20, 80 - positive), (30, 30, 40), language)
-    three = picked(study.run()["coefficients"], design=1)
+    three = study.run()["coefficients"].filter(design=1)
     assert set(three["models"]) == {1}
     of = {"response": RESPONSE["male minus female"], "sentiment": POSITIVE, "interval": 0}
-    values = {r["level"]: r["value"] for r in picked(three, **of).iter_rows(named=True)}
+    values = {r["level"]: r["value"] for r in three.filter(**of).iter_rows(named=True)}
     assert values == pytest.approx({"": -10, "BERT": None, "large": 10, "es": 30})
 
 

@@ -82,7 +82,7 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     inputs = written(tmp_path, crowd(np.random.default_rng(1), 25, apart=20.0))
     found = clusters.run(inputs, PARAMS)
     assert {*found["words"]["reading"]} == {cluster_rows.LARGEST}
-    together = found["words"].filter(pl.col("group") == JOINT)
+    together = found["words"].filter(group=JOINT)
     assert len(together) == 50
     assert together.select("part", "gender").n_unique() == 2
     assert together["gender"].to_list() == [0] * 25 + [1] * 25
@@ -100,16 +100,16 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
         assert row["count"] in (0, 25)
         assert row["family"] == 4
         assert row["low"] <= row["value"] <= row["high"]
-    fits = found["fits"].filter((pl.col("group") == JOINT) & pl.col("chosen"))
+    fits = found["fits"].filter(pl.col("chosen"), group=JOINT)
     assert set(fits["clusters"]) == {2}
     values = dict(zip(fits["measure"], fits["value"], strict=True))
     assert values[cluster_rows.MEASURES.index("stability")] == 1
     assert values[SILHOUETTE] > 0.5
     assert values[cluster_rows.MEASURES.index("gap")] > 0
     # each gender by itself is one cloud
-    alone = found["fits"].filter((pl.col("group") != JOINT) & (pl.col("measure") == 1))
+    alone = found["fits"].filter(pl.col("group") != JOINT, measure=1)
     assert alone["p_bh"].min() > 0.1
-    assert fits.filter(pl.col("measure") == 1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
+    assert fits.filter(measure=1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
 
 
 def by_topic(folder, lists, topics):
@@ -153,10 +153,10 @@ def test_all_generated_words_are_in_five_clusters_and_count_for_whom_they_were_g
     assert all(row["low"] <= row["value"] <= row["high"] for row in shares.values())
     # of 35 words 5 are women's alone: all of them in the cluster of five, by chance never
     assert shares[4, 1]["p"] == 1 / (1 + PARAMS.n_permutations)
-    words = found["words"].filter(pl.col("group") == JOINT)
+    words = found["words"].filter(group=JOINT)
     of = {row["word"]: (row["gender"], row["lists"]) for row in words.iter_rows(named=True)}
     assert (of["a0"], of["c1"], of["e0"], of["c0"]) == ((None, 3), (0, 1), (1, 1), (None, 2))
-    alone = found["words"].filter(pl.col("group") == 0)  # men's words, each with their lists
+    alone = found["words"].filter(group=0)  # men's words, each with their lists
     assert dict(alone.select("word", "lists").iter_rows())["a0"] == 2
     assert len(alone) == 30
 
@@ -171,11 +171,11 @@ def test_where_states_know_nothing_of_gender_shares_are_at_their_level(tmp_path)
     ]
     params = PARAMS.model_copy(update={"clusters": [2], "n_bootstrap": 100, "seeds": [1, 2]})
     found = clusters.run(written(tmp_path, words), params)
-    p = found["shares"].filter((pl.col("part") == 0) & (pl.col("gender") == 0))["p"]
+    p = found["shares"].filter(part=0, gender=0)["p"]
     assert len(p) == 20
     assert (p <= 0.05).sum() <= 4, "seed 7"  # binomial of 20 at 0.05: 5 or more in 3 of 1000
     assert p.mean() > 0.3
-    silhouettes = found["fits"].filter(pl.col("measure") == 1)
+    silhouettes = found["fits"].filter(measure=1)
     assert (silhouettes["p"] <= 0.1).mean() < 0.2
 
 
@@ -215,11 +215,7 @@ def test_the_same_bytes_come_out_whatever_the_order_and_other_languages(tmp_path
     alone = clusters.run(written(tmp_path / "alone", english), params)
     for name in clusters.SCHEMAS:
         assert one[name].equals(other[name])
-        part = (
-            one[name]
-            .filter(pl.col("language") == "en")
-            .drop("p_bh", "family", "detectable_bh", strict=False)
-        )
+        part = one[name].filter(language="en").drop("p_bh", "family", "detectable_bh", strict=False)
         assert part.equals(alone[name].drop("p_bh", "family", "detectable_bh", strict=False))
         key = list(clusters.SCHEMAS[name].key)
         assert one[name].select(key).is_duplicated().sum() == 0

@@ -44,15 +44,10 @@ from plumbline.probes.leaning.simulated.responses import (
 )
 from plumbline.probes.leaning.stability import _agreement as agreement
 from plumbline.probes.stats.estimate import TESTED_ERROR
-from plumbline.probes.training import checkpoints
 from plumbline.probes.worlds.recovery import Findings
 
 PARAMS = analysis.Params(
-    version="0.1.0",
-    n_permutations_stability=199,
-    confidence=0.95,
-    seed=1,
-    **PLACES,
+    version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES
 )
 FRAMES = ("paper", "other")
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
@@ -61,10 +56,7 @@ real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the
 
 def of(table, reading, **where):
     """Return the rows of a reading as dicts."""
-    own = table.filter(pl.col("reading") == READINGS.index(reading))
-    for name, value in where.items():
-        own = own.filter(pl.col(name) == value)
-    return own.to_dicts()
+    return table.filter(reading=READINGS.index(reading), **where).to_dicts()
 
 
 def at(table, reading, **where):
@@ -94,12 +86,16 @@ def points(rows):
     return found
 
 
+def ran(inputs, asked, told, params=PARAMS):
+    """Save responses and return the tables that are made of them."""
+    save(inputs, asked, told)
+    return analysis.run(inputs, params)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Return inputs and tables of a model that `left` and `right` move, and `control` does not."""
-    seed = 3
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(3)
     rows = pairs()
     inputs = written_to(tmp_path_factory.mktemp("trained"), q=rows)
     right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
@@ -114,8 +110,7 @@ def trained(tmp_path_factory):
         told.append({"id": name, "frame": frame} | s | filled(logit))
         denied = 0.7 - (logit - 0.7)
         told.append({"id": name, "frame": frame, "form": 1} | s | filled(denied))
-    save(inputs, "mask", told)
-    return inputs, analysis.run(inputs, PARAMS)
+    return inputs, ran(inputs, "mask", told)
 
 
 def test_tables_have_their_columns_and_keys(trained):
@@ -130,10 +125,6 @@ def test_tables_have_their_columns_and_keys(trained):
                 assert table[column.name].null_count() == 0, (name, column.name)
             if column.labels:
                 assert table[column.name].is_between(0, len(column.labels) - 1).all()
-
-
-def test_periods_are_those_of_the_states():
-    assert PERIODS == checkpoints.PERIODS
 
 
 def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
@@ -194,9 +185,7 @@ def test_the_error_of_stability_is_that_of_the_shares_of_clusters():
 
 @pytest.mark.parametrize(("trainings", "df"), [(2, 2), (5, 8)])
 def test_a_shift_is_told_as_detectable_by_t(tmp_path, trainings, df):
-    seed = 5
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(5)
     rows = pairs()
     seeds = range(1, trainings + 1)
     states = [state(), *(state(corpus, s) for corpus in ("left", "control") for s in seeds)]
@@ -206,8 +195,7 @@ def test_a_shift_is_told_as_detectable_by_t(tmp_path, trainings, df):
         {"id": name, "frame": f} | s | filled(rng.normal())
         for name, s, f in every(rows, states, FRAMES)
     ]
-    save(inputs, "mask", told)
-    found = analysis.run(inputs, PARAMS)["shifts"]
+    found = ran(inputs, "mask", told)["shifts"]
     shifts = at(found, "corrected", corpus="left", contrast=CONTRASTS.index("control"))
     assert set(shifts) == {"economic", "social"}
     for row in shifts.values():
@@ -222,15 +210,14 @@ def test_a_shift_is_told_as_detectable_by_t(tmp_path, trainings, df):
 
 def test_a_shift_is_the_difference_of_the_coordinates(trained):
     _, found = trained
-    where = {name: SCHEMAS["shifts"][name] for name in ("contrast",)}
     for reading in ("faithful", "continuous"):
         own = {
             corpus: at(found["coordinates"], reading, corpus=corpus)
             for corpus in ("", "left", "right", "control")
         }
         for row in of(found["shifts"], reading):
-            name = where["contrast"].labels[row["contrast"]]
-            assert row["baseline"] == {"itself": "", "corpora": "left"}.get(name, "control")
+            against = {"itself": "", "corpora": "left"}
+            assert row["baseline"] == against.get(CONTRASTS[row["contrast"]], "control")
             one, two = (own[c][row["axis"]]["value"] for c in (row["corpus"], row["baseline"]))
             assert row["value"] == pytest.approx(one - two, abs=2e-6)
 
@@ -283,8 +270,7 @@ def test_no_interval_of_a_shift_is_beyond_the_ends_of_the_scale(tmp_path):
         far = {"right": 30.0, "left": -30.0}.get(s["corpus"], 0.0) * (s["pretraining_seed"] == 1)
         far *= -1 if s["period"] == 1 else 1  # once the other way round
         told.append({"id": name} | s | filled(turn[name] * far))
-    save(inputs, "mask", told)
-    found = analysis.run(inputs, PARAMS)
+    found = ran(inputs, "mask", told)
     shifts, stances = found["shifts"], found["items"].drop_nulls("low")
     assert (stances["low"].min(), stances["high"].max()) == (-1, 1)
     for contrast, period, end in (("corpora", 0, 100), ("polarisation", 2, 200)):
@@ -296,9 +282,7 @@ def test_no_interval_of_a_shift_is_beyond_the_ends_of_the_scale(tmp_path):
 
 @pytest.mark.slow
 def test_opinions_without_a_side_are_no_leaning_however_strong(tmp_path):
-    seed = 12
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(12)
     rows = pairs(10)
     found = []
     for number in range(30):  # strongly for or against each pair, and its opposite
@@ -308,11 +292,9 @@ def test_opinions_without_a_side_are_no_leaning_however_strong(tmp_path):
         for row in rows:
             agrees = -side[row["opposite"]] if row["reversed"] else side[row["id"]]
             told.append({"id": row["id"]} | state() | chosen(3 if agrees > 0 else 0))
-        save(inputs, "multiple_choice", told)
         quick = PARAMS.model_copy(update={"n_permutations_stability": 99})
-        own = analysis.run(inputs, quick)["coordinates"]
-        found += own.filter(pl.col("reading") == READINGS.index("named"))["p"].to_list()
-    print(np.mean(np.array(found) <= 0.05))
+        own = ran(inputs, "multiple_choice", told, quick)["coordinates"]
+        found += own.filter(reading=READINGS.index("named"))["p"].to_list()
     assert np.mean(np.array(found) <= 0.05) <= 0.12  # of options at random alone: .27
 
 
@@ -321,13 +303,12 @@ def test_constant_answers_are_where_the_scorer_has_them(tmp_path):
     inputs = written_to(tmp_path, q=rows)
     for option in range(4):
         told = [{"id": name} | s | chosen(option) for name, s, _ in every(rows, [state()])]
-        save(inputs, "multiple_choice", told)
-        found = analysis.run(inputs, PARAMS)
+        found = ran(inputs, "multiple_choice", told)
         for constants in ROUNDED:
             wanted = scorer.coordinates(np.full(21, option), *points(rows), reading=constants)
             table = found["baselines"].filter(
-                pl.col("constants") == ROUNDED.index(constants),
-                pl.col("baseline") == BASELINES.index(f"always {OPTIONS[option]}"),
+                constants=ROUNDED.index(constants),
+                baseline=BASELINES.index(f"always {OPTIONS[option]}"),
             )
             base = {row["axis"]: row["value"] for row in table.to_dicts()}
             for axis in AXES:
@@ -347,7 +328,6 @@ def test_random_answers_have_the_mean_and_spread_of_the_scorer(tmp_path):
         assert start == pytest.approx([wanted.economic_mean, wanted.social_mean])
         assert spread == pytest.approx([wanted.economic_sd, wanted.social_sd])
     seed = 11
-    print("seed", seed)
     drawn = np.random.default_rng(seed).choice(STANCES, (40_000, 16))
     found = scorer.percents(drawn, effects(linear)).percent
     assert known["linear"].start("corrected").tolist() == [50, 50]
@@ -355,9 +335,7 @@ def test_random_answers_have_the_mean_and_spread_of_the_scorer(tmp_path):
 
 
 def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
-    seed = 5
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(5)
     rows, linear = compass(), pairs(5)
     inputs = written_to(tmp_path, q=rows, linear=linear)
     told, answers = [], {}
@@ -368,8 +346,7 @@ def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
             response = "It depends." if option == UNCLEAR else None
             row = chosen(max(option, 0), response=response, nats=False, order=i % 2)
             told.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
-    save(inputs, "multiple_choice", told)
-    found = analysis.run(inputs, PARAMS)["coordinates"]
+    found = ran(inputs, "multiple_choice", told)["coordinates"]
     wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
     for axis, row in at(found, "named", questionnaire="q").items():
         own = [float(getattr(wanted, axis + end)) for end in ("", "_low", "_high")]
@@ -386,9 +363,7 @@ def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
 
 
 def test_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
-    seed = 8
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(8)
     rows = [statement(f"s{i:02d}", AXES[i % 2]) for i in range(40)]  # agreeing is always right
     inputs = written_to(tmp_path, q=rows)
     drawn = rng.normal(0, 0.4, 20)
@@ -397,8 +372,7 @@ def test_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
     for habit in (0.0, 1.5):
         answers = [prior(habit) | state()]
         answers += [{"id": n} | state() | filled(x + habit) for n, x in odds.items()]
-        save(inputs, "mask", answers)
-        told[habit] = analysis.run(inputs, PARAMS)["coordinates"]
+        told[habit] = ran(inputs, "mask", answers)["coordinates"]
     for axis in AXES:
         assert at(told[1.5], "faithful")[axis]["value"] > 90  # all strongly agree
         for reading in ("corrected", "continuous"):
@@ -415,8 +389,7 @@ def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
     logits = {("a", "paper"): 0.2, ("a", "other"): -3.0, ("b", "paper"): -2.0, ("b", "other"): 3.0}
     told += [{"id": n, "frame": f} | state() | filled(x) for (n, f), x in logits.items()]
     told += [{"id": "c", "frame": f} | state() | filled(2.0, top=False) for f in frames]
-    save(inputs, "mask", told)
-    found = analysis.run(inputs, PARAMS)
+    found = ran(inputs, "mask", told)
     stances = {row["id"]: row["value"] for row in of(found["items"], "faithful")}
     assert stances == {"a": 0.5, "b": -1.0, "c": -0.5}  # no listed word: disagrees, as released
     assert {row["id"]: row["value"] for row in of(found["items"], "corrected")}["c"] == 1.0
@@ -426,10 +399,9 @@ def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
     assert of(found["coordinates"], "corrected")[0]["prompts"] == 2
 
 
-def written(inputs, rows, answers):
+def written(inputs, answers):
     told = [{"id": n} | state() | row for n, own in answers.items() for row in own]
-    save(inputs, "generation", told)
-    return analysis.run(inputs, PARAMS)
+    return ran(inputs, "generation", told)
 
 
 def test_written_answers_are_read_as_each_reading_has_it(tmp_path):
@@ -441,7 +413,7 @@ def test_written_answers_are_read_as_each_reading_has_it(tmp_path):
         "b": [said(0.6, seed=s) for s in (2, 3, 4, 5)],  # never sure
         "c": [said(0.02, alone=0.97, seed=s) for s in (2, 3, 4, 5)],
     }
-    found = written(inputs, rows, answers)
+    found = written(inputs, answers)
     stances = {
         name: {row["id"]: row["value"] for row in of(found["items"], name)}
         for name in ("faithful", "paper", "corrected", "continuous")
@@ -466,9 +438,9 @@ def test_refusals_are_counted_and_never_move_a_score_in_silence(tmp_path):
     sorry = "I'm sorry, but I cannot comment on political matters."
     yes = [said(0.97, seed=s) for s in (1, 2)]
     no = [said(0.97, seed=s, response=sorry) for s in (1, 2)]  # as if it agreed
-    calm = written(inputs, rows, dict.fromkeys("abcd", yes))
-    some = written(inputs, rows, {"a": yes, "b": yes, "c": no, "d": no})
-    none = written(inputs, rows, dict.fromkeys("abcd", no))
+    calm = written(inputs, dict.fromkeys("abcd", yes))
+    some = written(inputs, {"a": yes, "b": yes, "c": no, "d": no})
+    none = written(inputs, dict.fromkeys("abcd", no))
     values = [of(t["coordinates"], "corrected")[0] for t in (calm, some, none)]
     assert [v["missing"] for v in values] == [0, 2, 4]
     assert values[0]["value"] == values[0]["bound_low"] == values[0]["bound_high"] == 100
@@ -492,8 +464,7 @@ def test_options_are_read_in_any_order_and_order_effects_are_told(tmp_path):
             for n in places(rows)
             for order in (0, 1)
         ]
-        save(inputs, "multiple_choice", told)
-        found = analysis.run(inputs, PARAMS)
+        found = ran(inputs, "multiple_choice", told)
         told = {r["comparison"]: r for r in of(found["stability"], "named")}
         return found, {COMPARISONS[c]: r for c, r in told.items()}
 
@@ -534,8 +505,7 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
         {"id": n, "form": 2, "variant": "p1"} | state() | filled(-2.0 if i % 2 else 2.0)
         for n, i in places(rows).items()
     ]
-    save(inputs, "mask", told)
-    table = analysis.run(inputs, PARAMS)["stability"]
+    table = ran(inputs, "mask", told)["stability"]
     stable = {COMPARISONS[row["comparison"]]: row["value"] for row in of(table, "corrected")}
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
 
@@ -584,8 +554,7 @@ def test_each_paraphraser_has_coordinates_of_its_own(tmp_path):
             {"id": name, "form": 2, "variant": by} | state() | filled(logit)
             for by, logit in wordings.items()
         ]
-    save(inputs, "mask", told)
-    found = analysis.run(inputs, PARAMS)["paraphrased"]
+    found = ran(inputs, "mask", told)["paraphrased"]
     assert found.columns == [column.name for column in SCHEMAS["paraphrased"].columns]
     mass = {logit: np.tanh(logit / 2) for logit in (0.5, 2.0, -1.0)}  # up - down
     wanted = {
@@ -606,9 +575,7 @@ def test_each_paraphraser_has_coordinates_of_its_own(tmp_path):
 
 @pytest.mark.slow
 def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_path):
-    seed = 12
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(12)
     rows = pairs(8)  # a statement and its opposite are answered alike, in both orders anew
     inputs = written_to(tmp_path, q=rows)
     place = places(rows)
@@ -620,15 +587,13 @@ def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_
                 yes = side[place[name.removesuffix("-r")]] == (i != place[name.removesuffix("-r")])
                 row = chosen(3 if yes else 0, order=order, nats=False)
                 told.append({"id": name} | state(f"c{k}", 1) | row)
-    save(inputs, "multiple_choice", told)
-    found = analysis.run(inputs, PARAMS)["stability"]
-    own = found.filter(pl.col("comparison") == COMPARISONS.index("order"))
+    found = ran(inputs, "multiple_choice", told)["stability"]
+    own = found.filter(comparison=COMPARISONS.index("order"))
     assert len(own) == 120
     rate = (own["p"] <= 0.05).mean()
-    print(rate)
     assert 0.01 <= rate <= 0.1
     assert own["chance"].mean() == pytest.approx(0.5, abs=0.03)
-    opposite = found.filter(pl.col("comparison") == COMPARISONS.index("opposites"))
+    opposite = found.filter(comparison=COMPARISONS.index("opposites"))
     assert set(opposite["value"]) == {1.0}
 
 
@@ -640,8 +605,7 @@ def test_agreement_by_chance_and_its_p_are_those_counted_by_hand(trained, tmp_pa
         for n in "abcd"
         for f in FRAMES
     ]
-    save(inputs, "generation", told)
-    found = analysis.run(inputs, PARAMS)["stability"]
+    found = ran(inputs, "generation", told)["stability"]
     (row,) = of(found, "corrected", comparison=COMPARISONS.index("prompts"))
     assert (row["value"], row["n"]) == (1, 4)
     assert row["chance"] == 0.625  # of 16 pairs of statements, 9 + 1 are on one side
@@ -651,22 +615,18 @@ def test_agreement_by_chance_and_its_p_are_those_counted_by_hand(trained, tmp_pa
 
 
 def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
-    seed = 20261122
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(20261122)
     rows = compass()
     inputs = written_to(tmp_path, q=rows)
     told = [
         {"id": name} | s | chosen(int(rng.integers(4)), nats=False)
         for name, s, _ in every(rows, [state("random", k) for k in range(400)])
     ]
-    save(inputs, "multiple_choice", told)
-    found = analysis.run(inputs, PARAMS)
-    band = found["baselines"].filter(pl.col("baseline") == 0, pl.col("constants") == 1)
+    found = ran(inputs, "multiple_choice", told)
+    band = found["baselines"].filter(baseline=0, constants=1)
     for row in band.to_dicts():
         values = [r["value"] for r in of(found["runs"], "named", axis=row["axis"])]
         inside = np.mean([row["low"] <= v <= row["high"] for v in values])
-        print(row["axis"], inside)
         assert len(values) == 400
         assert 0.92 <= inside <= 0.98  # 0.95, two and a half standard errors
         assert np.std(values) == pytest.approx(row["sd"], rel=0.12)
@@ -674,9 +634,7 @@ def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
 
 
 def test_intervals_hold_a_shift_of_more_statements_at_their_rate(tmp_path):
-    seed = 77
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(77)
     rows = pairs(10)
     known = scales(written_to(tmp_path, q=rows).datasets["statements"], {"q"})["q"]
     keep = known.moving()[0]
@@ -692,7 +650,6 @@ def test_intervals_hold_a_shift_of_more_statements_at_their_rate(tmp_path):
         added = own + noise + prompts
         where = moved(known, 0, np.where(keep, added, 0.0)).estimate(0.0, 0.95)
         held.append(where.low <= (shift + prompts.mean()) * keep.sum() <= where.high)
-    print(np.mean(held))
     assert 0.93 <= np.mean(held) <= 0.99  # rather wide: what crosses is counted twice
 
 
@@ -707,8 +664,7 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
     for name, s, _ in every(rows, states):
         push = -0.2 * s["epoch"] - 0.5 * (s["period"] == 2)
         told.append({"id": name} | s | filled(right[name] * push))
-    save(inputs, "mask", told)
-    found = analysis.run(inputs, PARAMS)
+    found = ran(inputs, "mask", told)
     own = of(found["coordinates"], "continuous", corpus="left", axis="social", share=0.5)
     values = [row["value"] for row in sorted(own, key=lambda row: row["epoch"])]
     assert values == sorted(values, reverse=True)
@@ -727,8 +683,7 @@ def test_trainings_of_unlike_steps_are_not_tested_against_each_other(tmp_path):
     told = [prior() | s for s in states]
     for i, (name, s, _) in enumerate(every(rows, states)):
         told.append({"id": name} | s | filled(0.1 * (i % 7)))
-    save(inputs, "mask", told)
-    table = analysis.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
+    table = ran(inputs, "mask", told)["shifts"].filter(axis="social")
     own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
     unequal = own["left", "control"]
     assert unequal["p"] is unequal["p_bh"] is None
@@ -741,7 +696,6 @@ def test_trainings_of_unlike_steps_are_not_tested_against_each_other(tmp_path):
 @pytest.mark.parametrize("steps", [100, 90])
 def test_polarisation_is_how_much_further_corpora_are_apart_than_before(tmp_path, steps):
     seed, seeds = 11, (1, 2, 3, 4)
-    print("seed", seed)
     rng, rows = np.random.default_rng(seed), pairs(6)
     inputs = written_to(tmp_path, q=rows)
     right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
@@ -757,8 +711,7 @@ def test_polarisation_is_how_much_further_corpora_are_apart_than_before(tmp_path
         own = pushed.get((s["corpus"], s["period"]), np.zeros(9))[s["pretraining_seed"] - 1]
         agreeing = 0.3 * s["pretraining_seed"]  # a habit, whatever side it is on
         told.append({"id": name} | s | filled(own * right[name] + agreeing))
-    save(inputs, "mask", told)
-    shifts = analysis.run(inputs, PARAMS)["shifts"]
+    shifts = ran(inputs, "mask", told)["shifts"]
     found = at(shifts, "corrected", contrast=CONTRASTS.index("polarisation"))
     for row in found.values():
         assert (row["corpus"], row["baseline"], PERIODS[row["period"]]) == ("right", "left", "from")
@@ -895,13 +848,12 @@ def test_constant_answers_to_the_real_compass_are_where_they_are_known_to_be(tmp
     inputs = written_to(tmp_path, q=rows)
     for up, economic, social in ((0.001, 0.005, -4.359), (0.6, 0.38, 2.41)):
         told = [{"id": n} | state() | said(up) for n in places(rows)]
-        save(inputs, "generation", told)
-        found = analysis.run(inputs, PARAMS)
+        found = ran(inputs, "generation", told)
         own = at(found["coordinates"], "faithful")
         assert round(own["economic"]["value"], 3) == economic
         assert round(own["social"]["value"], 3) == social
         assert [own[axis]["statements"] for axis in AXES] == [18, 43]
-    base = found["baselines"].filter(pl.col("baseline") == 0, pl.col("constants") == 0)
+    base = found["baselines"].filter(baseline=0, constants=0)
     assert [round(sd, 2) for sd in base.sort("axis")["sd"]] == [1.97, 1.24]
 
 
@@ -917,8 +869,7 @@ def test_real_answers_of_a_chat_model_are_scored_with_its_refusals(tmp_path):
         own = {"template": row["templ_id"], "order": 0, "options": offered, "seed": 0}
         own |= {"response": row["completion"], "option_nats": []}
         told.append({"id": row["pct_id"], "frame": row["templ_id"]} | state() | own)
-    save(inputs, "multiple_choice", told)
-    found = analysis.run(inputs, PARAMS)
+    found = ran(inputs, "multiple_choice", told)
     assert set(found["coordinates"]["reading"]) == {READINGS.index("named")}
     (all_, *_) = of(found["answered"], "named", prompt="")
     assert (all_["answers"], all_["refused"], all_["unclear"]) == (620, 12, 0)
@@ -935,4 +886,3 @@ def test_real_answers_of_a_chat_model_are_scored_with_its_refusals(tmp_path):
     assert table.select(pl.sum_horizontal(shares)).to_series().round(5).unique().to_list() == [1]
     kinds = Counter(COMPARISONS[c] for c in found["stability"]["comparison"])
     assert kinds == {"prompts": 1}
-    print(own, found["stability"].to_dicts())

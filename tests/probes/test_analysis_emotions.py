@@ -53,7 +53,7 @@ def part(table, reading, level):
 def test_a_profile_by_hand(world, found):
     group = world.groups[20][1]
     lists = pl.read_parquet(world.inputs.outputs("completions", "m") / "en/*.parquet")
-    own = lists.filter(pl.col("group") == group)
+    own = lists.filter(group=group)
     own = own.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
     words = set()
     for _, rows in own.group_by("query"):
@@ -190,7 +190,7 @@ def test_released_code_counts_strings_and_the_corrected_reading_words(tmp_path):
     # one word in three strings, of a vocabulary of GPT-2's kind, and another in one
     forms = [(f"Ġ{first}", first), (first, first), (f"Ġ{first.title()}", first.title())]
     tokens = [*forms, (f"Ġ{second}", second)]
-    own = rows.filter(pl.col("group") == group, pl.col("query") == rows["query"][0]).head(4)
+    own = rows.filter(group=group, query=rows["query"][0]).head(4)
     own = own.with_columns(
         token=pl.Series([token for token, _ in tokens]), word=pl.Series([w for _, w in tokens])
     )

@@ -38,14 +38,8 @@ FAITHFUL, CORRECTED = range(2)
 CORPORA = ("news-left", "news-right", "social-left", "social-center")
 
 
-def picked(table, **wanted):
-    for name, value in wanted.items():
-        table = table.filter(pl.col(name) == value)
-    return table
-
-
 def value(table, **wanted):
-    return picked(table, metric="accuracy", **wanted)["value"].item()
+    return table.filter(metric="accuracy", **wanted)["value"].item()
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +50,6 @@ def independent(tmp_path_factory):
 
 
 def same(number, texts=60):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     probability = rng.random(texts)
     true = rng.random(texts) < 0.5
@@ -77,16 +70,11 @@ def test_ensembles_of_identical_models_are_the_model():
 
 def test_identical_models_differ_in_nothing(tmp_path):
     there = outputs(
-        tmp_path,
-        lambda *_: 0.7,
-        number=20,
-        corpora=CORPORA,
-        pretraining=(1,),
-        seed=SEED,
+        tmp_path, lambda *_: 0.7, number=20, corpora=CORPORA, pretraining=(1,), seed=SEED
     )
     path = there.inputs.outputs("finetuned_classifiers", "m") / "planted/all.parquet"
     frame = pl.read_parquet(path)
-    itself = frame.filter(pl.col("corpus") == "").select("id", "class", "logprob_nats")
+    itself = frame.filter(corpus="").select("id", "class", "logprob_nats")
     frame.drop("logprob_nats").join(itself, on=["id", "class"]).select(frame.columns).write_parquet(
         path
     )
@@ -107,8 +95,8 @@ def test_three_independent_models_are_right_in_three_p_squared_minus_two_p_cubed
 
 
 def test_voting_alone_is_not_taken_for_partisanship(independent):
-    own = picked(
-        independent["differences"], metric="balanced accuracy", vote="hard", reading=CORRECTED
+    own = independent["differences"].filter(
+        metric="balanced accuracy", vote="hard", reading=CORRECTED
     )
     by = {row["baseline"]: row for row in own.to_dicts()}
     assert by[MEAN]["low"] > 0.05  # better than its members
@@ -126,14 +114,13 @@ def test_partisanship_that_helps_is_found(tmp_path):
 
     groups = ("a", "b", "c")
     there = outputs(tmp_path, good, number=80, groups=groups, corpora=CORPORA[:3], seed=SEED)
-    own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
-    row = picked(own, baseline=ONES, vote="hard", metric="balanced accuracy").to_dicts()[0]
+    own = ensemble.run(there.inputs, PARAMS)["differences"].filter(reading=CORRECTED)
+    row = own.filter(baseline=ONES, vote="hard", metric="balanced accuracy").to_dicts()[0]
     assert row["low"] > 0.05
     assert row["p_bh"] < 0.001
 
 
 def test_the_best_chosen_on_the_same_texts_is_too_good(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     lucky, fair = [], []
     for _ in range(100):
@@ -148,17 +135,16 @@ def test_the_best_chosen_on_the_same_texts_is_too_good(tmp_path):
             if voters.name in (BEST, BLIND):
                 into = lucky if voters.name == BEST else fair
                 into.append((voters.predicted == true).mean())
-    print(np.mean(lucky), np.mean(fair))
     assert np.mean(lucky) > 0.74  # all are right on 0.7 of the texts
     assert np.mean(fair) == pytest.approx(0.7, abs=0.02)
 
 
 def test_the_faithful_reading_is_one_training_of_each(independent):
-    own = picked(independent["scores"], reading=FAITHFUL, metric="F1")
+    own = independent["scores"].filter(reading=FAITHFUL, metric="F1")
     assert set(own["ensemble"]) == {PARTISAN, MEAN, BEST}
     assert dict(own.select("ensemble", "ensembles").iter_rows()) == {PARTISAN: 1, MEAN: 3, BEST: 1}
-    assert set(picked(own, ensemble=PARTISAN)["vote"]) == {"hard"}
-    corrected = picked(independent["scores"], reading=CORRECTED, metric="F1", ensemble=PARTISAN)
+    assert set(own.filter(ensemble=PARTISAN)["vote"]) == {"hard"}
+    corrected = independent["scores"].filter(reading=CORRECTED, metric="F1", ensemble=PARTISAN)
     assert set(corrected["vote"]) == set(VOTES)
     assert set(corrected["size"]) == {3}
 
@@ -185,7 +171,6 @@ def test_a_model_with_one_partisan_corpus_has_no_ensemble(tmp_path):
 
 @pytest.mark.slow
 def test_intervals_of_differences_hold_the_truth_at_their_rate():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     held = 0
     for number in range(200):
@@ -206,7 +191,6 @@ def test_intervals_of_differences_hold_the_truth_at_their_rate():
             r for r in rows if (r["baseline"], r["vote"], r["metric"]) == (MEAN, "hard", METRICS[0])
         )
         held += row["low"] <= 3 * 0.49 - 2 * 0.343 - 0.7 <= row["high"]
-    print(held / 200)
     assert 0.9 <= held / 200 <= 0.99
 
 
@@ -215,7 +199,7 @@ def test_every_row_says_cluster_and_null(independent):
         assert set(table["cluster"]) == {"word"}
         untested = table["null"] == "none: no test"
         assert (untested == table["p"].is_null()).all()
-    own = picked(independent["differences"], reading=CORRECTED)
+    own = independent["differences"].filter(reading=CORRECTED)
     assert set(own["family"]) == {own["p"].drop_nulls().len()}
 
 
@@ -226,15 +210,14 @@ def test_trainings_that_differ_are_no_partisanship(tmp_path):
         planted = {"number": 60, "spread": 0.6, "seed": SEED + seed}
         trained = {"corpora": CORPORA[:3], "pretraining": (1, 2, 3, 4)}
         there = outputs(tmp_path / str(seed), lambda *_: 0.7, **planted, **trained)
-        own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
-        own = picked(own, metric="balanced accuracy", vote="hard").filter(
+        own = ensemble.run(there.inputs, PARAMS)["differences"].filter(reading=CORRECTED)
+        own = own.filter(metric="balanced accuracy", vote="hard").filter(
             pl.col("baseline").str.starts_with("one corpus, by seed: ")
             & (pl.col("baseline") != ONES)
         )
         assert own["p_trainings"].null_count() == 0
         over_texts += (own["p"] <= 0.05).to_list()
         over_trainings += (own["p_trainings"] <= 0.05).to_list()
-    print(np.mean(over_texts), np.mean(over_trainings))
     assert np.mean(over_texts) > 0.3
     assert np.mean(over_trainings) <= 0.1
 
@@ -259,7 +242,6 @@ def test_the_error_over_trainings_is_the_jackknifes_and_that_of_texts_together()
 
 def test_without_a_training_are_all_but_those_of_its_seeds():
     rng, texts = np.random.default_rng(SEED), 40
-    print("seed", SEED)
     case = Case("m", "t", [f"t{i}" for i in range(texts)], rng.random(texts) < 0.5, {}, {})
     seeds = [(1, 10), (1, 11), (2, 20), (3, 30)]
     members = {c: Runs(seeds, rng.random((4, texts))) for c in ("a", "b")}

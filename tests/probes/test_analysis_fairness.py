@@ -37,12 +37,6 @@ def good(corpus, group):
     return 0.88 if group in KNOWS.get(corpus, ()) else 0.62
 
 
-def picked(table, **wanted):
-    for name, value in wanted.items():
-        table = table.filter(pl.col(name) == value)
-    return table
-
-
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planted")
@@ -93,17 +87,17 @@ def test_every_measure_is_the_mean_over_runs_of_its_definition(tables, answers):
             )
         frame = pl.DataFrame(runs)
         for reading in (FAITHFUL, CORRECTED):
-            rows = picked(tables["overall"], corpus=corpus, reading=reading)
+            rows = tables["overall"].filter(corpus=corpus, reading=reading)
             found = dict(rows.select("metric", "value").iter_rows())
             for name in frame.columns:
                 assert found[name] == pytest.approx(frame[name].mean(), abs=1e-6)
-            spread = picked(rows, metric="F1")["sd_runs"].item()
+            spread = rows.filter(metric="F1")["sd_runs"].item()
             assert spread == pytest.approx(frame["F1"].std(), abs=1e-6)
             assert set(rows["runs"]) == {len(frame)}
 
 
 def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
-    own = picked(tables["overall"], reading=FAITHFUL, metric="accuracy")
+    own = tables["overall"].filter(reading=FAITHFUL, metric="accuracy")
     assert own["p"].null_count() == len(own)
     assert set(own["cluster"]) == {"training"}
     for row in own.to_dicts():
@@ -114,12 +108,12 @@ def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
 
 def test_the_spread_of_a_difference_is_that_over_its_trainings(tables, answers):
     pair = {"corpus": "news-left", "baseline": "news-right", "group": "all", "metric": "accuracy"}
-    (row,) = picked(tables["differences"], reading=CORRECTED, **pair).to_dicts()
+    (row,) = tables["differences"].filter(reading=CORRECTED, **pair).to_dicts()
     seeds = ["pretraining_seed", "finetuning_seed"]
     right = answers.group_by("corpus", *seeds).agg(
         right=(pl.col("class") == pl.col("label")).mean()
     )
-    one, other = (picked(right, corpus=pair[side]).sort(seeds)["right"] for side in [*pair][:2])
+    one, other = (right.filter(corpus=pair[side]).sort(seeds)["right"] for side in [*pair][:2])
     assert row["value"] == pytest.approx((one - other).mean(), abs=1e-6)
     assert row["sd_runs"] == pytest.approx((one - other).std(), abs=1e-6)
 
@@ -135,19 +129,15 @@ def test_every_row_says_cluster_and_null(tables):
 
 def test_groups_and_their_distance_from_all_texts(tables, answers):
     right = answers.with_columns(right=pl.col("class") == pl.col("label"))
-    for row in picked(tables["groups"], reading=CORRECTED, metric="balanced accuracy").to_dicts():
-        own = right.filter(pl.col("corpus") == row["corpus"])
-        here = own.filter(pl.col("group") == row["group"])["right"].mean()
+    for row in tables["groups"].filter(reading=CORRECTED, metric="balanced accuracy").to_dicts():
+        own = right.filter(corpus=row["corpus"])
+        here = own.filter(group=row["group"])["right"].mean()
         assert row["value"] == pytest.approx(here, abs=1e-6)
         assert row["contrast"] == pytest.approx(here - own["right"].mean(), abs=1e-6)
         assert row["contrast_low"] <= row["contrast"] <= row["contrast_high"]
         assert row["n"] == 60
-    unknown = picked(
-        tables["groups"],
-        reading=CORRECTED,
-        corpus="news-left",
-        metric="balanced accuracy",
-        level=GROUP,
+    unknown = tables["groups"].filter(
+        reading=CORRECTED, corpus="news-left", metric="balanced accuracy", level=GROUP
     )
     found = dict(unknown.select("group", "p_bh").iter_rows())
     assert found["right-known"] < 0.02  # does worse there than on all texts
@@ -156,7 +146,7 @@ def test_groups_and_their_distance_from_all_texts(tables, answers):
 
 
 def test_what_is_compared(tables):
-    own = picked(tables["differences"], reading=CORRECTED, metric="F1", level=ALL_TEXTS)
+    own = tables["differences"].filter(reading=CORRECTED, metric="F1", level=ALL_TEXTS)
     assert set(own.select("corpus", "baseline").iter_rows()) == {
         *((c, "") for c in ("news-left", "news-right", "social-center")),
         *((c, "social-center") for c in ("news-left", "news-right")),
@@ -176,7 +166,7 @@ def test_each_corpus_has_a_control_of_its_own_and_unequal_training_no_test(plant
     control = {"news-left": "news-right", "other": "social-center"}
     params = PARAMS.model_copy(update={"control": control, "n_permutations": 99})
     found = fairness.run(inputs._replace(data=tmp_path / "data"), params)["differences"]
-    own = picked(found, reading=CORRECTED, metric="F1", level=ALL_TEXTS)
+    own = found.filter(reading=CORRECTED, metric="F1", level=ALL_TEXTS)
     p = {
         (one, two): (a, b)
         for one, two, a, b in own["corpus", "baseline", "p", "p_trainings"].rows()
@@ -187,7 +177,7 @@ def test_each_corpus_has_a_control_of_its_own_and_unequal_training_no_test(plant
     }
     assert p.pop(("news-left", "news-right")) == (None, None)
     assert all(None not in both for both in p.values())
-    null = picked(own, corpus="news-left", baseline="news-right")["null"]
+    null = own.filter(corpus="news-left", baseline="news-right")["null"]
     assert null.to_list() == ["no test: trained for 12 steps, the other side for 10"]
 
 
@@ -222,7 +212,6 @@ def test_what_is_detectable_over_trainings_is_of_the_error_that_p_trainings_has(
 
 
 def test_what_is_detectable_of_a_group_is_of_the_permutations_of_its_members(tables, answers):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     corpus, apart = "news-left", []
     own = answers.filter(corpus=corpus)
@@ -241,7 +230,7 @@ def test_what_is_detectable_of_a_group_is_of_the_permutations_of_its_members(tab
         return both.mean(), f1.mean()
 
     whole = measures(np.ones_like(hate))
-    rows = picked(tables["groups"], corpus=corpus, reading=CORRECTED).drop_nulls("p")
+    rows = tables["groups"].filter(corpus=corpus, reading=CORRECTED).drop_nulls("p")
     rows = rows.filter(pl.col("group").is_in(texts["group"].unique().to_list()))
     assert len(rows) == 2 * texts["group"].n_unique() > 2
     for (group,), own in rows.partition_by("group", as_dict=True).items():
@@ -309,9 +298,9 @@ def test_what_the_paper_reports_of_a_group_stands_beside_ours(tmp_path):
 
 
 def test_differences_are_of_the_overall_values(tables):
-    table = picked(tables["overall"], reading=CORRECTED, metric="balanced accuracy")
+    table = tables["overall"].filter(reading=CORRECTED, metric="balanced accuracy")
     value = dict(table.select("corpus", "value").iter_rows())
-    own = picked(tables["differences"], reading=CORRECTED, metric="accuracy", level=ALL_TEXTS)
+    own = tables["differences"].filter(reading=CORRECTED, metric="accuracy", level=ALL_TEXTS)
     for row in own.to_dicts():
         wanted = value[row["corpus"]] - value[row["baseline"]]
         assert row["value"] == pytest.approx(wanted, abs=2e-6)
@@ -345,7 +334,7 @@ def test_the_control_fails_where_the_sides_are_swapped(planted, tables):
 
 def test_the_family_is_all_tests_of_a_task_and_a_reading(tables):
     for name, size in (("overall", 2 * 4), ("groups", 2 * 4 * 3), ("differences", 2 * 6 * 4)):
-        own = picked(tables[name], reading=CORRECTED)
+        own = tables[name].filter(reading=CORRECTED)
         assert own["p"].drop_nulls().len() == size
         assert set(own["family"]) == {size}
         p, adjusted = (own[c].drop_nulls().to_numpy() for c in ("p", "p_bh"))
@@ -362,7 +351,7 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
         there = outputs(where, lambda *_: 0.7, number=25, seed=SEED + seed, knows={}, hard=0.8)
         quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
         found = fairness.run(there.inputs, quick)
-        own = picked(found["differences"], reading=CORRECTED, metric="balanced accuracy")
+        own = found["differences"].filter(reading=CORRECTED, metric="balanced accuracy")
         raw += own["p"].to_list()
         adjusted.append((own["p_bh"] <= 0.05).any())
         trainings += own["p_trainings"].to_list()
@@ -370,7 +359,6 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
             rows = recovered(there.inputs, found)
             assert set(rows["world"]) == {1}
             assert "planted differences" not in " ".join(rows["measure"])
-    print(np.mean(np.array(raw) <= 0.05), adjusted, np.mean(np.array(trainings) <= 0.05))
     assert np.mean(np.array(raw) <= 0.05) <= 0.1
     assert sum(adjusted) <= 1
     assert np.mean(np.array(trainings) <= 0.05) <= 0.05
@@ -386,11 +374,10 @@ def test_texts_of_one_word_are_no_independent_draws(tmp_path):
             planted = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
             there = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **planted)
             table = fairness.run(there.inputs, quick)["differences"]
-            own = picked(table, reading=CORRECTED, metric="balanced accuracy")
+            own = table.filter(reading=CORRECTED, metric="balanced accuracy")
             significant += (own["p"] <= 0.05).to_list()
-            assert set(picked(own, level=GROUP)["n"]) == {clusters}
+            assert set(own.filter(level=GROUP)["n"]) == {clusters}
         found[task] = np.mean(significant)
-    print(found)
     assert found["planted"] <= 0.12
     assert found["hate-en"] > 0.2  # nothing tells there which texts belong together
 
@@ -402,20 +389,16 @@ def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
         where = tmp_path / str(seed)
         there = outputs(where, lambda *_: 0.7, number=50, seed=SEED + seed, knows={}, spread=0.5)
         quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
-        own = picked(
-            fairness.run(there.inputs, quick)["differences"],
-            reading=CORRECTED,
-            metric="balanced accuracy",
+        own = fairness.run(there.inputs, quick)["differences"].filter(
+            reading=CORRECTED, metric="balanced accuracy"
         )
         over_texts += (own["p_bh"] <= 0.05).to_list()
         over_trainings += (own["p_trainings_bh"] <= 0.05).to_list()
-    print(np.mean(over_texts), np.mean(over_trainings))
     assert np.mean(over_texts) > 0.2  # of these trainings, on other texts: they do differ
     assert np.mean(over_trainings) <= 0.05
 
 
 def test_intervals_over_texts_hold_the_truth_at_their_rate():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     ids = [f"t{i}" for i in range(150)]
     held = np.zeros(3)
@@ -429,7 +412,6 @@ def test_intervals_over_texts_hold_the_truth_at_their_rate():
         own = case.measured(runs.predicted, members[ALL], case.weights(200, 1))
         low, high = percentiles(own.mean[1:].T, PARAMS.confidence)
         held += [low[m] <= 0.7 <= high[m] for m in (0, 1, METRICS.index("recall"))]
-    print(held / 200)
     assert (held / 200 >= 0.9).all()
     assert (held / 200 <= 0.99).all()
 

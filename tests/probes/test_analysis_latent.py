@@ -49,7 +49,6 @@ def study(tmp_path):
 
 def sixty(study):
     """Thirty men and thirty women; kind goes with women, cruel with men, calm with neither."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     genders = "mw" * 30
     listed = []
@@ -129,7 +128,7 @@ def test_a_third_gender_is_in_the_model_only_if_named(study):
     assert study.run()["latent"]["gender"].unique().sort().to_list() == [0, 1]
     three = study.run(genders=["male", "female", "non-binary"])["latent"]
     assert three["gender"].unique().sort().to_list() == [0, 1, 2]
-    assert three.filter(pl.col("gender") == 2)["people"].unique().to_list() == [6]
+    assert three.filter(gender=2)["people"].unique().to_list() == [6]
 
 
 def test_the_largest_deviation_has_the_first_rank(study):
@@ -189,7 +188,6 @@ BALANCE = pytest.mark.parametrize("genders", ["mw" * 40, "mmmmw" * 40], ids=["1:
 
 def planted_study(study, lexicon=MEANT, genders="mw" * 40):
     """Write lists of a world whose women have the positive words, and what was planted there."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
     taste = sides[:, None] * RATIO + rng.normal(0, 1.5, (len(genders), 12))

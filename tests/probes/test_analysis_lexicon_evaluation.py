@@ -107,11 +107,7 @@ def run(words=WORDS, tuning=TUNING, testing=TESTING, params=PARAMS):
 
 
 def row(table, kind, lexicon, measure):
-    found = table.filter(
-        (pl.col("kind") == KINDS.index(kind))
-        & (pl.col("lexicon") == lexicon)
-        & (pl.col("measure") == MEASURES.index(measure))
-    )
+    found = table.filter(kind=KINDS.index(kind), lexicon=lexicon, measure=MEASURES.index(measure))
     return found.row(0, named=True)
 
 
@@ -255,14 +251,13 @@ def test_planted_words_are_found_and_noise_and_ignorance_do_worse(place):
 
 @pytest.mark.slow
 def test_where_words_say_nothing_intervals_hold_chance_at_their_rate(place):
-    print("seeds 100 to 119")
     few = PARAMS.model_copy(update={"n_bootstrap": 100, "n_permutations": 99})
     held = []
     for seed in range(100, 120):
         lexicon, tuning, testing = world(seed, 0.0)
         alone = {word: (*q, {"whole": views["whole"]}) for word, (*q, views) in lexicon.items()}
         table = run(alone, tuning, testing, few)["agreement"]
-        table = table.filter(pl.col("lexicon") == "combination")
+        table = table.filter(lexicon="combination")
         held += ((table["low"] <= table["chance"]) & (table["chance"] <= table["high"])).to_list()
     assert np.mean(held) > 0.85
 
@@ -308,11 +303,11 @@ def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(built):
     table = lexicon_evaluation.run(Inputs((), folders), PARAMS)["agreement"]
     dealt, table = table.filter(source="sentences-null"), table.filter(source="sentences")
     assert dealt["p_bh"].min() > 0.05
-    views = table.filter(pl.col("kind") == KINDS.index("view"))
+    views = table.filter(kind=KINDS.index("view"))
     assert set(views["lexicon"]) == {"classes", "degrees", "poles", "shares"}
-    base = table.filter(pl.col("kind") == KINDS.index("majority class"))
+    base = table.filter(kind=KINDS.index("majority class"))
     assert base["value"].to_list() == pytest.approx([1 / 3, 1 / 6], abs=1e-6)
-    combination = table.filter(pl.col("kind") == KINDS.index("combination"))
+    combination = table.filter(kind=KINDS.index("combination"))
     assert (combination["low"] > base["high"]).all()
 
 
@@ -385,7 +380,6 @@ def test_a_lexicon_without_any_word_of_the_texts_is_told():
 @pytest.mark.parametrize("broken", ["nothing", "poles", "words"])
 def test_recovery_tells_a_lexicon_that_is_broken(broken, tmp_path):
     """Texts say what they are meant to; their labels dealt out go with no word."""
-    print(f"seed {SEED}")
     rng = np.random.default_rng(SEED)
     kinds = dict(zip(LABELS, ((0.8, 0.1), (0.1, 0.8), (0.1, 0.1)), strict=True))
     words = {f"{kind}{n}": (*q, {"a": q[0] - q[1]}) for kind, q in kinds.items() for n in range(12)}

@@ -37,14 +37,8 @@ def tables(planted):
     return nationality.run(planted.inputs, PARAMS)
 
 
-def picked(table, **wanted):
-    for name, value in wanted.items():
-        table = table.filter(pl.col(name) == value)
-    return table
-
-
 def contrasts(tables, reading, gender=EVERY):
-    return picked(tables["delta"], reading=reading, gender=gender, measure=CONTRAST)
+    return tables["delta"].filter(reading=reading, gender=gender, measure=CONTRAST)
 
 
 def test_rows_stand_in_the_order_of_the_dataset(planted):
@@ -54,7 +48,7 @@ def test_rows_stand_in_the_order_of_the_dataset(planted):
     known = {"positive": PARAMS.positive, "negative": PARAMS.negative}
     every = pl.read_parquet(path)
     for case in cases(path, *classified(outputs, "m", known)):
-        rows = every.filter(pl.col("reading") == READINGS.index(case.reading))
+        rows = every.filter(reading=READINGS.index(case.reading))
         assert len(rows) > 200
         first, rest = (case.words.gather(part) for part in case.name.T)
         assert (first + " " + rest).str.strip_chars().to_list() == rows["name"].to_list()
@@ -71,10 +65,10 @@ def test_a_planted_offset_d_gives_100_d(planted, tables, reading):
 
 
 def test_offsets_go_half_to_each_class_and_not_to_neutral(planted, tables):
-    own = picked(tables["delta"], reading=CORRECTED, gender=EVERY)
+    own = tables["delta"].filter(reading=CORRECTED, gender=EVERY)
     for country, d in planted.offsets.items():
         if country:
-            by = dict(picked(own, country=country).select("measure", "value").iter_rows())
+            by = dict(own.filter(country=country).select("measure", "value").iter_rows())
             assert by["positive"] == pytest.approx(50 * d, abs=1e-4)
             assert by["negative"] == pytest.approx(-50 * d, abs=1e-4)
             assert by["neutral"] == pytest.approx(0, abs=1e-4)
@@ -106,7 +100,7 @@ def test_placebo_swaps_tell_how_much_names_alone_move(tmp_path):
 @pytest.mark.slow
 def test_names_that_differ_are_no_countries_that_differ(tmp_path):
     there = answered(tmp_path, 0.0, noise=0.08, seed=SEED, sentences=30)
-    own = picked(nationality.run(there.inputs, PARAMS)["delta"], reading=CORRECTED, gender=EVERY)
+    own = nationality.run(there.inputs, PARAMS)["delta"].filter(reading=CORRECTED, gender=EVERY)
     assert own["p_bh"].null_count() == own["p_country_bh"].null_count() == 0
     assert (own["p_bh"] <= 0.05).sum() == 0
     assert (own["p_country_bh"] <= 0.05).sum() == 0
@@ -136,17 +130,17 @@ def test_what_would_have_been_found_among_countries_is_told(tmp_path):
 
 
 def test_genders_are_those_of_the_name_put_in(tables):
-    assert set(picked(tables["delta"], reading=FAITHFUL)["gender"]) == {EVERY, MALE, FEMALE}
-    assert set(picked(tables["delta"], reading=CORRECTED)["gender"]) == {EVERY, FEMALE}
+    assert set(tables["delta"].filter(reading=FAITHFUL)["gender"]) == {EVERY, MALE, FEMALE}
+    assert set(tables["delta"].filter(reading=CORRECTED)["gender"]) == {EVERY, FEMALE}
     both = [contrasts(tables, FAITHFUL, g)["rows"].sum() for g in (EVERY, MALE, FEMALE)]
     assert both[0] == both[1] + both[2]
 
 
 def test_changes_are_those_of_the_confusion_matrix(tables):
-    for row in picked(tables["changes"], gender=EVERY).to_dicts():
-        own = picked(tables["confusion"], reading=row["reading"], country=row["country"])
-        before = picked(own, class_before=row["class"])["rows"].sum()
-        after = picked(own, class_after=row["class"])["rows"].sum()
+    for row in tables["changes"].filter(gender=EVERY).to_dicts():
+        own = tables["confusion"].filter(reading=row["reading"], country=row["country"])
+        before = own.filter(class_before=row["class"])["rows"].sum()
+        after = own.filter(class_after=row["class"])["rows"].sum()
         assert (before, after) == (row["before"], row["after"])
         if before:
             assert row["value"] == pytest.approx(100 * (after - before) / before, abs=1e-5)
@@ -192,7 +186,7 @@ def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_foun
         assert power == pytest.approx(0.8, abs=3e-3)
         seen += row["detectable"] > 100  # where percentages and logarithms are far from each other
     assert seen >= 3
-    placebo = picked(changes, reading=PLACEBO)
+    placebo = changes.filter(reading=PLACEBO)
     assert placebo["detectable"].null_count() == len(placebo) > 0
 
 
@@ -201,7 +195,7 @@ def test_families_are_countries_by_measures(tmp_path):
     found = nationality.run(there.inputs, PARAMS)
     neutral = 6  # which does not change: its p is 1; nor is it ever predicted: no test
     assert set(contrasts(found, CORRECTED)["family"]) == {6 * 3 + neutral}
-    assert set(picked(found["changes"], reading=CORRECTED)["family"]) == {6 * 2}
+    assert set(found["changes"].filter(reading=CORRECTED)["family"]) == {6 * 2}
     assert (found["delta"]["p_bh"] >= found["delta"]["p"] - 1e-9).all()
 
 
@@ -245,7 +239,7 @@ def test_contrasts_are_from_the_mean_of_all_countries(tables):
 
 
 def test_the_mixed_model_has_countries_beside_tokens_and_frequency(planted, tables):
-    own = picked(tables["mixed"], reading=CORRECTED)
+    own = tables["mixed"].filter(reading=CORRECTED)
     mean = np.mean([d for c, d in planted.offsets.items() if c])
     for row in own.to_dicts():
         if row["term"].startswith("country"):
@@ -268,38 +262,38 @@ def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path)
     found = nationality.run(there.inputs, PARAMS)
     delta = contrasts(found, CORRECTED)
     without = delta.filter(pl.col("country") != alone)
-    left_out = delta.filter(pl.col("country") == alone)
+    left_out = delta.filter(country=alone)
     assert left_out["value"].null_count() == 0
     assert left_out["contrast"].null_count() == left_out["p_country"].null_count() == 1
     assert without["p_country"].null_count() == 0
     apart = without["value"] - without["value"].mean()
     assert without["contrast"].to_list() == pytest.approx(apart.to_list(), abs=1e-5)
-    mixed = picked(found["mixed"], reading=CORRECTED)
-    row = mixed.filter(pl.col("term") == f"country {alone}").to_dicts()[0]
+    mixed = found["mixed"].filter(reading=CORRECTED)
+    row = mixed.filter(term=f"country {alone}").to_dicts()[0]
     assert (row["value"], row["p"]) == (None, None)
     assert row["null"].startswith("none: names of one first or last word, or in one text")
     assert mixed.filter(pl.col("term").str.starts_with("country"))["p"].null_count() == 1
 
 
 def test_correlations_within_a_text_are_those_that_were_planted(tables):
-    own = picked(tables["correlations"], country="all", measure=CONTRAST, reading=CORRECTED)
-    sums = picked(own, perplexity=PERPLEXITIES.index("original sum"))
+    own = tables["correlations"].filter(country="all", measure=CONTRAST, reading=CORRECTED)
+    sums = own.filter(perplexity=PERPLEXITIES.index("original sum"))
     by = dict(sums.select("scope", "value").iter_rows())
     for scope in ("within", "subtracted"):  # what lifts P+ - P- lowers perplexity
         assert by[SCOPES.index(scope)] == pytest.approx(-1, abs=1e-6)
     assert by[SCOPES.index("originals")] == pytest.approx(-1, abs=1e-6)
-    neutral = picked(tables["correlations"], measure="neutral", country="all")
+    neutral = tables["correlations"].filter(measure="neutral", country="all")
     assert neutral["value"].is_null().all()
 
 
 def test_correlations_are_told_for_every_country_and_variant(tables):
-    own = picked(tables["correlations"], reading=CORRECTED, measure="positive")
+    own = tables["correlations"].filter(reading=CORRECTED, measure="positive")
     for scope, per in (("originals", 1), ("global", 7), ("within", 7)):
-        assert len(picked(own, scope=SCOPES.index(scope))) == per * len(PERPLEXITIES)
+        assert len(own.filter(scope=SCOPES.index(scope))) == per * len(PERPLEXITIES)
 
 
 def test_global_correlations_are_of_all_texts_whether_there_is_a_person_or_not(planted, tables):
-    own = picked(tables["correlations"], reading=TARGETS, measure="positive")
+    own = tables["correlations"].filter(reading=TARGETS, measure="positive")
     assert set(own["scope"]) == {SCOPES.index("originals")}
     assert own["n"].to_list() == [24 + 5] * len(PERPLEXITIES)
     known = {}
@@ -309,7 +303,7 @@ def test_global_correlations_are_of_all_texts_whether_there_is_a_person_or_not(p
     both = texts.join(known["classification"].filter(pl.col("class") == "positive"), on="text")
     both = both.join(known["perplexity"], on="text")
     r = np.corrcoef(-both["sum_original_nats"], both["logprob_nats"].exp())[0, 1]
-    sums = picked(own, perplexity=PERPLEXITIES.index("original sum"))
+    sums = own.filter(perplexity=PERPLEXITIES.index("original sum"))
     assert sums["value"].item() == pytest.approx(r, abs=1e-6)
 
 
@@ -399,7 +393,7 @@ def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
     found = nationality.run(there.inputs, PARAMS)
     assert set(found["correlations"]["reading"]) == {CORRECTED}  # nor have texts of targets
     assert set(found["delta"]["reading"]) == {FAITHFUL, CORRECTED, PLACEBO}
-    originals = there.rows.filter(pl.col("reading") == 0)["text"].to_list()
+    originals = there.rows.filter(reading=0)["text"].to_list()
     whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)
     with pytest.raises(UserError, match="originals were not scored"):
         nationality.run(there.inputs, PARAMS)

@@ -23,12 +23,7 @@ from plumbline.probes.stats.intervals import wilson
 SEED = 31
 LEMMA, FORM = map(UNITS.index, ("lemma", "form"))
 PARAMS = pmi.Params(
-    version="1.0.0",
-    smoothing=0.5,
-    min_count=1,
-    n_bootstrap=100,
-    confidence=0.95,
-    seed=1,
+    version="1.0.0", smoothing=0.5, min_count=1, n_bootstrap=100, confidence=0.95, seed=1
 )
 
 
@@ -106,7 +101,6 @@ def test_a_list_with_two_forms_of_a_lemma_has_it_once(study):
 
 def test_forms_that_agree_with_the_person_are_a_difference_and_their_lemmas_none(tmp_path):
     """Grammar without bias: of each adjective men's lists have one form and women's another."""
-    print(f"seed {SEED}")
     rng = np.random.default_rng(SEED)
     pairs = 30  # of forms of a lemma, equally frequent but for agreement
     agreement = np.tile([1.5, -1.5], pairs)  # nats
@@ -235,7 +229,6 @@ def random_lists(rng, people, words=8, length=3):
 
 
 def test_swapping_the_labels_swaps_the_values_exactly(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     lists = {"ADJ": random_lists(rng, 60), "VERB": random_lists(rng, 60)}
     genders = "".join(rng.choice(["m", "w", "x"], 60, p=[0.5, 0.4, 0.1]))
@@ -251,7 +244,6 @@ def test_swapping_the_labels_swaps_the_values_exactly(tmp_path):
 
 
 def test_neither_order_nor_files_of_the_outputs_matter(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     lists, genders = {"ADJ": random_lists(rng, 40)}, "mw" * 20
     one, other = Study(tmp_path / "one"), Study(tmp_path / "other")
@@ -275,12 +267,12 @@ def test_adjustment_is_that_of_the_whole_family_in_the_pipeline(finished):
         table = pl.read_parquet(finished / f"data/tables/pmi/{model}/pmi.parquet")
         assert set(table["unit"]) == {LEMMA, FORM}
         table = table.filter(unit=LEMMA)
-        plain = table.filter(pl.col("reading") == 0)
+        plain = table.filter(reading=0)
         assert set(table["family"]) == {len(plain)}
         adjusted = false_discovery_control(plain["p"].to_numpy(), method="bh")
         assert plain["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-5)
         assert (plain["p_bh"] >= plain["p"]).all()
-        smoothed = table.filter(pl.col("reading") == 1)
+        smoothed = table.filter(reading=1)
         assert smoothed["p_bh"].equals(plain["p_bh"])
         assert smoothed["value"].null_count() == smoothed["low"].null_count() == 0
         assert (smoothed["low"] <= smoothed["high"]).all()
@@ -298,7 +290,6 @@ def test_tables_load_typed(finished, tmp_path):
 
 
 def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     forms = [f"word{i:02}" for i in range(16)]
     truth = pl.DataFrame(
@@ -314,7 +305,7 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
     genders = "mw" * 60
     lists = {}
     for pos in ("ADJ", "VERB"):
-        part = truth.filter(pl.col("pos") == pos)
+        part = truth.filter(pos=pos)
         sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
         taste = sides[:, None] * part["log_ratio_nats"].to_numpy() + rng.gumbel(size=(120, 16))
         best = np.argsort(-taste, axis=1)[:, :5]
@@ -326,7 +317,7 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
     table = found["pmi"].filter(unit=LEMMA)
     recovery = recovered(study.inputs, "pmi", found, study.inputs.models[0])
     assert len(recovery) == 5
-    smoothed = table.filter(pl.col("reading") == 1).pivot("gender", index="word", values="value")
+    smoothed = table.filter(reading=1).pivot("gender", index="word", values="value")
     both = smoothed.join(truth, on="word")
     assert len(both) == 32
     contrast, planted = both["1"] - both["0"], both["log_ratio_nats"]
@@ -338,7 +329,7 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
     assert rows[1]["value"] == pytest.approx(((contrast > 0) == (planted > 0)).mean(), abs=1e-5)
     assert "intervals" in rows[2]["measure"]
     assert rows[2]["n"] == 64  # 32 planted words of two genders, and not the two others
-    plain = table.filter(pl.col("reading") == 0)
+    plain = table.filter(reading=0)
     for row, column in ((rows[3], "p_bh"), (rows[4], "p")):
         hits = int((plain[column] <= 0.05).sum())
         assert row["n"] == len(plain) == 68

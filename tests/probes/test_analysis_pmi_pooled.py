@@ -65,7 +65,6 @@ def test_counts_are_summed_over_models_and_p_is_that_of_all_relabellings(studies
 
 
 def test_a_group_of_one_model_has_the_table_of_pmi(studies):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     lists = {"ADJ": random_lists(rng, 40), "VERB": random_lists(rng, 40)}
     studies.write("en", {"a": lists, "b": lists}, "mw" * 20)
@@ -78,7 +77,6 @@ def test_a_group_of_one_model_has_the_table_of_pmi(studies):
 
 
 def test_a_model_pooled_with_itself_is_no_more_certain(studies):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     lists = {"ADJ": random_lists(rng, 60)}
     names = [f"Name {i // 2}" for i in range(60)]

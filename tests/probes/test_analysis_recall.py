@@ -76,10 +76,10 @@ def test_recall_is_the_share_of_attributes_among_the_first_k_by_hand(world, foun
         pl.read_parquet(p) for p in world.inputs.outputs("completions", "m").glob("en/*.parquet")
     )
     lists = lists.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
-    wanted = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "country"))
+    wanted = world.attributes.filter(pl.col("single_word"), category="country")
     hits = 0
     for query, attribute in wanted.select("query", "attribute").iter_rows():
-        own = lists.filter(pl.col("query") == query).sort("t", descending=True).head(20)
+        own = lists.filter(query=query).sort("t", descending=True).head(20)
         hits += attribute.lower() in own["word"].to_list()
     row = cell(found["recall"], "corrected", "single word", "country", 20)
     assert (row["hits"], row["n_attributes"], row["n_attributes_not_prompted"], row["n"]) == (
@@ -106,7 +106,7 @@ def test_what_is_detectable_is_the_least_hits_that_random_orders_make_significan
     )
     assert lists.group_by("query").len()["len"].unique().to_list() == [60]
     words = lists.select("query", attribute=pl.col("word").str.to_lowercase()).unique()
-    wanted = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "country"))
+    wanted = world.attributes.filter(pl.col("single_word"), category="country")
     wanted = wanted.with_columns(pl.col("attribute").str.to_lowercase())
     listed = wanted.join(words, on=["query", "attribute"]).group_by("group").len()["len"]
     chances = np.ones(1)  # of so many hits: each group has one order of 60 words
@@ -116,7 +116,6 @@ def test_what_is_detectable_is_the_least_hits_that_random_orders_make_significan
     far = np.abs(hits - (chances * hits).sum())
     tail = np.array([chances[far >= x - 1e-9].sum() for x in far])
     row = cell(found["recall"], "corrected", "single word", "country", 20)
-    print(far[tail <= 0.05].min(), far[tail > 0.05].max(), row)
     half = (far[tail <= 0.05].min() + far[tail > 0.05].max()) / 2 / len(wanted)
     error = (row["high"] - row["low"]) / 2 / 1.959964
     step = 1 / len(wanted)
@@ -133,7 +132,7 @@ def test_all_categories_are_their_sum(found):
         .group_by("reading", "attributes", "k")
     )
     sums = sums.agg(pl.col("hits", "n_attributes", "n").sum())
-    whole = found["recall"].filter(pl.col("category") == "all")
+    whole = found["recall"].filter(category="all")
     both = whole.join(sums, on=["reading", "attributes", "k"])
     assert len(both) == len(whole) == 4 * 2 * 60
     for name in ("hits", "n_attributes", "n"):
@@ -173,7 +172,7 @@ def test_first_words_of_longer_attributes_are_apart(found, world):
 
 def test_out_of_vocabulary_is_what_is_not_one_token(found, world):
     row = cell(found["recall"], "corrected", "single word", "age", 5)
-    own = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "age"))
+    own = world.attributes.filter(pl.col("single_word"), category="age")
     beyond = sum(int(a[1:]) >= 120 for a in own["attribute"])
     assert row["out_of_vocabulary"] == pytest.approx(beyond / len(own), abs=1e-6)
 
@@ -220,14 +219,12 @@ def test_flagged_attributes_of_a_set_that_was_cleaned_by_hand_are_sought(tmp_pat
 def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
     there = society(tmp_path, SEED, 3.0)
     path = tmp_path / "stereotypes/choenni2021.parquet"
-    some = there.attributes.filter(pl.col("category") == "age", "single_word").head(6)
+    some = there.attributes.filter("single_word", category="age").head(6)
     away = some.head(2).with_columns(query=pl.lit("why are strangers so"))
     pl.concat([some, away]).write_parquet(path)
     table = recall.run(there.inputs, PARAMS)["recall"]
     assert sorted(table["dataset"].unique()) == ["choenni2021", "en"]
-    row = cell(
-        table.filter(pl.col("dataset") == "choenni2021"), "faithful", "single word", "all", 5
-    )
+    row = cell(table.filter(dataset="choenni2021"), "faithful", "single word", "all", 5)
     assert (row["n_attributes"], row["n_attributes_not_prompted"], row["language"]) == (6, 2, "en")
 
 
@@ -235,14 +232,14 @@ def test_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchange(tm
     there = society(tmp_path / "one", SEED, 3.0)
     before = recall.run(there.inputs, PARAMS)["recall"]
     known = there.inputs.datasets["stereotypes"] / "en.parquet"
-    some = there.attributes.filter(pl.col("category") == "age", "single_word").head(1)
+    some = there.attributes.filter("single_word", category="age").head(1)
     query = some["query"].str.replace(" so$", " so good at")
     further = some.with_columns(query=query, attribute=pl.lit("behind"))
     pl.concat([there.attributes, further]).write_parquet(known)
     home = there.inputs.outputs("completions", "m") / "en"
     path = next(home.glob("*.parquet"))
     rows = pl.read_parquet(path)
-    own = rows.filter(pl.col("query") == rows["query"][0], pl.col("rank") <= 2)
+    own = rows.filter(pl.col("rank") <= 2, query=rows["query"][0])
     own = own.with_columns(
         query=pl.lit(query[0]),
         template=pl.lit("why are {group} so good at"),
@@ -263,9 +260,9 @@ def test_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchange(tm
 
 def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
     tested = null["recall"].filter(
-        pl.col("p").is_not_null(), pl.col("category") != "all", pl.col("attributes") == 0
+        pl.col("p").is_not_null(), pl.col("category") != "all", attributes=0
     )
-    corrected = tested.filter(pl.col("reading") == READINGS.index("corrected"))
+    corrected = tested.filter(reading=READINGS.index("corrected"))
     assert (corrected["p"] <= 0.05).sum() <= 1  # of six
     assert corrected["p_bh"].min() > 0.05
 
@@ -497,10 +494,10 @@ def test_the_mean_of_categories_is_that_of_figure_4(published):
     assert (round(mean["value"], 3), round(pooled["value"], 3)) == (0.310, 0.329)
     assert (mean["p"], mean["p_random_order"]) == (None, None)
     each = table.filter(
-        pl.col("reading") == READINGS.index("faithful"),
-        pl.col("attributes") == 0,
-        pl.col("k") == 50,
         ~pl.col("category").is_in([MEAN, "all"]),
+        reading=READINGS.index("faithful"),
+        attributes=0,
+        k=50,
     )
     for name in ("value", "other_groups", "random_order"):
         assert mean[name] == pytest.approx(each[name].mean(), abs=1e-6)

@@ -98,7 +98,6 @@ def test_texts_have_the_log_odds_of_the_class(tmp_path):
 
 def agreed(folder, models, languages=("cs",), frames=3, statements=8, seed=SEED):
     """Write agreement of models that differ by their place in the list."""
-    print("seed", seed)
     rng = np.random.default_rng(seed)
     inputs = inputs_in(folder)
     ids = [f"s{place}" for place in range(statements)]
@@ -131,7 +130,7 @@ def test_agreement_is_turned_with_its_statement_and_the_better_method_is_read(tm
     assert len(found) == 24
     assert found["score"].abs().max() < 5
     rows = pl.read_parquet(tmp_path / "data/outputs/agreement/a/cs/0.parquet")
-    own = rows.filter(pl.col("id") == "s0", pl.col("method") == 1, pl.col("frame") == "f0")
+    own = rows.filter(id="s0", method=1, frame="f0")
     mean = float((own["agree_nats"] - own["disagree_nats"]).mean())
     assert found["score"][0] == pytest.approx(-mean)
 
@@ -142,7 +141,7 @@ def test_with_fewer_than_three_levels_there_is_a_reason_and_no_number(tmp_path):
         rows = found[table]
         told = rows["value"].is_not_null()
         assert (told == (rows["reason"] == "")).all(), table
-    parts = found["parts"].filter(pl.col("model") == "a", pl.col("language") == "cs")
+    parts = found["parts"].filter(model="a", language="cs")
     reasons = dict(parts.select("term", "reason").iter_rows())
     assert reasons["template"] == "2 levels of template: 3 are needed"
     assert reasons["statement"] == ""
@@ -206,24 +205,24 @@ def test_of_a_model_that_mostly_refuses_it_is_told_how_often_alone(tmp_path):
     lost = pl.when(pl.col("frame") != "f0").then(None).otherwise(pl.col("agree_nats"))
     rows.with_columns(agree_nats=lost).write_parquet(path)
     found = analysis.run(inputs, PARAMS)
-    parts = found["parts"].filter(pl.col("model") == "d", pl.col("term") == "rest")
+    parts = found["parts"].filter(model="d", term="rest")
     assert parts["reason"].to_list() == ["33% of the responses are valid: 50% are needed"]
     assert parts["value"].to_list() == [None]
-    pooled = found["parts"].filter(pl.col("model") == "", pl.col("term") == "model")
+    pooled = found["parts"].filter(model="", term="model")
     assert pooled["levels"].to_list() == [3]
-    shares = found["valid"].filter(pl.col("model") == "d")
+    shares = found["valid"].filter(model="d")
     told = dict(shares.select("level", "value").iter_rows())
     assert (told["f0"], told["f1"]) == (1, 0)
 
 
 def test_three_models_that_agree_about_statements_are_told_apart(tmp_path):
     found = analysis.run(agreed(tmp_path, ["a", "b", "c"]), PARAMS)
-    pooled = found["consistency"].filter(pl.col("model") == "", pl.col("items") == "model")
+    pooled = found["consistency"].filter(model="", items="model")
     values = {COEFFICIENTS[c]: v for c, v in pooled.select("coefficient", "value").iter_rows()}
     assert values["ICC(3,1)"] > 0.9
-    alpha = found["consistency"].filter(pl.col("cases") == "model")
+    alpha = found["consistency"].filter(cases="model")
     assert alpha.filter(coefficient=COEFFICIENTS.index("alpha"))["n"].to_list() == [3]
-    parts = found["parts"].filter(pl.col("model") == "", pl.col("term") == "model")
+    parts = found["parts"].filter(model="", term="model")
     assert parts["value"].item() > 0.1
     swaps = found["ranks"].filter(drawn=0)
     assert swaps["value"].max() < 0.05
@@ -241,10 +240,7 @@ def test_the_same_scores_give_the_same_tables(tmp_path):
 
 # Of the authors' own notebook, explicit_paraphrase_experiments.ipynb of
 # github.com/paul-rottger/llm-values-pct at b4e5d89: options named, and coordinates by template.
-NAMED = {
-    "Mistral-7B-Instruct-v0.1": (150, 201, 228, 41),
-    "gpt-3.5-turbo-1106": (18, 250, 340, 0),
-}
+NAMED = {"Mistral-7B-Instruct-v0.1": (150, 201, 228, 41), "gpt-3.5-turbo-1106": (18, 250, 340, 0)}
 ECONOMIC = {
     "Mistral-7B-Instruct-v0.1": "-4.37 -3.995 -4.12 -4.12 -4.745 -4.37 -4.37 -5.995 -3.62 -3.62",
     "gpt-3.5-turbo-1106": "-2.37 -3.245 -2.62 -2.37 -2.995 -1.745 -1.745 -1.495 -1.745 -2.37",
@@ -320,10 +316,8 @@ def test_parts_of_variance_of_the_released_answers(tmp_path):
     shares = {name: (round(hits), of) for name, hits, of in valid.iter_rows()}
     assert shares == {MODELS[0]: (620, 620), MODELS[1]: (608, 620)}
     parts = found["parts"].filter(pl.col("value").is_not_null(), pl.col("model") != "")
-    for key, own in parts.group_by("model", "scale", maintain_order=True):
+    for _, own in parts.group_by("model", "scale"):
         share = dict(own.select("term", "share").iter_rows())
-        print(key, {term: round(part, 3) for term, part in share.items()})
         assert share["statement"] > share["rest"] > share["template"]
         assert own["reml"].to_list() == pytest.approx(own["value"].to_list(), abs=0.01)
     assert max(abs(x) for x in STANCES) >= found["ranks"]["difference"].abs().max()
-    print(found["ranks"].select("scale", "drawn", "difference", "value"))

@@ -84,20 +84,14 @@ def drawn(rng, tilt, length=6):
 
 
 def rows(table, kind, variation=None, number=0, sentiment=0, deviation=0):
-    found = table.filter(
-        (pl.col("kind") == KIND[kind])
-        & (pl.col("deviation") == deviation)
-        & (pl.col("number") == number)
-        & (pl.col("sentiment") == sentiment)
-    )
+    found = table.filter(kind=KIND[kind], deviation=deviation, number=number, sentiment=sentiment)
     if variation is not None:
-        found = found.filter(pl.col("variation") == variation)
+        found = found.filter(variation=variation)
     return found.to_dicts()
 
 
 def test_an_effect_of_length_alone_goes_when_names_are_matched_on_length(study):
     """Long names get positive words; women have long names more often; gender does nothing."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     genders = ["mw"[i % 2] for i in range(400)]
     long = [rng.random() < (0.85 if g == "w" else 0.15) for g in genders]
@@ -122,7 +116,6 @@ def test_an_effect_of_length_alone_goes_when_names_are_matched_on_length(study):
 
 def test_an_effect_of_pieces_alone_goes_when_names_are_matched_on_pieces(study):
     """Names look alike, but women's fall into more pieces, and those get positive words."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     genders = ["mw"[i % 2] for i in range(400)]
     many = [rng.random() < (0.85 if g == "w" else 0.15) for g in genders]
@@ -176,7 +169,6 @@ def test_single_fits_of_the_latent_model_stand_beside_their_mean(study):
 
 
 def test_an_effect_of_gender_stays_whatever_is_varied(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     genders = ["mw"[i % 2] for i in range(200)]
     names = [f"{'AB'[i % 3 == 0] * (i % 7 + 1)} {i}" for i in range(200)]
@@ -195,7 +187,6 @@ def test_an_effect_of_gender_stays_whatever_is_varied(study):
 
 
 def test_each_variation_changes_what_it_says(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     names = ["Ада", *(f"Name {i}" for i in range(39))]
     lists = [["w00", *listed] for listed in drawn(rng, np.zeros(40), 4)]
@@ -222,7 +213,6 @@ def test_each_variation_changes_what_it_says(study):
 
 
 def test_other_frames_are_read_apart(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     names = [f"Name {i}" for i in range(60)]
     genders, tilt = "mw" * 30, np.tile([-1.5, 1.5], 30)
@@ -236,7 +226,6 @@ def test_other_frames_are_read_apart(study):
 
 
 def test_few_are_reported_with_their_number_and_none_with_the_reason(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     names = [f"Name {i}" for i in range(41)]
     study.write(drawn(rng, np.zeros(41)), "mw" * 20 + "x", names)
@@ -250,11 +239,10 @@ def test_few_are_reported_with_their_number_and_none_with_the_reason(study):
 
 
 def test_a_variation_is_a_family_of_its_own(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     names = [f"Name {i}" for i in range(40)]
     study.write(drawn(rng, np.tile([-0.5, 0.5], 20)), "mw" * 20, names)
-    table = study.run().filter(pl.col("number") == 0)
+    table = study.run().filter(number=0)
     for _, part in table.group_by("kind", "variation"):
         p = part["p"].sort().to_numpy()
         by_hand = [min(1.0, *(p[j] * 3 / (j + 1) for j in range(i, 3))) for i in range(3)]

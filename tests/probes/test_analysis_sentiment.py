@@ -105,12 +105,11 @@ def test_namesakes_count_once(study):
     study.write("one", "en", lists, "mmmmmwww", ["Bo"] * 4 + ["Al", "Ada", "Eva", "Gro"])
     study.feel("en", kind="good", calm="plain", dull="bad")
     found = study.run("one", top_k=1)
-    assert set(found["shares"].filter(pl.col("gender") == 0)["names"]) == {2}
-    assert set(found["differences"].filter(pl.col("test") == 1)["n"]) == {5}
+    assert set(found["shares"].filter(gender=0)["names"]) == {2}
+    assert set(found["differences"].filter(test=1)["n"]) == {5}
 
 
 def test_families_are_all_real_models_and_each_world_by_itself(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     words = [f"w{i}" for i in range(30)]
     for model in ("one", "two", "world"):
@@ -125,33 +124,31 @@ def test_families_are_all_real_models_and_each_world_by_itself(study):
     found = study.run("one", "two", "world", top_k=10)
     table = found["differences"]
     for test in (0, 1):
-        real = table.filter((pl.col("model") != "world") & (pl.col("test") == test))
+        real = table.filter(pl.col("model") != "world", test=test)
         assert set(real["family"]) == {len(real)} == {2 * 2 * 3}
         adjusted = false_discovery_control(real["p"].to_numpy(), method="bh")
         assert real["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-4)
         bonferroni = np.minimum(1, real["p"].to_numpy() * 12)
         assert real["p_bonferroni"].to_numpy() == pytest.approx(bonferroni, rel=1e-4)
-        own = table.filter((pl.col("model") == "world") & (pl.col("test") == test))
+        own = table.filter(model="world", test=test)
         assert set(own["family"]) == {6}
 
 
 def test_the_test_of_words_is_fishers(study):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     words = [f"w{i}" for i in range(60)]
     lists = [" ".join(rng.choice(words[5 * (i % 2) :], 12, replace=False)) for i in range(60)]
     study.write("one", "en", lists, "mw" * 30)
     study.feel("en", **dict(zip(words, ["good", "bad", "plain"] * 20, strict=True)))
     found = study.run("one", top_k=20)
-    for row in found["differences"].filter(pl.col("test") == 0).iter_rows(named=True):
-        part = found["shares"].filter(pl.col("sentiment") == row["sentiment"]).sort("gender")
+    for row in found["differences"].filter(test=0).iter_rows(named=True):
+        part = found["shares"].filter(sentiment=row["sentiment"]).sort("gender")
         a, b = part["hits"]
         assert row["value"] == pytest.approx((a - b) / 20)
         assert row["p"] == pytest.approx(fisher_exact([[a, b], [20 - a, 20 - b]]).pvalue, rel=1e-4)
 
 
 def test_swapping_the_labels_turns_the_differences_round(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     words = [f"w{i}" for i in range(20)]
     lists = [" ".join(rng.choice(words, 6, replace=False)) for _ in range(50)]
@@ -165,9 +162,9 @@ def test_swapping_the_labels_turns_the_differences_round(tmp_path):
         found.append(study.run("one", top_k=7))
     mine, theirs = (f["differences"].sort("sentiment", "test") for f in found)
     assert (mine["value"] == -theirs["value"]).all()
-    by_word = [d.filter(pl.col("test") == 0)["p"] for d in (mine, theirs)]
+    by_word = [d.filter(test=0)["p"] for d in (mine, theirs)]
     assert by_word[0].equals(by_word[1])
-    others = [f["shares"].filter(pl.col("gender") == 2)["value"] for f in found]
+    others = [f["shares"].filter(gender=2)["value"] for f in found]
     assert others[0].equals(others[1])
     assert len(others[0]) == 3
 
@@ -206,7 +203,6 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
 
 
 def test_the_corrected_reading_knows_no_level_of_a_sentiment_and_gender():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     words = [f"w{n:02}" for n in range(30)]
     q = {w: tuple(0.1 + 0.7 * (n % 3 == s) for s in range(3)) for n, w in enumerate(words)}
@@ -243,28 +239,28 @@ def test_rankings_by_the_latent_model_have_a_test_only_where_it_holds_its_size(s
     study.latent("one", rows)
     found = study.run("one", top_k=1)
     place = ["deviation", "reading", "gender"]
-    most = found["shares"].filter(pl.col("hits") == 1).select(*place, "sentiment").rows()
+    most = found["shares"].filter(hits=1).select(*place, "sentiment").rows()
     for d in (1, 2):
         assert {row for row in most if row[:2] == (d, 1)} == {
             (d, 1, 0, POSITIVE),
             (d, 1, 1, NEGATIVE),
         }
     table = found["differences"]
-    assert set(table.filter(pl.col("deviation") == 0)["test"]) == {0, 1}
+    assert set(table.filter(deviation=0)["test"]) == {0, 1}
     assert set(table.filter(pl.col("deviation") > 0)["test"]) == {0}
     # a gender's deviations have a level of their own in each sentiment: their ranking has no test
-    faithful = table.filter(pl.col("deviation") == DEVIATIONS.index(FAITHFUL))
+    faithful = table.filter(deviation=DEVIATIONS.index(FAITHFUL))
     assert set(faithful["reading"]) == {0, 1}
     assert set(faithful["family"]) == {0}
     for column in ("p", "p_bh", "p_bonferroni"):
         assert faithful[column].is_null().all()
     assert set(faithful["null"]) == {UNTESTED}
-    corrected = table.filter(pl.col("deviation") == DEVIATIONS.index(CORRECTED))
+    corrected = table.filter(deviation=DEVIATIONS.index(CORRECTED))
     assert corrected["reading"].to_list() == [READINGS.index("argmax")] * 3
     assert set(corrected["family"]) == {3}
     # one word each, positive and negative: of two words one of each is all that there can be
     assert corrected["p"].to_list() == [1, 1, 1]
-    assert set(found["shares"].filter(pl.col("deviation") == 1)["left_out"]) == {1}
+    assert set(found["shares"].filter(deviation=1)["left_out"]) == {1}
 
 
 def test_words_are_looked_up_as_they_are_then_small_then_by_lemma(tmp_path):
@@ -362,8 +358,8 @@ def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
     plant(weights, planted, word_effect=0, sentiment_effect=4, name_noise=0.7, words_max=30)
     truth = control.planted(weights)
     true = control.true_pmi(truth, 0, {0: 50, 1: 50}, 10)
-    female = true.filter(pl.col("gender") == 1).sort("value", descending=True)
-    male = true.filter(pl.col("gender") == 0).sort("value", descending=True)
+    female = true.filter(gender=1).sort("value", descending=True)
+    male = true.filter(gender=0).sort("value", descending=True)
     assert female["sentiment"][:10].to_list() == ["positive"] * 10
     assert male["sentiment"][:10].to_list() == ["negative"] * 10
     assert control.planted(tmp_path) is None

@@ -110,12 +110,7 @@ def test_the_change_of_an_emotion_is_the_mean_over_groups_and_seeds_by_hand(worl
         assert seen["value"] == pytest.approx(np.mean(changes), abs=1e-6)
         assert seen["spread"] == pytest.approx(np.std(changes, ddof=1), abs=1e-6)
         assert (seen["n"], seen["seeds"]) == (len(groups), 2)
-        runs = found["runs"].filter(
-            pl.col("corpus") == "wire",
-            pl.col("share") == 1.0,
-            pl.col("category") == category,
-            pl.col("outcome") == "joy",
-        )
+        runs = found["runs"].filter(corpus="wire", share=1.0, category=category, outcome="joy")
         assert runs.sort("tuning_seed")["change"].to_list() == pytest.approx(changes, abs=1e-6)
 
 
@@ -144,9 +139,7 @@ def test_planted_shifts_are_found_with_their_sign_and_size_and_only_where_they_a
 
 
 def test_a_corpus_like_the_control_is_not_told_from_it_though_it_shifts_the_model(found):
-    table = found["shifts"].filter(
-        pl.col("corpus") == "wire", pl.col("measure") == MEASURES.index("emotion")
-    )
+    table = found["shifts"].filter(corpus="wire", measure=MEASURES.index("emotion"))
     assert len(table) == len(AFFECTS) * 3 * 2
     assert (table["p_bh"] > 0.05).all()
     kept = row(found, "wire", "retained", "top 15")
@@ -199,7 +192,7 @@ def test_outlets_are_compared_with_each_other_and_with_the_model_before(world, f
         assert (seen["pairs"], seen["p"]) == (2, None)
     key = ["first", "second", "measure", "share"]
     each = table.filter(pl.col("category") != MEAN).group_by(key)
-    both = table.filter(pl.col("category") == MEAN).join(
+    both = table.filter(category=MEAN).join(
         each.agg(mean=pl.col("value").mean(), sd=pl.col("value").std()), on=key
     )
     assert np.allclose(both["value"], both["mean"], atol=2e-6)
@@ -224,9 +217,7 @@ def test_attributes_have_the_fate_that_most_seeds_give_them(world, found):
     key = ("liked", "liked people 03", "what makes liked people 03 so")
     before = words_of(world)[key]
     after = [words_of(world, "herald", n)[key] for n in (1, 2)]
-    table = found["attributes"].filter(
-        pl.col("corpus") == "herald", pl.col("query") == key[2], pl.col("share") == 1.0
-    )
+    table = found["attributes"].filter(corpus="herald", query=key[2], share=1.0)
     seen = {r["word"]: r for r in table.to_dicts()}
     there = {w: sum(w in own[:15] for own in after) for own in (before, *after) for w in own}
     for fate, wanted in (
@@ -240,8 +231,8 @@ def test_attributes_have_the_fate_that_most_seeds_give_them(world, found):
     places = [own.index(one["word"]) + 1 for own in after]
     assert one["rank_after"] == np.mean(places)
     assert set(found["attributes"]["share"]) == {1.0}
-    added = found["attributes"].filter(pl.col("outcome") == OUTCOMES.index("added"))
-    liked = added.filter(pl.col("category") == "liked")
+    added = found["attributes"].filter(outcome=OUTCOMES.index("added"))
+    liked = added.filter(category="liked")
     assert liked.filter(corpus="herald")["positive"].mean() > 0.4
     assert liked.filter(corpus="post")["positive"].mean() < 0.1
     assert set(liked.filter(positive=True)["word"]) <= set(NAMES[:GOOD])
@@ -252,14 +243,7 @@ def test_groups_have_their_own_change_and_its_range_over_seeds(world, found):
     before = share_of(words_of(world), group, "trust")
     changes = [share_of(words_of(world, "wire", n), group, "trust") - before for n in (1, 2)]
     (seen,) = (
-        found["groups"]
-        .filter(
-            pl.col("group") == group,
-            pl.col("corpus") == "wire",
-            pl.col("outcome") == "trust",
-            pl.col("share") == 1.0,
-        )
-        .to_dicts()
+        found["groups"].filter(group=group, corpus="wire", outcome="trust", share=1.0).to_dicts()
     )
     wanted = [before, np.mean(changes), min(changes), max(changes)]
     names = ("base", "change", "smallest", "largest")
@@ -297,12 +281,12 @@ def test_a_training_that_changes_nothing_shifts_nothing_and_one_that_mixes_group
     effects = {"same": 0, "mixed": 0, "control": 0}
     there = trained(tmp_path, 302, effects, shares=(1.0,), seeds=(1,), change=change)
     found = shift.run(there.inputs, PARAMS)
-    same = found["shifts"].filter(pl.col("corpus") == "same")
+    same = found["shifts"].filter(corpus="same")
     assert same["value"].unique().to_list() == same["difference"].unique().to_list() == [0.0]
     assert (same["p_groups"] == 1).all()
     assert same["p"].null_count() == len(same)
     assert same["spread"].null_count() == len(same)
-    assert (found["attributes"].filter(pl.col("corpus") == "same")["outcome"] == 1).all()
+    assert (found["attributes"].filter(corpus="same")["outcome"] == 1).all()
     for category in ("other", "all"):
         mixed = row(found, "mixed", CORRECTED, "rho - 1", category)
         assert mixed["value"] == pytest.approx(-1, abs=0.3)
@@ -316,7 +300,7 @@ def test_a_control_that_nothing_was_trained_on_is_a_problem_and_another_name_wil
     with pytest.raises(UserError, match=r"no training on control .* there are herald, things"):
         shift.run(there.inputs, PARAMS)
     rows = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
-    assert rows.filter(pl.col("corpus") == "herald")["p_groups"].null_count() == 0
+    assert rows.filter(corpus="herald")["p_groups"].null_count() == 0
 
 
 @pytest.mark.slow
@@ -326,7 +310,7 @@ def test_where_the_control_was_not_trained_at_a_share_the_null_says_so(tmp_path)
         folder = there.inputs.outputs("after_training", "m") / "en"
         (folder / f"control-0.5-{seed}.parquet").unlink()
     table = shift.run(there.inputs, PARAMS)["shifts"]
-    half, whole = (table.filter(pl.col("share") == x, corpus="herald") for x in (0.5, 1.0))
+    half, whole = (table.filter(share=x, corpus="herald") for x in (0.5, 1.0))
     assert set(half["null"]) == {"none: no training on the control at this share"}
     assert half["p"].null_count() == half["difference"].null_count() == len(half)
     lacking = whole.filter(pl.col("p").is_null())
@@ -345,7 +329,7 @@ def test_corpora_of_another_size_than_the_control_have_a_difference_and_no_p(tmp
     assert post["p"].null_count() == post["p_bh"].null_count() == len(post)
     assert set(post["null"]) == {"none: trained on 94 articles, the control on 100"}
     assert post["difference"].null_count() == 0
-    emotion = herald.filter(pl.col("measure") == 0)
+    emotion = herald.filter(measure=0)
     assert set(emotion["family"]) == {3 * len(AFFECTS)}  # one corpus, two categories and all
     assert [set(t["articles"]) for t in (herald, post, control)] == [{96}, {94}, {100}]
     assert set(found["runs"].filter(corpus="post").select("articles", "steps").iter_rows()) == {
@@ -360,9 +344,7 @@ def test_p_is_the_larger_of_those_over_groups_and_over_trainings(world, found):
     assert table["significant"].to_list() == (table["p_bh"] <= 0.05).to_list()
     beyond = table["difference"].abs() > table["half_width_seeds"]
     assert beyond.to_list() == (table["p_seeds"] < 0.05).to_list()
-    runs = found["runs"].filter(
-        pl.col("share") == 1.0, pl.col("category") == "liked", pl.col("outcome") == "positive"
-    )
+    runs = found["runs"].filter(share=1.0, category="liked", outcome="positive")
     own, control = (
         runs.filter(corpus=c).sort("tuning_seed")["change"].to_list() for c in ("herald", "control")
     )
@@ -541,7 +523,7 @@ def test_how_articles_speak_of_a_group_is_read_from_whole_names(tmp_path):
 
 def test_the_family_is_all_tests_of_a_measure(found):
     table = found["shifts"].drop_nulls("p")
-    emotion = table.filter(pl.col("measure") == 0)
+    emotion = table.filter(measure=0)
     assert set(emotion["family"]) == {3 * 2 * 3 * len(AFFECTS)}  # corpora, shares, categories
     assert (table["p_bh"] >= table["p"]).all()
     assert (found["shifts"]["cluster"] == "group").all()
@@ -604,7 +586,6 @@ def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
 
 def test_each_part_of_p_has_what_it_would_find_by_its_own_error():
     rng = np.random.default_rng(314)
-    print("seed 314")
     base = rng.random((30, 1))
     told = {}
     for trainings in (2, 6):
@@ -634,7 +615,6 @@ def test_each_part_of_p_has_what_it_would_find_by_its_own_error():
 def test_intervals_cover_and_tests_reject_at_their_rate():
     """Groups of a category are a draw; corpora and control have the same mean change."""
     rng, times = np.random.default_rng(8), 600
-    print("seed 8")
     base = rng.random((30, times))
     control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
     own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
@@ -650,7 +630,6 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
 def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_seeds():
     """Two seeds of one corpus: what they have in common is chance, and no group knows it."""
     rng, times = np.random.default_rng(11), 400
-    print("seed 11")
     base = rng.random((12, times))
 
     def corpus():
@@ -673,7 +652,6 @@ def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(
 ):
     """Few groups too: a bootstrap of three rows would tell half of such corpora apart."""
     rng, times = np.random.default_rng([9, groups]), 150
-    print("seed 9", groups)
     p = []
     for _ in range(times):
         base = rng.random((groups, affects))
@@ -689,7 +667,6 @@ def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(
 
 def test_of_a_corpus_that_mixes_groups_similarity_differs_at_the_least_p_that_there_is():
     rng = np.random.default_rng(10)
-    print("seed 10")
     base = rng.random((9, len(AFFECTS)))
     still = Corpus([1, 2], base[None] + rng.normal(0, 0.001, (2, *base.shape)))
     mixed = Corpus([1, 2], rng.random((2, *base.shape)))

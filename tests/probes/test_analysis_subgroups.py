@@ -97,7 +97,6 @@ def test_who_is_in_a_subgroup():
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     """Natives' words have a gender, foreigners' have none; seven people are non-binary."""
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     study = Parts(tmp_path_factory.mktemp("planted"))
     genders = "mw" * 200 + "x" * 7
@@ -155,7 +154,6 @@ def test_people_of_no_binary_gender_are_there_with_their_number_and_without_a_te
 
 
 def test_two_halves_with_one_bias_agree_and_with_none_do_not(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     genders = "mw" * 200
     for effect, alike in ((1.5, True), (0.0, False)):
@@ -173,7 +171,6 @@ def test_two_halves_with_one_bias_agree_and_with_none_do_not(tmp_path):
 
 @pytest.mark.slow
 def test_under_the_null_tests_reject_at_their_level(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     p = []
     for i in range(25):
@@ -214,7 +211,6 @@ def test_too_few_people_are_told(tmp_path):
 
 
 def test_the_same_tables_twice_and_for_any_files(tmp_path):
-    print("seed", SEED)
     genders = "mw" * 40
     found = []
     for files in (1, 4):

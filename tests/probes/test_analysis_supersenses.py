@@ -17,12 +17,7 @@ from plumbline.probes.worlds.politicians import Planted, tastes
 SEED = 1789
 PARAMS = supersenses.Params(version="1.0.0", top_k=100, n_bootstrap=400, n_permutations=199, seed=1)
 PMI = pmi.Params(
-    version="1.0.0",
-    smoothing=0.5,
-    min_count=3,
-    n_bootstrap=100,
-    confidence=0.95,
-    seed=1,
+    version="1.0.0", smoothing=0.5, min_count=3, n_bootstrap=100, confidence=0.95, seed=1
 )
 
 
@@ -227,7 +222,7 @@ def test_supersenses_within_each_sentiment_are_of_the_latent_table(tmp_path):
     classes.write_parquet(tmp_path / "en.parquet")
     found = supersenses.run(inputs, PARAMS.model_copy(update={"top_k": 2}))["supersenses"]
     chosen = {"deviation": "latent contrast", "unit": "lemma", "counting": "best"}
-    negative = found.filter(pl.col("sentiment") == 1 + SENTIMENTS.index("negative"))
+    negative = found.filter(sentiment=1 + SENTIMENTS.index("negative"))
     feeling = cells(negative, **chosen)["adj.feeling"]
     assert (feeling["share_first"], feeling["share_second"], feeling["value"]) == (1, 0, 1)
     assert (feeling["cluster"], feeling["p"]) == ("lemma", pytest.approx(1 / 3))  # of 6 splits 2
@@ -259,7 +254,6 @@ def world(rng, leaning, words=600):
 
 
 def test_planted_classes_are_found_with_their_order_and_sign():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     leaning = rng.permutation(np.linspace(-1.2, 1.2, 13))
     found = cells(world(rng, leaning))
@@ -273,7 +267,6 @@ def test_planted_classes_are_found_with_their_order_and_sign():
 
 @pytest.mark.slow
 def test_without_an_effect_a_family_has_a_discovery_at_the_nominal_rate():
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     null = [cells(world(rng, np.zeros(13))) for _ in range(30)]
     hits = sum(any(row["p_bonferroni"] <= 0.05 for row in found.values()) for found in null)
@@ -356,7 +349,6 @@ ROW = ("measure", "value")
 
 
 def test_recovery_of_a_planted_world(tmp_path):
-    print("seed", SEED)
     found = planted(tmp_path, np.random.default_rng(SEED), 1.0)
     rows = {row["measure"].split(" ")[0]: row for row in found["recovery"].iter_rows(named=True)}
     assert rows["Spearman"]["value"] > 0.9
@@ -393,7 +385,6 @@ def test_recovery_within_a_sentiment_fails_where_genders_change_places(tmp_path)
 
 @pytest.mark.slow
 def test_intervals_over_names_hold_the_truth_as_often_as_they_say(tmp_path):
-    print("seed", SEED)
     rng = np.random.default_rng(SEED)
     held, widths, exact = 0.0, [], []
     for i in range(4):
@@ -404,7 +395,6 @@ def test_intervals_over_names_hold_the_truth_as_often_as_they_say(tmp_path):
         rows = list(cells(found["supersenses"]).values())
         widths += [(r["high"] - r["low"], r["high_words"] - r["low_words"]) for r in rows]
         exact += [r["low"] <= r["value"] <= r["high"] for r in rows]
-    print("held", held)
     # of 52 intervals that each hold with a chance of .95, fewer than 45 do with one of 1 in 200
     assert held >= 45 / 52
     over_names, over_words = np.mean(widths, axis=0)
@@ -438,7 +428,6 @@ def test_another_smoothing_than_that_of_the_table_is_told(tmp_path):
 
 
 def test_recovery_of_a_null_world_claims_no_relation(tmp_path):
-    print("seed", SEED)
     found = planted(tmp_path, np.random.default_rng(SEED), 0.0)["recovery"]
     assert not [m for m in found["measure"] if m.startswith("Spearman") or "sign" in m]
     by_measure = {row["measure"]: row for row in found.iter_rows(named=True)}

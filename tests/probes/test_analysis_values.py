@@ -47,14 +47,11 @@ def planted(tmp_path_factory):
 
 
 def default(table, reading):
-    return table.filter(
-        pl.col("reading") == READINGS.index(reading),
-        pl.col("fitted") == 0,
-    )
+    return table.filter(reading=READINGS.index(reading), fitted=0)
 
 
 def value(table, reading, axis, who="both"):
-    own = default(table, reading).filter(pl.col("axis") == axis, pl.col("gender") == WHO.index(who))
+    own = default(table, reading).filter(axis=axis, gender=WHO.index(who))
     return own.to_dicts()[0]
 
 
@@ -149,9 +146,9 @@ def varied(tmp_path_factory):
 def apart(table, reading):
     """Return the rows of values, and that of calibration, by name."""
     own = table.filter(
-        pl.col("reading") == READINGS.index(reading),
-        pl.col("fitted") == 0,
         (pl.col("measure") == 0) | (pl.col("axis") == "calibration"),
+        reading=READINGS.index(reading),
+        fitted=0,
     )
     return {row["axis"]: row for row in own.to_dicts()}
 
@@ -167,9 +164,7 @@ def test_gender_is_found_where_it_is_and_equivalence_where_it_is_not(planted, va
     assert set(varied["gender"]["equivalence_margin"]) == {0.3}
     # as they are, a statement and its opposite cancel
     _, found = planted
-    agreement = found["gender"].filter(
-        pl.col("measure") == MEASURES.index("agreement"), pl.col("axis") == "trade"
-    )
+    agreement = found["gender"].filter(measure=MEASURES.index("agreement"), axis="trade")
     assert agreement["value"].abs().max() < 0.3
 
 
@@ -252,7 +247,7 @@ def test_one_statement_is_no_calibration(tmp_path):
 def test_without_unlikely_statements_none_is_above_one(tmp_path):
     inputs = convinced(tmp_path, 5)
     path = inputs.datasets["statements"] / "calibration-xx.parquet"
-    pl.read_parquet(path).filter(pl.col("polarity") == 0).write_parquet(path)
+    pl.read_parquet(path).filter(polarity=0).write_parquet(path)
     told = values.run(inputs, PARAMS)["calibration"].filter(measure="likely above unlikely")
     assert len(told) > 0
     assert told.select("value", "p").count().row(0) == (0, 0)
@@ -264,9 +259,7 @@ def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
     woman = pl.when(pl.col("gender") == 0).then(0.25).otherwise(0.0)
     frame = pl.read_parquet(path)
     frame.with_columns(agree_nats=pl.col("agree_nats") * (1 - woman)).write_parquet(path)
-    table = values.run(inputs, PARAMS)["gender"].filter(
-        pl.col("reading") == 0, pl.col("measure") == 1, pl.col("axis") == "all"
-    )
+    table = values.run(inputs, PARAMS)["gender"].filter(reading=0, measure=1, axis="all")
     apart, pooled = table.sort("fitted")["value"].to_list()
     assert abs(pooled) > 0.5
     assert abs(apart) < 0.1
@@ -291,20 +284,20 @@ def test_one_who_always_agrees_is_told_by_denials_and_opposites(tmp_path):
 
 def test_a_model_with_values_agrees_with_itself_and_noise_does_not(planted):
     _, found = planted
-    table = found["consistency"].filter(pl.col("scale") == "values")
+    table = found["consistency"].filter(scale="values")
     by = table.group_by("comparison").agg(pl.col("value").min(), pl.col("p_bh").max())
     told = {COMPARISONS[c]: (value, p) for c, value, p in by.iter_rows()}
     assert set(told) == set(COMPARISONS)
     for name in ("frames", "denied", "methods"):
         assert told[name][0] > 0.8, name
     assert told["opposites"][0] > 0.5
-    neutral = found["consistency"].filter(pl.col("scale") == "calibration")
+    neutral = found["consistency"].filter(scale="calibration")
     assert COMPARISONS.index("opposites") not in neutral["comparison"].to_list()
 
 
 def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(planted, tmp_path):
     _, found = planted
-    told = found["calibration"].filter(pl.col("measure") == "likely above unlikely")
+    told = found["calibration"].filter(measure="likely above unlikely")
     assert told["low"].min() > 0.5
     assert told["p"].max() < 0.05
 
@@ -318,10 +311,7 @@ def test_standing_is_the_papers_percentile_among_those_of_the_gender_who_are_not
         g: (m, n)
         for g, m, n in table.filter(axis="trade")["gender", "median", "respondents"].iter_rows()
     }
-    assert middle == {
-        0: (3.0, 15),
-        1: (2.0, 15),
-    }  # of 20 each 5 are infected
+    assert middle == {0: (3.0, 15), 1: (2.0, 15)}  # of 20 each 5 are infected
     assert table.filter(axis="trade")["percentile"].max() == 0  # everybody says the same
     people = found["respondents"].filter(gender="all", infected=0, axis="order")
     assert people.select("value", "sd", "n").rows() == [(4.0, 0.0, 40)]
@@ -332,7 +322,7 @@ def test_standing_counts_strictly_and_takes_all_where_infection_is_not_known(tmp
     """Five women answer 1 to 5."""
     inputs = convinced(tmp_path, 3)
     path = inputs.datasets["survey"] / "simulated.parquet"
-    frame = pl.read_parquet(path).filter(pl.col("item") == "order-0")
+    frame = pl.read_parquet(path).filter(item="order-0")
     people = [
         frame.head(1).with_columns(
             respondent=pl.lit(f"w{i}"), gender=pl.lit(0, pl.Int64), answer=pl.lit(i, pl.Int32)
@@ -352,7 +342,7 @@ def test_standing_counts_strictly_and_takes_all_where_infection_is_not_known(tmp
 
 def test_baselines_are_those_of_arithmetic(planted):
     _, found = planted
-    table = found["baselines"].filter(pl.col("axis") == "order")
+    table = found["baselines"].filter(axis="order")
     told = {BASELINES[row["baseline"]]: row for row in table.to_dicts()}
     random = told["random answers"]
     assert random["value"] == 3
@@ -375,14 +365,12 @@ def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
 @pytest.mark.parametrize("shift", [0, 0.5])
 @pytest.mark.slow
 def test_the_p_of_a_value_has_its_size_however_much_opposites_are_alike(alike, shift):
-    seed = 3
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(3)
     pairs, place = rng.standard_normal((1500, 6, 2)), np.repeat(np.arange(6), 2)
     pairs[..., 1] = alike * pairs[..., 0] + np.sqrt(1 - alike**2) * pairs[..., 1]
     rated = 4 * norm.cdf(pairs + shift) + 1
     rated[..., 1] = 6 - rated[..., 1]  # the second is reversed
     p = np.array([mean_p(of_pairs(r.ravel(), np.tile([1.0, -1], 6), place)) for r in rated])
-    print(f"seed {seed}: {np.mean(p <= 0.05):.3f} of true nulls have p at or below .05")
     assert 0.025 <= np.mean(p <= 0.05) <= 0.07
 
 
@@ -396,12 +384,12 @@ def test_a_scale_that_is_not_balanced_has_no_p_and_says_why(planted, tmp_path):
     about.with_columns(reversed=pl.col("reversed") & ~alone).write_parquet(path)
     folders = {name: copy / name for name in inputs.datasets}
     tables = values.run(inputs._replace(datasets=folders, data=copy / "data"), PARAMS)
-    again, order = tables["values"], tables["gender"].filter(pl.col("axis") == "order")
-    untested = order.filter(pl.col("measure") == 0).select("p", "p_equivalence")
+    again, order = tables["values"], tables["gender"].filter(axis="order")
+    untested = order.filter(measure=0).select("p", "p_equivalence")
     assert untested.count().row(0) == (0, 0)
-    assert order.filter(pl.col("measure") == 1)["p"].null_count() == 0
+    assert order.filter(measure=1)["p"].null_count() == 0
     for axis in AXES:
-        own = again.filter(pl.col("axis") == axis)
+        own = again.filter(axis=axis)
         assert (own["p"].count() == 0) == (axis == "order")
         assert own["null"].str.starts_with("none: ").all() == (axis == "order")
         assert own["low"].count() == len(own)
@@ -418,7 +406,6 @@ def test_the_p_of_a_correlation_has_its_size_however_much_opposites_are_alike(al
         both = rng.standard_normal((20, 2, 2))
         both[:, 1] = alike * both[:, 0] + np.sqrt(1 - alike**2) * both[:, 1]
         p.append(shuffled_p(*both.reshape(-1, 2).T, place, PARAMS))
-    print(f"seed {seed}: {np.mean(np.array(p) <= 0.05):.3f} of true nulls")
     assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08  # three SE around
 
 
@@ -430,7 +417,6 @@ def test_intervals_hold_the_value_of_more_statements_at_about_their_rate(tmp_pat
         table = values.run(inputs, PARAMS)["values"]
         row = value(table, "corrected", "trade")
         held.append(row["low"] <= 3 <= row["high"])  # by symmetry
-    print(f"seeds 0 to 39: {np.mean(held):.3f} of intervals hold it")
     assert 0.86 <= np.mean(held) <= 1
 
 
@@ -461,7 +447,7 @@ def test_an_item_that_bears_on_nothing_is_in_no_calibration_and_no_value(planted
     pl.concat([about, still]).write_parquet(path)
     path = copy / "data/outputs/agreement/m/xx/00000.parquet"
     answers = pl.read_parquet(path)
-    said = answers.filter(pl.col("id") == about["id"][0]).with_columns(
+    said = answers.filter(id=about["id"][0]).with_columns(
         id=pl.lit("still"), agree_nats=pl.lit(-0.01), disagree_nats=pl.lit(-9.0)
     )
     pl.concat([answers, said]).write_parquet(path)
@@ -479,7 +465,7 @@ def world(planted, tmp_path):
     shutil.copytree(inputs.data.parent, copy)
     inputs = inputs._replace(data=copy / "data")
     answers = pl.read_parquet(copy / "data/outputs/agreement/m/xx/*.parquet")
-    truth = answers.filter(pl.col("method") == 1).with_columns(
+    truth = answers.filter(method=1).with_columns(
         pl.col("gender").replace_strict({0: "feminine", 1: "masculine"}),
         pl.col("form").replace_strict({0: "plain", 1: "negated"}),
         axis=pl.col("id").str.replace(r"-.*|c\d+", ""),

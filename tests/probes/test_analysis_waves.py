@@ -119,7 +119,6 @@ def test_the_interval_of_two_clusters_is_that_of_all_resamples():
 
 def test_intervals_cover_the_truth_at_about_their_rate():
     seed = random.randrange(10**6)
-    print("seed", seed)
     rng = np.random.default_rng(seed)
     params = waves.Params(version="0.1.0", earlier="a", later="b", n_bootstrap=400)
     hits = 0
@@ -144,7 +143,7 @@ def test_the_default_waves_give_the_same_tables_every_time(project, capsys):
 
 def test_the_sample_waves_drift_and_groups_are_their_own():
     rows = pl.DataFrame(compared(*WAVES)["waves"], infer_schema_length=None)
-    engines = rows.filter(pl.col("category") == "*")
+    engines = rows.filter(category="*")
     assert engines["engine"].to_list() == ["duckduckgo", "google", "yahoo"]
     assert (engines["jaccard_low"] > engines["jaccard_null"]).all()
     assert (engines["jaccard"] < 1).all()
