@@ -301,6 +301,7 @@ def test_differences_are_of_the_overall_values(tables):
     table = tables["overall"].filter(reading=CORRECTED, metric="balanced accuracy")
     value = dict(table.select("corpus", "value").iter_rows())
     own = tables["differences"].filter(reading=CORRECTED, metric="accuracy", level=ALL_TEXTS)
+    assert len(own) == 6
     for row in own.to_dicts():
         wanted = value[row["corpus"]] - value[row["baseline"]]
         assert row["value"] == pytest.approx(wanted, abs=2e-6)

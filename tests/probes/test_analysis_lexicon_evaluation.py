@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import whole
 from recovering import recovered
+from scipy.stats import false_discovery_control
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
@@ -29,7 +30,6 @@ from plumbline.probes.politicians.lexicon_evaluation import (
     scores,
 )
 from plumbline.probes.politicians.words.segmentation import known_words
-from plumbline.probes.stats.estimate import benjamini_hochberg
 from plumbline.probes.stats.intervals import sign_detectable
 
 TOP = Path(__file__).parents[2]
@@ -190,7 +190,7 @@ def test_the_combination_less_a_view_on_the_same_texts(place):
 def test_adjusted_p_are_taken_over_all_tests_of_a_table(place):
     found = run()["agreement"].filter(pl.col("p").is_not_null())
     assert len(found) == 8
-    assert found["p_bh"].to_numpy() == pytest.approx(benjamini_hochberg(found["p"].to_numpy()))
+    assert found["p_bh"].to_numpy() == pytest.approx(false_discovery_control(found["p"].to_numpy()))
 
 
 def test_a_view_that_no_tuning_text_speaks_of_has_a_reason_in_place_of_numbers(place):

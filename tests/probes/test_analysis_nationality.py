@@ -47,7 +47,9 @@ def test_rows_stand_in_the_order_of_the_dataset(planted):
     outputs = planted.inputs.outputs("classification", "m") / CONFIG
     known = {"positive": PARAMS.positive, "negative": PARAMS.negative}
     every = pl.read_parquet(path)
-    for case in cases(path, *classified(outputs, "m", known)):
+    found = [*cases(path, *classified(outputs, "m", known))]
+    assert len(found) == 3
+    for case in found:
         rows = every.filter(reading=READINGS.index(case.reading))
         assert len(rows) > 200
         first, rest = (case.words.gather(part) for part in case.name.T)
@@ -196,7 +198,6 @@ def test_families_are_countries_by_measures(tmp_path):
     neutral = 6  # which does not change: its p is 1; nor is it ever predicted: no test
     assert set(contrasts(found, CORRECTED)["family"]) == {6 * 3 + neutral}
     assert set(found["changes"].filter(reading=CORRECTED)["family"]) == {6 * 2}
-    assert (found["delta"]["p_bh"] >= found["delta"]["p"] - 1e-9).all()
 
 
 def test_what_is_the_same_in_every_text_and_name_has_no_p(tables):

@@ -145,7 +145,7 @@ def test_planted_attributes_are_found_far_above_both_baselines(found):
     assert row["random_order"] < 0.1
     assert row["other_groups"] < 0.2
     assert row["p"] == row["p_random_order"] == 1 / 200
-    assert row["p_bh"] <= row["p"] * row["family"]
+    assert row["p_bh"] <= 0.02
     assert row["family"] == 4 * 4 * 2  # readings, categories with all, tested k: of this kind
 
 
@@ -350,8 +350,10 @@ def test_recovery_of_a_null_world_is_nominal(null):
     table = null["recovery"]
     assert table["world"].unique().to_list() == [1]
     assert not [m for m in table["measure"] if "Spearman" in m]
+    above = table.filter(pl.col("measure").str.contains("recall@5"))
+    assert 0 < len(above) < len(table)
     for row in table.iter_rows(named=True):
-        if "recall@5" in row["measure"]:
+        if row["measure"] in above["measure"]:
             assert row["low"] <= 0.01
             assert row["high"] >= -0.01
         else:

@@ -290,7 +290,7 @@ def test_a_model_that_was_not_asked_in_english_has_an_empty_table(tmp_path):
     assert found.columns == [c.name for c in supersenses.SUPERSENSES.columns]
 
 
-def test_the_same_table_in_whatever_order_words_come(hundred):
+def test_the_same_table_in_whatever_order_words_come():
     rows = [(w, w, 0, g, 1.0) for g in ("female", "male") for w in (f"{g}{i}" for i in range(9))]
     classes = dataset(**{w: {f"adj.{ADJECTIVES[i % 3]}": 1.0} for i, (w, *_) in enumerate(rows)})
     one = PARAMS.model_copy(update={"top_k": 4})

@@ -46,6 +46,15 @@ def planted(tmp_path_factory):
     return inputs, values.run(inputs, PARAMS)
 
 
+@pytest.fixture
+def copy(planted, tmp_path):
+    """Return inputs like those planted, which a test may spoil."""
+    inputs, folder = planted[0], tmp_path / "copy"
+    shutil.copytree(inputs.data.parent, folder)
+    folders = {name: folder / name for name in inputs.datasets}
+    return inputs._replace(datasets=folders, data=folder / "data")
+
+
 def default(table, reading):
     return table.filter(reading=READINGS.index(reading), fitted=0)
 
@@ -282,7 +291,7 @@ def test_one_who_always_agrees_is_told_by_denials_and_opposites(tmp_path):
             assert value(found["values"], reading, axis)["value"] == pytest.approx(3, abs=0.35)
 
 
-def test_a_model_with_values_agrees_with_itself_and_noise_does_not(planted):
+def test_a_model_with_values_agrees_with_itself(planted):
     _, found = planted
     table = found["consistency"].filter(scale="values")
     by = table.group_by("comparison").agg(pl.col("value").min(), pl.col("p_bh").max())
@@ -290,16 +299,23 @@ def test_a_model_with_values_agrees_with_itself_and_noise_does_not(planted):
     assert set(told) == set(COMPARISONS)
     for name in ("frames", "denied", "methods"):
         assert told[name][0] > 0.8, name
+        assert told[name][1] < 0.05, name
     assert told["opposites"][0] > 0.5
     neutral = found["consistency"].filter(scale="calibration")
     assert COMPARISONS.index("opposites") not in neutral["comparison"].to_list()
 
 
-def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(planted, tmp_path):
+def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(planted, copy):
     _, found = planted
     told = found["calibration"].filter(measure="likely above unlikely")
     assert told["low"].min() > 0.5
     assert told["p"].max() < 0.05
+    path = copy.datasets["statements"] / "calibration-xx.parquet"
+    about = pl.read_parquet(path)
+    about.with_columns(pl.col("polarity").shuffle(seed=1)).write_parquet(path)
+    told = values.run(copy, PARAMS)["calibration"].filter(measure="likely above unlikely")
+    assert told["low"].max() < 0.5 < told["high"].min()
+    assert told["p"].min() > 0.05
 
 
 def test_standing_is_the_papers_percentile_among_those_of_the_gender_who_are_not_infected(planted):
@@ -361,7 +377,7 @@ def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
     assert COMPARISONS.index("methods") not in found["consistency"]["comparison"].to_list()
 
 
-@pytest.mark.parametrize("alike", [0, 0.18, 0.47, 0.65, 0.9])
+@pytest.mark.parametrize("alike", [0, 0.47, 0.9])
 @pytest.mark.parametrize("shift", [0, 0.5])
 @pytest.mark.slow
 def test_the_p_of_a_value_has_its_size_however_much_opposites_are_alike(alike, shift):
@@ -374,16 +390,13 @@ def test_the_p_of_a_value_has_its_size_however_much_opposites_are_alike(alike, s
     assert 0.025 <= np.mean(p <= 0.05) <= 0.07
 
 
-def test_a_scale_that_is_not_balanced_has_no_p_and_says_why(planted, tmp_path):
-    inputs, found = planted
-    copy = tmp_path / "copy"
-    shutil.copytree(inputs.data.parent, copy)
-    path = copy / "statements/values-xx.parquet"
+def test_a_scale_that_is_not_balanced_has_no_p_and_says_why(planted, copy):
+    _, found = planted
+    path = copy.datasets["statements"] / "values-xx.parquet"
     alone = pl.col("id") == "order-0-r"  # the other speaks for the value as it does
     about = pl.read_parquet(path)
     about.with_columns(reversed=pl.col("reversed") & ~alone).write_parquet(path)
-    folders = {name: copy / name for name in inputs.datasets}
-    tables = values.run(inputs._replace(datasets=folders, data=copy / "data"), PARAMS)
+    tables = values.run(copy, PARAMS)
     again, order = tables["values"], tables["gender"].filter(axis="order")
     untested = order.filter(measure=0).select("p", "p_equivalence")
     assert untested.count().row(0) == (0, 0)
@@ -420,51 +433,40 @@ def test_intervals_hold_the_value_of_more_statements_at_about_their_rate(tmp_pat
     assert 0.86 <= np.mean(held) <= 1
 
 
-def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path):
-    inputs, _ = planted
+def test_a_frame_that_was_not_asked_and_lost_answers_are_told(copy):
     with pytest.raises(UserError, match=r"not every statement has a response in sung by together"):
-        values.run(inputs, PARAMS.model_copy(update={"frame": "sung"}))
-    copy = tmp_path / "copy"
-    shutil.copytree(inputs.data.parent, copy)
-    path = copy / "data/outputs/agreement/m/xx/00000.parquet"
+        values.run(copy, PARAMS.model_copy(update={"frame": "sung"}))
+    path = copy.outputs("agreement", "m") / "xx/00000.parquet"
     pl.read_parquet(path).filter(pl.col("id") != "trade-3").write_parquet(path)
-    folders = {name: copy / name for name in inputs.datasets}
-    lacking = inputs._replace(datasets=folders, data=copy / "data")
     with pytest.raises(UserError, match="not every statement has a response"):
-        values.run(lacking, PARAMS)
-    (copy / "statements/calibration-xx.parquet").unlink()
+        values.run(copy, PARAMS)
+    (copy.datasets["statements"] / "calibration-xx.parquet").unlink()
     with pytest.raises(UserError, match="fewer than 2 statements for calibration"):
-        values.run(lacking, PARAMS)
+        values.run(copy, PARAMS)
 
 
-def test_an_item_that_bears_on_nothing_is_in_no_calibration_and_no_value(planted, tmp_path):
-    inputs, found = planted
-    copy = tmp_path / "copy"
-    shutil.copytree(inputs.data.parent, copy)
-    path = copy / "statements/values-xx.parquet"
+def test_an_item_that_bears_on_nothing_is_in_no_calibration_and_no_value(planted, copy):
+    _, found = planted
+    path = copy.datasets["statements"] / "values-xx.parquet"
     about = pl.read_parquet(path)
     still = about.head(1).with_columns(id=pl.lit("still"), axis=pl.lit(""), weight=pl.lit(0.0))
     pl.concat([about, still]).write_parquet(path)
-    path = copy / "data/outputs/agreement/m/xx/00000.parquet"
+    path = copy.outputs("agreement", "m") / "xx/00000.parquet"
     answers = pl.read_parquet(path)
     said = answers.filter(id=about["id"][0]).with_columns(
         id=pl.lit("still"), agree_nats=pl.lit(-0.01), disagree_nats=pl.lit(-9.0)
     )
     pl.concat([answers, said]).write_parquet(path)
-    folders = {name: copy / name for name in inputs.datasets}
-    again = values.run(inputs._replace(datasets=folders, data=copy / "data"), PARAMS)
+    again = values.run(copy, PARAMS)
     for name in ("values", "gender", "calibration"):
         assert again[name].equals(found[name])
 
 
 @pytest.fixture
-def world(planted, tmp_path):
+def world(planted, copy):
     """Return inputs of a recovery, and what writes the planted truth and returns its rows."""
-    inputs, found = planted
-    copy = tmp_path / "copy"
-    shutil.copytree(inputs.data.parent, copy)
-    inputs = inputs._replace(data=copy / "data")
-    answers = pl.read_parquet(copy / "data/outputs/agreement/m/xx/*.parquet")
+    inputs, found = copy, planted[1]
+    answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
     truth = answers.filter(method=1).with_columns(
         pl.col("gender").replace_strict({0: "feminine", 1: "masculine"}),
         pl.col("form").replace_strict({0: "plain", 1: "negated"}),
