@@ -1,5 +1,7 @@
 """Shares averaged over models: the mean, and an interval whose cluster is the model."""
 
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 
@@ -15,12 +17,8 @@ KEYS = ["language", "pos", "deviation", "reading", "people", "response", "sentim
 def found(tmp_path, monkeypatch):
     """Average shares of the models a, b and c, and of two worlds; c has no Spanish."""
     kinds = {"a": None, "b": None, "c": None, "w": "positive", "z": "negative"}
-
-    class Facts:
-        def __init__(self, control):
-            self.control = control
-
-    monkeypatch.setattr(averages, "params_of", lambda name, _: Facts(kinds[name]))
+    facts = {name: SimpleNamespace(control=kind) for name, kind in kinds.items()}
+    monkeypatch.setattr(averages, "params_of", lambda name, _: facts[name])
     inputs = Inputs(tuple(kinds), {}, tmp_path)
 
     def average(shares, parts=()):

@@ -21,8 +21,6 @@ PARAMS = clusters.Params(
     seeds=[1, 2, 3],
     n_simulations=19,
     n_bootstrap=200,
-    confidence=0.95,
-    seed=1,
 )
 JOINT = cluster_rows.GROUPS.index("together")
 SILHOUETTE = cluster_rows.MEASURES.index("silhouette")

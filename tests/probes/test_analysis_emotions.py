@@ -13,12 +13,7 @@ from plumbline.probes.stereotypes.typicality import READINGS
 
 SEED = 222
 PARAMS = Params(
-    version="0.1.0",
-    top_k={"probability": 60, "corrected": 15},
-    n_permutations=199,
-    n_bootstrap=100,
-    confidence=0.95,
-    seed=1,
+    version="0.1.0", top_k={"probability": 60, "corrected": 15}, n_permutations=199, n_bootstrap=100
 )
 GROUP, CATEGORY = (LEVELS.index(name) for name in ("group", "category"))
 

@@ -31,8 +31,6 @@ PARAMS = ensemble.Params(
     positive={"planted": "hate"},
     max_ensembles=30,
     n_bootstrap=200,
-    confidence=0.95,
-    seed=1,
 )
 FAITHFUL, CORRECTED = range(2)
 CORPORA = ("news-left", "news-right", "social-left", "social-center")

@@ -27,9 +27,8 @@ PARAMS = fairness.Params(
     texts_min=5,
     n_permutations=499,
     n_bootstrap=200,
-    confidence=0.95,
-    seed=1,
 )
+QUICK = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
 ALL_TEXTS, GROUP, SOURCE = range(3)
 
 
@@ -350,8 +349,7 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
     for seed in range(6):
         where = tmp_path / str(seed)
         there = outputs(where, lambda *_: 0.7, number=25, seed=SEED + seed, knows={}, hard=0.8)
-        quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
-        found = fairness.run(there.inputs, quick)
+        found = fairness.run(there.inputs, QUICK)
         own = found["differences"].filter(reading=CORRECTED, metric="balanced accuracy")
         raw += own["p"].to_list()
         adjusted.append((own["p_bh"] <= 0.05).any())
@@ -367,14 +365,13 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
 
 @pytest.mark.slow
 def test_texts_of_one_word_are_no_independent_draws(tmp_path):
-    quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
     found = {}
     for task, clusters in (("planted", 20), ("hate-en", 80)):
         significant = []
         for seed in range(4):
             planted = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
             there = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **planted)
-            table = fairness.run(there.inputs, quick)["differences"]
+            table = fairness.run(there.inputs, QUICK)["differences"]
             own = table.filter(reading=CORRECTED, metric="balanced accuracy")
             significant += (own["p"] <= 0.05).to_list()
             assert set(own.filter(level=GROUP)["n"]) == {clusters}
@@ -389,8 +386,7 @@ def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
     for seed in range(3):
         where = tmp_path / str(seed)
         there = outputs(where, lambda *_: 0.7, number=50, seed=SEED + seed, knows={}, spread=0.5)
-        quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
-        own = fairness.run(there.inputs, quick)["differences"].filter(
+        own = fairness.run(there.inputs, QUICK)["differences"].filter(
             reading=CORRECTED, metric="balanced accuracy"
         )
         over_texts += (own["p_bh"] <= 0.05).to_list()

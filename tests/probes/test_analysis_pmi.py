@@ -22,9 +22,7 @@ from plumbline.probes.stats.intervals import wilson
 
 SEED = 31
 LEMMA, FORM = map(UNITS.index, ("lemma", "form"))
-PARAMS = pmi.Params(
-    version="1.0.0", smoothing=0.5, min_count=1, n_bootstrap=100, confidence=0.95, seed=1
-)
+PARAMS = pmi.Params(version="1.0.0", smoothing=0.5, min_count=1, n_bootstrap=100)
 
 
 class Study(associated.Study):

@@ -22,16 +22,7 @@ SEED = 221
 SHARED = Path(__file__).parents[3] / "shared/data"
 PUBLISHED = SHARED / "published/stereotypes"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
-PARAMS = Params(
-    version="0.1.0",
-    top_k=60,
-    tested=[5, 20],
-    flagged="all",
-    n_permutations=199,
-    confidence=0.95,
-    seed=1,
-)
-KEPT = ("reading", "attributes", "category", "k")
+PARAMS = Params(version="0.1.0", top_k=60, tested=[5, 20], flagged="all", n_permutations=199)
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +53,13 @@ def recovered(inputs):
 
 
 def cell(table, reading, kind, category, k):
-    values = (READINGS.index(reading), KINDS.index(kind), category, k)
-    return table.row(
-        by_predicate=pl.all_horizontal(
-            pl.col(name) == v for name, v in zip(KEPT, values, strict=True)
-        ),
-        named=True,
-    )
+    where = {"reading": READINGS.index(reading), "attributes": KINDS.index(kind)}
+    (row,) = table.filter(category=category, k=k, **where).to_dicts()
+    return row
 
 
 def test_recall_is_the_share_of_attributes_among_the_first_k_by_hand(world, found):
-    lists = pl.concat(
-        pl.read_parquet(p) for p in world.inputs.outputs("completions", "m").glob("en/*.parquet")
-    )
+    lists = pl.read_parquet(world.inputs.outputs("completions", "m") / "en/*.parquet")
     lists = lists.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
     wanted = world.attributes.filter(pl.col("single_word"), category="country")
     hits = 0
@@ -82,17 +67,13 @@ def test_recall_is_the_share_of_attributes_among_the_first_k_by_hand(world, foun
         own = lists.filter(query=query).sort("t", descending=True).head(20)
         hits += attribute.lower() in own["word"].to_list()
     row = cell(found["recall"], "corrected", "single word", "country", 20)
-    assert (row["hits"], row["n_attributes"], row["n_attributes_not_prompted"], row["n"]) == (
-        hits,
-        len(wanted),
-        0,
-        30,
-    )
+    assert (row["hits"], row["n_attributes"], row["n"]) == (hits, len(wanted), 30)
+    assert row["n_attributes_not_prompted"] == 0
     assert row["value"] == pytest.approx(hits / len(wanted), abs=1e-6)
 
 
 def test_one_row_for_every_k_and_recall_rises_with_it(found):
-    for _, part in found["recall"].group_by(KEPT[:3]):
+    for _, part in found["recall"].group_by("reading", "attributes", "category"):
         ordered = part.sort("k")
         assert ordered["k"].to_list() == list(range(1, 61))
         assert (ordered["hits"].diff().drop_nulls() >= 0).all()
@@ -101,9 +82,7 @@ def test_one_row_for_every_k_and_recall_rises_with_it(found):
 
 
 def test_what_is_detectable_is_the_least_hits_that_random_orders_make_significant(world, found):
-    lists = pl.concat(
-        pl.read_parquet(p) for p in world.inputs.outputs("completions", "m").glob("en/*.parquet")
-    )
+    lists = pl.read_parquet(world.inputs.outputs("completions", "m") / "en/*.parquet")
     assert lists.group_by("query").len()["len"].unique().to_list() == [60]
     words = lists.select("query", attribute=pl.col("word").str.to_lowercase()).unique()
     wanted = world.attributes.filter(pl.col("single_word"), category="country")
@@ -349,15 +328,10 @@ def test_recovery_of_a_planted_world(found):
 def test_recovery_of_a_null_world_is_nominal(null):
     table = null["recovery"]
     assert table["world"].unique().to_list() == [1]
-    assert not [m for m in table["measure"] if "Spearman" in m]
-    above = table.filter(pl.col("measure").str.contains("recall@5"))
-    assert 0 < len(above) < len(table)
-    for row in table.iter_rows(named=True):
-        if row["measure"] in above["measure"]:
-            assert row["low"] <= 0.01
-            assert row["high"] >= -0.01
-        else:
-            assert row["value"] <= 0.13  # of 82 groups; more has a chance below 1 in 500
+    assert table["measure"].str.contains("recall@5 of the attributes minus that").all()
+    assert [name.partition(":")[0] for name in table["measure"]] == list(READINGS)
+    assert (table["low"] <= 0.01).all()
+    assert (table["high"] >= -0.01).all()
 
 
 def test_a_model_that_reads_from_left_to_right_has_the_readings_it_can(tmp_path):
@@ -478,11 +452,8 @@ def test_the_table_of_the_published_lists_has_the_published_recall(published):
     wanted |= {"political": (100, 0.295, 44)}
     for category, (k, value, attributes) in wanted.items():
         row = cell(table, "faithful", "single word", category, k)
-        assert (round(row["value"], 3), row["n_attributes"], row["n_attributes_not_prompted"]) == (
-            value,
-            attributes,
-            0,
-        )
+        assert (round(row["value"], 3), row["n_attributes"]) == (value, attributes)
+        assert row["n_attributes_not_prompted"] == 0
     whole = cell(table, "faithful", "single word", "all", 100)
     assert whole["n"] == 263
     assert whole["n_attributes"] == 1886
@@ -525,16 +496,8 @@ def test_faithful_recall_of_a_cased_model_counts_strings(published, said, model)
         for category, k, value in (("race", 50, 0.225), ("profession", 200, 0.755)):
             row = cell(published(model), "faithful", "single word", category, k)
             assert round(row["value"], 3) == value
-
-
-@pytest.mark.shared
-def test_casefolded_more_attributes_are_found(published):
-    table = published("roberta-base")
-    faithful, corrected = (
-        cell(table, reading, "single word", "race", 50)["value"]
-        for reading in ("faithful", "corrected")
-    )
-    assert (round(faithful, 3), round(corrected, 3)) == (0.225, 0.228)
+        casefolded = cell(published(model), "corrected", "single word", "race", 50)["value"]
+        assert round(casefolded, 3) == 0.228  # more are found
 
 
 @pytest.mark.shared
