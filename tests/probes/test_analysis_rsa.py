@@ -11,14 +11,9 @@ from plumbline.probes.stereotypes.rsa import READINGS, Params
 
 SEED = 223
 FEAR = AFFECTS.index("fear")
-PARAMS = Params(version="0.1.0", n_permutations=199, confidence=0.95, seed=1)
+PARAMS = Params(version="0.1.0", n_permutations=199)
 PROFILES = emotions.Params(
-    version="0.1.0",
-    top_k={"corrected": 15},
-    n_permutations=99,
-    n_bootstrap=100,
-    confidence=0.95,
-    seed=1,
+    version="0.1.0", top_k={"corrected": 15}, n_permutations=99, n_bootstrap=100
 )
 
 
@@ -48,11 +43,8 @@ def apart(tmp_path_factory):
 
 
 def row(table, reading, category):
-    return table.row(
-        by_predicate=(pl.col("reading") == READINGS.index(reading))
-        & (pl.col("category") == category),
-        named=True,
-    )
+    (one,) = table.filter(reading=READINGS.index(reading), category=category).to_dicts()
+    return one
 
 
 def test_a_cell_is_the_estimator_on_the_table_of_emotions(alike):

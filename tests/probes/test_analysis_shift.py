@@ -50,8 +50,6 @@ PARAMS = Params(
     n_permutations=999,
     n_permutations_similarity=199,
     n_bootstrap=400,
-    confidence=0.95,
-    seed=1,
 )
 EFFECTS = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
 
@@ -67,14 +65,9 @@ def found(world):
 
 
 def row(found, corpus, measure, outcome, category="all", share=1.0):
-    return found["shifts"].row(
-        by_predicate=(pl.col("corpus") == corpus)
-        & (pl.col("measure") == MEASURES.index(measure))
-        & (pl.col("outcome") == outcome)
-        & (pl.col("category") == category)
-        & (pl.col("share") == share),
-        named=True,
-    )
+    where = {"corpus": corpus, "measure": MEASURES.index(measure), "outcome": outcome}
+    (one,) = found["shifts"].filter(category=category, share=share, **where).to_dicts()
+    return one
 
 
 def words_of(world, corpus=None, number=1, share=1.0):
@@ -179,14 +172,8 @@ def test_outlets_are_compared_with_each_other_and_with_the_model_before(world, f
 
     for first, second in (("", "post"), ("herald", "wire")):
         wanted = [rsa(profiles(s, first), profiles(s, second), diagonal=True) for s in (1, 2)]
-        seen = table.row(
-            by_predicate=(pl.col("first") == (first or "before training"))
-            & (pl.col("second") == second)
-            & (pl.col("measure") == MEASURES.index(FAITHFUL))
-            & (pl.col("category") == "liked")
-            & (pl.col("share") == 1.0),
-            named=True,
-        )
+        where = {"first": first or "before training", "second": second, "category": "liked"}
+        (seen,) = table.filter(measure=MEASURES.index(FAITHFUL), share=1.0, **where).to_dicts()
         assert seen["value"] == pytest.approx(np.mean(wanted), abs=1e-6)
         assert seen["spread"] == pytest.approx(np.std(wanted, ddof=1), abs=1e-6)
         assert (seen["pairs"], seen["p"]) == (2, None)

@@ -15,10 +15,8 @@ from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
-PARAMS = supersenses.Params(version="1.0.0", top_k=100, n_bootstrap=400, n_permutations=199, seed=1)
-PMI = pmi.Params(
-    version="1.0.0", smoothing=0.5, min_count=3, n_bootstrap=100, confidence=0.95, seed=1
-)
+PARAMS = supersenses.Params(version="1.0.0", top_k=100, n_bootstrap=400, n_permutations=199)
+PMI = pmi.Params(version="1.0.0", smoothing=0.5, min_count=3, n_bootstrap=100)
 
 
 def dataset(**lemmas):
@@ -198,24 +196,17 @@ def test_supersenses_within_each_sentiment_are_of_the_latent_table(tmp_path):
         inputs.tables(name, "m").mkdir(parents=True)
     empty = pl.from_arrow(pmi.PMI.arrow().empty_table())
     empty.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
+    where = {"language": "en", "pos": 0, "unit": UNITS.index("lemma")}
     eta = [
-        (
-            "en",
-            0,
-            UNITS.index("lemma"),
-            word,
-            word,
-            s,
-            g,
-            v if s == 1 else 0.0,
-            0.8 if s == 1 else 0.1,
-        )
+        where
+        | {"word": word, "lemma": word, "sentiment": s, "gender": g}
+        # only s = 1, the negative one, has a difference of genders
+        | ({"value": v, "q": 0.8} if s == 1 else {"value": 0.0, "q": 0.1})
         for word, v in (("sad", 1.0), ("mad", 0.9), ("dim", -1.0), ("dull", -0.9))
         for s in range(3)
         for g, v in ((0, -v), (1, v))
     ]
-    columns = ["language", "pos", "unit", "word", "lemma", "sentiment", "gender", "value", "q"]
-    latent = pl.DataFrame(eta, schema=columns, orient="row")
+    latent = pl.DataFrame(eta)
     latent.write_parquet(inputs.tables("latent", "m") / "latent.parquet")
     kinds = {"sad": "feeling", "mad": "feeling", "dim": "mind", "dull": "mind"}
     classes = dataset(**{word: {f"adj.{kind}": 1.0} for word, kind in kinds.items()})
@@ -276,13 +267,7 @@ def test_without_an_effect_a_family_has_a_discovery_at_the_nominal_rate():
 def test_a_model_that_was_not_asked_in_english_has_an_empty_table(tmp_path):
     inputs = Inputs(("m",), {"supersenses": tmp_path}, tmp_path)
     inputs.tables("pmi", "m").mkdir(parents=True)
-    empty = pl.DataFrame(
-        schema={
-            **dict.fromkeys(("language", "word", "lemma"), pl.String),
-            **dict.fromkeys(("pos", "unit", "gender", "reading", "people"), pl.Int64),
-            "value": pl.Float64,
-        }
-    )
+    empty = pl.from_arrow(pmi.PMI.arrow().empty_table())
     empty.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
     dataset(calm={"adj.feeling": 1.0}).write_parquet(tmp_path / "en.parquet")
     found = supersenses.run(inputs, PARAMS)["supersenses"]

@@ -29,13 +29,7 @@ from plumbline.probes.values.schemas import (
 from plumbline.probes.values.values import shuffled_p
 
 PARAMS = values.Params(
-    version="0.1.0",
-    frame="said",
-    equivalence_margin=0.3,
-    n_bootstrap=300,
-    n_permutations=199,
-    confidence=0.95,
-    seed=1,
+    version="0.1.0", frame="said", equivalence_margin=0.3, n_bootstrap=300, n_permutations=199
 )
 
 
@@ -55,13 +49,9 @@ def copy(planted, tmp_path):
     return inputs._replace(datasets=folders, data=folder / "data")
 
 
-def default(table, reading):
-    return table.filter(reading=READINGS.index(reading), fitted=0)
-
-
 def value(table, reading, axis, who="both"):
-    own = default(table, reading).filter(axis=axis, gender=WHO.index(who))
-    return own.to_dicts()[0]
+    where = {"reading": READINGS.index(reading), "axis": axis, "gender": WHO.index(who)}
+    return table.filter(fitted=0, **where).to_dicts()[0]
 
 
 def test_tables_have_their_columns_and_keys(planted):
