@@ -19,8 +19,6 @@ PARAMS = robustness.Params(
     halves=1,
     n_permutations=100,
     n_bootstrap=100,
-    confidence=0.95,
-    seed=1,
 )
 KIND = {kind: i for i, kind in enumerate(robustness.KINDS)}
 

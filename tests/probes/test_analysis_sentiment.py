@@ -24,8 +24,6 @@ PARAMS = sentiment.Params(
     min_count=1,
     n_permutations=200,
     n_bootstrap=100,
-    confidence=0.95,
-    seed=1,
 )
 POSITIVE, NEGATIVE, NEUTRAL = 0, 1, 2
 

@@ -22,8 +22,6 @@ PARAMS = subgroups.Params(
     min_people=2,
     n_bootstrap=200,
     n_permutations=199,
-    confidence=0.95,
-    seed=1,
 )
 SENTIMENTS = ("positive", "negative", "neutral")
 

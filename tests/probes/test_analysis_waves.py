@@ -202,10 +202,7 @@ def test_waves_without_a_common_query_are_told(tmp_path, lacking):
 
 @pytest.mark.parametrize(
     ("part", "name", "field", "value"),
-    [
-        ("locales", "en", "gl", "gb"),
-        ("engines", "google", "format", "firefox"),
-    ],
+    [("locales", "en", "gl", "gb"), ("engines", "google", "format", "firefox")],
 )
 def test_waves_that_were_asked_in_different_ways_are_told(tmp_path, part, name, field, value):
     earlier, later = (wave(tmp_path, day, {"kids": ["sad"]}) for day in (EARLIER, DAY))
