@@ -94,10 +94,13 @@ def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
         private.pseudonym("somebody")
 
 
-def test_what_is_private_is_ignored_by_git():
-    asked = ["git", "check-ignore", "private/salt", "private/removed.txt"]
+@pytest.mark.parametrize("program", ["git", "dvc"])
+def test_what_is_private_is_ignored_by(program):
+    files = {"private/salt", "private/removed.txt"}
+    asked = [sys.executable, "-m", "dvc"] if program == "dvc" else ["git"]
+    asked += ["check-ignore", "params.yaml", *files]
     done = subprocess.run(asked, cwd=TOP, capture_output=True, text=True, check=False)
-    assert len(done.stdout.split()) == 2
+    assert set(done.stdout.split()) == files
 
 
 def kept(record):
