@@ -16,7 +16,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("PLUMBLINE_CORES", "1")  # tests are side by side themselves, and stop things
 TOP = Path(__file__).parent.parent
-gc.set_threshold(100_000, 50, 100)
+gc.set_threshold(100_000, 50, 100)  # seldom: what tests make is mostly gone without it
 LONG = {  # minutes each: begun last, one process would be left with them and the other with nothing
     *("test_corruptions.py", "test_breakages.py", "test_breakages_studies.py", "test_clones.py"),
     *("test_full_disk.py", "test_controls_break.py", "test_benchmarks.py", "test_plant.py"),
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let garbage collection pass over what was imported: it is a tenth of the time of tests."""
+    """Let garbage collection pass over what was imported: it is a sixth of the time of tests."""
     gc.freeze()
 
 

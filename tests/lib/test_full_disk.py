@@ -133,7 +133,6 @@ def stepping(top: Path):
 
     with process:
         yield step
-        process.stdin.close()
 
 
 def held(top: Path) -> dict[str, str]:

@@ -95,7 +95,7 @@ def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
 
 
 @pytest.mark.parametrize("program", ["git", "dvc"])
-def test_what_is_private_is_ignored_by(program):
+def test_what_is_private_is_ignored_by_git_and_dvc(program):
     files = {"private/salt", "private/removed.txt"}
     asked = [sys.executable, "-m", "dvc"] if program == "dvc" else ["git"]
     asked += ["check-ignore", "params.yaml", *files]
