@@ -251,7 +251,8 @@ def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.flo
             "the tables of pmi, make both again"
         )
     states = words.select("form").join(found, on="form", maintain_order="left")["state"]
-    return np.array(states.to_list())
+    width = found["state"].list.len().max() or 0  # 0: there is no word
+    return states.explode().to_numpy().astype(np.float64).reshape(len(words), int(width))
 
 
 def _fit(

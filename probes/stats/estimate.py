@@ -243,36 +243,47 @@ def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.Dat
     >>> with_detectable(pl.DataFrame([row])).select("detectable", "detectable_bh").row(0)
     (2.801585, None)
     """
-    value, low, high = (pl.col(n).cast(pl.Float64) for n in ("value", "low", "high"))  # or null
+    value, low, high = (_numbers(table, name) for name in ("value", "low", "high"))
     low, high = value - low, high - value
-    error = ((low + high) / 2).fill_null(low).fill_null(high) / ndtri(0.975)
-    if TESTED_ERROR in table.columns:
-        error = pl.col(TESTED_ERROR).cast(pl.Float64).fill_null(error)
-    level = table[NEEDED].to_numpy() if NEEDED in table.columns else np.full(len(table), np.nan)
+    error = _filled(_filled((low + high) / 2, low), high) / ndtri(0.975)
+    error = _numbers(table, TESTED_ERROR, error)
     sides, power = (1, (1 + POWER) / 2) if equivalence else (2, POWER)
     own, further = _quantiles(table, LEVEL / sides, power)
     usual = _quantiles(table, LEVEL / 2, power)[0] if equivalence else own
-    needed, further_needed = _quantiles(table, level.astype(np.float64) / sides, power)
-    times, times_needed = (x.fill_nan(None) for x in (own / usual, needed / usual))
-    reach = ndtri(0.975) * error  # half of the interval, whatever its quantile
-    beyond, beyond_needed = (x / usual * reach for x in (further, further_needed))
-    if CRITICAL in table.columns:
-        reach = pl.col(CRITICAL).cast(pl.Float64).fill_null(reach)
-    reach_needed = reach * times_needed
-    if CRITICAL_NEEDED in table.columns:
-        critical = pl.col(CRITICAL_NEEDED).cast(pl.Float64).fill_nan(None)
-        # null at a level that cannot be reached
-        reach_needed = pl.when(times_needed.is_not_null()).then(critical.fill_null(reach_needed))
-    some = pl.col("p").is_not_null() & (error > 0) & reach.is_finite()
-    if FREEDOM in table.columns:
-        freedom = pl.col(FREEDOM).cast(pl.Float64).fill_nan(None).fill_null(0.0)
-        some &= (freedom == 0) | (freedom >= LEAST_FREEDOM)
-    adjusted_too = some & pl.col("p_bh").is_not_null() & reach_needed.is_finite()
+    level = _numbers(table, NEEDED)
+    needed, further_needed = _quantiles(table, level / sides, power)
+    times, times_needed = own / usual, needed / usual
+    half = ndtri(0.975) * error  # of the interval, whatever its quantile
+    beyond, beyond_needed = further / usual * half, further_needed / usual * half
+    reach = _numbers(table, CRITICAL, half)
+    reach_needed = _filled(_numbers(table, CRITICAL_NEEDED), reach * times_needed)
+    reachable = np.isfinite(reach_needed) & ~np.isnan(times_needed)
+    some = ~np.isnan(_numbers(table, "p")) & (error > 0) & np.isfinite(reach)
+    freedom = np.nan_to_num(_numbers(table, FREEDOM))
+    some &= (freedom == 0) | (freedom >= LEAST_FREEDOM)
+    adjusted_too = some & ~np.isnan(_numbers(table, "p_bh")) & reachable
     told, told_adjusted = reach * times + beyond, reach_needed + beyond_needed
     return table.with_columns(
-        detectable=pl.when(some).then(told).round(DECIMALS),
-        detectable_bh=pl.when(adjusted_too).then(told_adjusted).round(DECIMALS),
+        pl.Series(name, np.where(where, of, np.nan)).fill_nan(None).round(DECIMALS)
+        for name, where, of in zip(
+            DETECTABLE, (some, adjusted_too), (told, told_adjusted), strict=True
+        )
     )
+
+
+def _numbers(
+    table: pl.DataFrame, name: str, otherwise: NDArray[np.float64] | float = np.nan
+) -> NDArray[np.float64]:
+    """Return a column, and something else where it is null, or there is none."""
+    if name not in table.columns:
+        return np.broadcast_to(np.float64(otherwise), (len(table),))
+    column = table[name].cast(pl.Float64)
+    found = column.to_numpy()
+    return np.where(column.is_null(), otherwise, found) if column.null_count() else found
+
+
+def _filled(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.isnan(values), otherwise, values)
 
 
 def detectable_beside(
@@ -307,14 +318,14 @@ def detectable_beside(
     p = f"p_{name}"
     nothing = dict.fromkeys(("value", "low", "high"), pl.lit(None, pl.Float64))
     own = table.select(**nothing, p=p, p_bh=f"{p}_bh" if f"{p}_bh" in table.columns else None)
-    tested, width = table[error].cast(pl.Float64), ndtri(0.975)
+    tested, width = _numbers(table, error), ndtri(0.975)
     given = {NEEDED: f"needed_{p}", FREEDOM: freedom, CRITICAL: critical}
     there = {to: table[column] for to, column in given.items() if column in table.columns}
     own = own.with_columns(**there)
     if freedom:
         width = _quantiles(own, LEVEL / 2, POWER)[0]
     told = with_detectable(
-        own.with_columns((tested * width / ndtri(0.975)).alias(TESTED_ERROR)),
+        own.with_columns(pl.Series(TESTED_ERROR, tested * width / ndtri(0.975)).fill_nan(None)),
         equivalence=equivalence,
     )
     names = DETECTABLE if f"{p}_bh" in table.columns else DETECTABLE[:1]
@@ -330,21 +341,19 @@ def beside(name: str, what: str, *, adjusted: bool = True) -> tuple[Column, ...]
 
 def _quantiles(
     table: pl.DataFrame, above: float | NDArray[np.float64], power: float
-) -> tuple[pl.Series, ...]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what a part of t is above, of each row, or of z where it is not known to be t.
 
     And how much further the middle of t has to be for it to be above that with this power.
     """
-    freedom = np.zeros(len(table))
-    if FREEDOM in table.columns:
-        freedom = table[FREEDOM].cast(pl.Float64).fill_null(0.0).fill_nan(0.0).to_numpy()
+    freedom = np.nan_to_num(_numbers(table, FREEDOM))
     t = np.broadcast_to(ndtri(1 - above), freedom.shape).copy()
     further = np.full(freedom.shape, ndtri(power))
     if (of_t := freedom > 0).any():
         t[of_t] = stdtrit(freedom, 1 - above)[of_t]
         each, row = np.unique(np.stack([freedom, t])[:, of_t], axis=1, return_inverse=True)
         further[of_t] = (nctdtrinc(each[0], 1 - power, each[1]) - each[1])[row]
-    return pl.Series(t), pl.Series(further)
+    return t, further
 
 
 def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ order in which threads add up would show in the last digits.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
     """Part points (n, d), of which k + 1 at least are distinct, into k clusters for each seed."""
     if len(np.unique(points, axis=0)) <= k:
         raise ValueError(f"{k} clusters need more than {k} distinct points")
-    with threadpool_limits(limits=1):
+    with _pools().limit(limits=1):
         runs = [KMeans(k, n_init=1, random_state=seed).fit(points) for seed in seeds]
         inertia = np.array([run.inertia_ for run in runs])
         # runs that differ in rounding alone are alike: the first one is taken
@@ -104,7 +105,7 @@ def null(
     n = len(points)
     found = np.zeros((2, len(ks), draws))
     each = max(1, CELLS // n**2)
-    with threadpool_limits(limits=1):
+    with _pools().limit(limits=1):
         lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
         lengths = lengths[lengths > TOLERANCE * lengths[0]]  # n - 1 at most
         for first in range(0, draws, each):
@@ -117,6 +118,12 @@ def null(
                 here = slice(first, first + number)
                 found[:, i, here] = np.log(inertia), _silhouettes(np.sqrt(apart), labels, k)
     return [Null(found[0, i], found[1, i]) for i in range(len(ks))]
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """Return the threads of NumPy and scikit-learn; finding them takes milliseconds."""
+    return ThreadpoolController()
 
 
 def _squares(clouds: Floats) -> Floats:

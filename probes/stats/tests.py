@@ -153,8 +153,10 @@ def farthest(null: Floats, *, exact: bool = False) -> Floats:
     """
     tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
     tail = max(tail, 0)
-    far: Floats = -np.sort(np.partition(-np.abs(null), tail, axis=0)[: tail + 1], axis=0)
-    return far
+    each = np.ascontiguousarray(np.moveaxis(np.abs(null), 0, -1))  # an outcome lies in one piece
+    each.partition(len(null) - tail - 1, axis=-1)
+    far: Floats = np.sort(each[..., len(null) - tail - 1 :], axis=-1)[..., ::-1]
+    return np.moveaxis(far, -1, 0)
 
 
 def critical_at(far: Floats, level: Floats, number: int, *, exact: bool = False) -> Floats:

@@ -213,14 +213,16 @@ class Members(NamedTuple):
                 return np.abs(contrast(counted.reshape(len(kept), *drawn.shape[1:]) / size))
 
         seen = far(carries[:, None])
-        null = np.empty((n_permutations, len(seen), seen.shape[2]))
+        null = np.empty((len(seen), seen.shape[2], n_permutations))
         rng = np.random.default_rng(seed)
         for start in range(0, n_permutations, BLOCK):
             number = min(BLOCK, n_permutations - start)
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
-            null[start : start + number] = far(carries[orders.T]).transpose(1, 0, 2)
-        p = (1 + (null >= seen[:, 0] - NEAR).sum(axis=0)) / (n_permutations + 1)
-        far_ones = farthest(null.reshape(n_permutations, -1))
+            null[:, :, start : start + number] = far(carries.take(orders.T, axis=0)).transpose(
+                0, 2, 1
+            )
+        p = (1 + (null >= seen[:, 0, :, None] - NEAR).sum(axis=-1)) / (n_permutations + 1)
+        far_ones = farthest(null.reshape(-1, n_permutations).T)
         least, undefined = critical_of(far_ones).reshape(p.shape), np.isnan(seen[:, 0])
         p, least = (np.where(undefined, np.nan, x) for x in (p, least))
         return Shuffled(p, least, far_ones, n_permutations)
