@@ -251,8 +251,8 @@ def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.flo
             "the tables of pmi, make both again"
         )
     states = words.select("form").join(found, on="form", maintain_order="left")["state"]
-    width = found["state"].list.len().max() or 0  # 0: there is no word
-    return states.explode().to_numpy().astype(np.float64).reshape(len(words), int(width))
+    width = len(found["state"][0]) if len(found) else 0
+    return states.explode().to_numpy().astype(np.float64).reshape(len(words), width)
 
 
 def _fit(
