@@ -218,9 +218,8 @@ class Members(NamedTuple):
         for start in range(0, n_permutations, BLOCK):
             number = min(BLOCK, n_permutations - start)
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
-            null[:, :, start : start + number] = far(carries.take(orders.T, axis=0)).transpose(
-                0, 2, 1
-            )
+            distances = far(carries.take(orders.T, axis=0))  # (groups, number, affects)
+            null[:, :, start : start + number] = distances.transpose(0, 2, 1)
         p = (1 + (null >= seen[:, 0, :, None] - NEAR).sum(axis=-1)) / (n_permutations + 1)
         far_ones = farthest(null.reshape(-1, n_permutations).T)
         least, undefined = critical_of(far_ones).reshape(p.shape), np.isnan(seen[:, 0])
