@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from plumbline.probes.calibration.truth import PLANTED, Truth
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -25,6 +27,16 @@ class Breakage(NamedTuple):
     target: str = ""  # module of the study and its attribute
     instead: Callable[..., object] | None = None  # gets the true function first
     shape: str = ""  # how the name of the simulated run begins; by default the first
+    truth: str = ""  # of those below; by default each of the simulation's own
+
+
+# Truths in which a slip shows that elsewhere takes hundreds of tables, and the settings of them.
+TRUTHS = {
+    "attributes come first": (
+        Truth(PLANTED, "nats that attributes have more", {"lifts": (5.0, 5.0, 5.0)}),
+        {"tested": [1, 2]},
+    ),
+}
 
 
 def rewritten(pattern: str, change: Change) -> Callable[[Path], None]:
@@ -135,6 +147,11 @@ def without_groups(_: object, counts: np.ndarray, smoothing: float) -> np.ndarra
         return np.log(cells / cells.sum(axis=1, keepdims=True))
 
 
+def a_rank_late(true: Callable[..., object], ranks: np.ndarray, *given: object) -> object:
+    """Return what is right of ranks that start at 2."""
+    return true(np.where(ranks > 0, ranks + 1, 0), *given)
+
+
 def half_confident(true: Callable[..., object], *given: object) -> object:
     """Return intervals of half the confidence."""
     draws, smoothing, seed, confidence, merged = given
@@ -191,6 +208,13 @@ BREAKAGES = [
         "recall", "attributes shuffled", rewritten("**/stereotypes/en*", shuffled("attribute"))
     ),
     Breakage("recall", "prompts of other groups", rewritten(OF_GROUPS, rotated("query"))),
+    Breakage(
+        "recall",
+        "a rank late",
+        target="match_attributes:hits",
+        instead=a_rank_late,
+        truth="attributes come first",
+    ),
     Breakage("emotions", "sign", target="emotions:differences", instead=negative),
     Breakage("emotions", "groups exchanged", rewritten(OF_GROUPS, rotated("category", "group"))),
     Breakage("emotions", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
@@ -200,6 +224,7 @@ BREAKAGES = [
     Breakage(
         "shift", "control for a corpus", rewritten(TRAINED, swapped("corpus", "control", "wire"))
     ),
+    Breakage("shift", "outlets swapped", rewritten(TRAINED, swapped("corpus", "herald", "wire"))),
     Breakage("shift", "words shuffled", rewritten(TRAINED, shuffled("word", "token"))),
     Breakage("nationality", "classes swapped", rewritten(CLASSIFIED, poles)),
     Breakage("nationality", "countries shuffled", rewritten(SWAPS, shuffled("country"))),

@@ -3,7 +3,8 @@
 Each breakage changes what an analysis reads or one of its functions, as a slip of the pen would. A
 few replicates of the planted truths and of the null are then run, whole and broken, one truth after
 the other, and the rates of both compared. A breakage is seen where a size or a coverage leaves its
-bounds, planted effects get the wrong sign, or half of those found are lost.
+bounds, planted effects get the wrong sign, half of those found are lost, or small effects are
+found as much more often than large ones as the large ones were.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from breakages import SEED, Breakage
+from breakages import SEED, TRUTHS, Breakage
 
 from plumbline.probes.calibration import summary
 from plumbline.probes.calibration.calibrate import simulated, simulating
@@ -26,6 +27,7 @@ from plumbline.probes.calibration.truth import NULL, PLANTED
 
 REPLICATES = 6
 FEW = 4  # of analyses that take long, of which as many tell all breakages
+FAR = 0.25  # of the share of large effects found, from that of small ones
 LONG = ("sentiment", "robustness", "clusters", "emotions", "shift")
 
 
@@ -51,7 +53,9 @@ def run(
         where = importlib.import_module(f"{measure.__module__.rpartition('.')[0]}.{name}")
         true, instead = getattr(where, attribute), broken.instead
         monkeypatch.setattr(where, attribute, lambda *a, **k: instead(true, *a, **k))
-    parts, what = [], module.TRUTHS[truth]
+    what, special = TRUTHS[truth] if truth in TRUTHS else (module.TRUTHS[truth], {})
+    monkeypatch.setattr(module, "PARAMS", module.PARAMS | special)  # the simulation reads it too
+    parts = []
     for number in range(FEW if analysis in LONG else REPLICATES):
         rng = np.random.default_rng([seed, number])
         with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +91,21 @@ def seen(whole: list[dict], broken: list[dict]) -> list[str]:
         lost = measure == "found at .05" and old["value"] > 0.5 and row["high"] < old["value"] / 2
         if outside or wrong or lost:
             found.append(f"{row['test']}, {measure}: {old['value']:.2f} became {row['value']:.2f}")
-    return found
+    was, now = rises(whole), rises(broken)
+    return found + [
+        f"{test}, {truth}: large effects found {was[test, truth]:+.2f}, became {rise:+.2f}"
+        for (test, truth), rise in now.items()
+        if was.get((test, truth), 0) > FAR and rise < -FAR
+    ]
+
+
+def rises(rates: list[dict]) -> dict[tuple[str, str], float]:
+    """Return how much more often the largest planted effect is found than the smallest."""
+    shares: dict[tuple[str, str], dict[float, float]] = {}
+    for row in rates:
+        if row["measure"] == "found at .05" and row["effect"] and row["value"] is not None:
+            shares.setdefault((row["test"], row["truth"]), {})[row["effect"]] = row["value"]
+    return {of: found[max(found)] - found[min(found)] for of, found in shares.items()}
 
 
 @cache
@@ -99,7 +117,7 @@ def whole(analysis: str, truth: str, beginning: str = "") -> list[dict]:
 
 def shown(broken: Breakage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return how a breakage shows, by the first truth that shows it."""
-    for truth in truths(broken.analysis):
+    for truth in [broken.truth] if broken.truth else truths(broken.analysis):
         changed = run(broken.analysis, truth, broken, monkeypatch, beginning=broken.shape)
         monkeypatch.undo()
         if found := seen(whole(broken.analysis, truth, broken.shape), changed):
