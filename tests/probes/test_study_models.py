@@ -5,8 +5,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import torch
-import transformers
 import yaml
 from pydantic import ValidationError
 
@@ -86,58 +84,6 @@ def test_they_tell_all_coefficients_of_the_analysis_apart():
         assert estimable(design.matrix).all()
     pairs = list(product(("XLM", "XLM-R"), ("base", "large")))
     assert {(r["family"], r["size"]) for r in rows} >= set(pairs)
-
-
-def sizes(hidden, layers, heads, words, **more):
-    return {
-        "hidden_size": hidden,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "intermediate_size": 4 * hidden,
-        "vocab_size": words,
-    } | more
-
-
-BASE, LARGE = (768, 12, 12), (1024, 24, 16)
-SHORT, USUAL = ({"max_position_embeddings": n, "type_vocab_size": 1} for n in (130, 514))
-XLNET = {"d_model": 768, "n_layer": 12, "n_head": 12, "d_inner": 3072}
-XLNET_LARGE = {"d_model": 1024, "n_layer": 24, "n_head": 16, "d_inner": 4096}
-XLM = {"vocab_size": 95_000, "emb_dim": 1024, "n_layers": 12, "n_heads": 8, "n_langs": 15}
-XLM_100 = {"vocab_size": 200_000, "emb_dim": 1280, "n_layers": 16, "n_heads": 16, "n_langs": 100}
-# Architectures as the pages of the weights state them, and the parameters of the paper's Table 2
-ARCHITECTURES = {
-    "albert-base": ("albert", sizes(*BASE, 30_000), 0.11e8),
-    "albert-large": ("albert", sizes(*LARGE, 30_000), 0.17e8),
-    "albert-xlarge": ("albert", sizes(2048, 24, 16, 30_000), 0.58e8),
-    "albert-xxlarge": ("albert", sizes(4096, 12, 64, 30_000), 2.23e8),
-    "bert-base-cased": ("bert", sizes(*BASE, 28_996), 1.1e8),
-    "bert-large-cased": ("bert", sizes(*LARGE, 28_996), 3.4e8),
-    "bertweet-base": ("roberta", sizes(*BASE, 64_001, **SHORT), 1.1e8),
-    "roberta-base": ("roberta", sizes(*BASE, 50_265, **USUAL), 1.25e8),
-    "roberta-large": ("roberta", sizes(*LARGE, 50_265, **USUAL), 3.55e8),
-    "xlnet-base": ("xlnet", XLNET | {"vocab_size": 32_000}, 1.1e8),
-    "xlnet-large": ("xlnet", XLNET_LARGE | {"vocab_size": 32_000}, 3.4e8),
-    "m-bert-cased": ("bert", sizes(*BASE, 119_547), 1.1e8),
-    "m-bert-uncased": ("bert", sizes(*BASE, 105_879), 1.1e8),
-    "xlm-base": ("xlm", XLM, 2.5e8),
-    "xlm-large": ("xlm", XLM_100 | {"use_lang_emb": False}, 5.7e8),
-    "xlm-r-base": ("xlm-roberta", sizes(*BASE, 250_002, **USUAL), 1.25e8),
-    "xlm-r-large": ("xlm-roberta", sizes(*LARGE, 250_002, **USUAL), 3.55e8),
-}
-# to these Table 2 gives the parameters of models with fewer words
-OF_FEWER_WORDS = {"bertweet-base", "m-bert-cased", "m-bert-uncased", "xlm-r-base", "xlm-r-large"}
-
-
-def test_their_parameters_are_those_of_the_papers_table_2():
-    assert set(ARCHITECTURES) == set(TREE)
-    for name, (kind, options, published) in ARCHITECTURES.items():
-        config = transformers.AutoConfig.for_model(kind, **options)
-        auto = "CausalLM" if kind == "xlnet" else "MaskedLM"
-        with torch.device("meta"):
-            model = getattr(transformers, f"AutoModelFor{auto}").from_config(config)
-        ratio = model.num_parameters() / published
-        assert (abs(ratio - 1) > 0.1) == (name in OF_FEWER_WORDS), (name, ratio)
-        assert ratio > 0.9, name
 
 
 def test_those_asked_about_social_groups_are_the_nine_of_the_released_code():
