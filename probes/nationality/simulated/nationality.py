@@ -33,6 +33,9 @@ SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
 TRUTHS = {
     "names differ, countries do not": Truth(NULL, "names and texts differ"),
     "countries planted": Truth(PLANTED, "P+ - P- of countries; of others, by nats of names"),
+    "countries planted far apart": Truth(
+        PLANTED, "larger, as `changes` needs; none by nats of names", {"sizes": (0.8, 1.6, 3.2)}
+    ),
     "names of some countries vary more": Truth(DECOY, "variance alone", {"vary": 3.0}),
     "names of some countries are rare and long": Truth(
         DECOY, "length and perplexity go with countries", {"rare": 2.0, "long": 2.0}
@@ -72,16 +75,18 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     """Return what a truth says of countries.
 
     Planted are both signs of each size in two countries, and as relations to the perplexity of
-    names in as many others; the rest have none. ``truth.settings``: ``vary``, of a quarter of the
-    countries; ``rare`` and ``long``, spread evenly over them; ``per_token``.
+    names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
+    ``vary``, of a quarter of the countries; ``rare`` and ``long``, spread evenly over them;
+    ``per_token``.
     """
     n = shape.countries
     given = truth.settings
     shift, slope, vary = np.zeros(n), np.zeros(n), np.ones(n)
     if truth.kind == PLANTED:
-        each = [sign * size for size in SIZES for sign in (1, -1)]
+        each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
         shift[: len(each)] = each
-        slope[len(each) :][: len(each)] = each[: n - len(each)]
+        if "sizes" not in given:
+            slope[len(each) :][: len(each)] = each[: n - len(each)]
     vary[: n // 4] = given.get("vary", 1.0)
     spread = np.linspace(-0.5, 0.5, n)
     return swaps.Planted(
