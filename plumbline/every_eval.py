@@ -15,7 +15,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.models import ID
 
 if TYPE_CHECKING:
-    from plumbline.result import Result
+    import polars as pl
+
+    from plumbline.probes.site.headlines import Kind
 
 SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
@@ -25,8 +27,10 @@ UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
 
 
-def record(result: Result) -> dict[str, Any]:
-    """Return a result as an aggregate record of Every Eval Ever.
+def record(
+    study: str, model: str, kind: Kind, main: str, headline: pl.DataFrame, facts: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a result's attributes (``facts``: its provenance) as an aggregate record.
 
     The same result gives the same record: ``retrieved_timestamp``, which the schema asks for, is
     the environment variable SOURCE_DATE_EPOCH, or 0 without it.
@@ -39,16 +43,28 @@ def record(result: Result) -> dict[str, Any]:
     at = os.environ.get(EPOCH) or "0"
     if not at.isascii() or not at.isdigit():
         raise UserError(f"{EPOCH}: {at!r} is not a number of seconds since 1970; set it so")
-    model, libraries = _model(result), result.provenance["libraries"]
-    rows = [row for row in result.headline.rows(named=True) if _finite(row["value"])]
+    about = _model(model, facts)
+    common = {
+        "evaluation_name": f"plumbline.{study}",
+        "source_data": {
+            "dataset_name": f"plumbline.{study}",
+            "source_type": "other",
+            "additional_details": {
+                f"sha256 of {path}": str(digest)
+                for path, digest in facts["inputs"].items()
+                if not path.startswith(CONTROLS) and "models/" not in path
+            },
+        },
+    }
+    rows = [row for row in headline.rows(named=True) if _finite(row["value"])]
     seen: Counter[str] = Counter()
     scores = []
     for row in rows:  # a word may be there in two languages, or as two parts of speech
         seen[row["what"]] += 1
-        scores.append(_score(result, row, seen[row["what"]]))
+        scores.append(common | _score(study, kind, main, row, seen[row["what"]]))
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"plumbline.{result.study}/{model['id']}/{at}",
+        "evaluation_id": f"plumbline.{study}/{about['id']}/{at}",
         "retrieved_timestamp": at,
         "source_metadata": {
             "source_name": "plumbline",
@@ -56,15 +72,15 @@ def record(result: Result) -> dict[str, Any]:
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
         },
-        "eval_library": {"name": "plumbline", "version": libraries["plumbline"]},
-        "model_info": model,
+        "eval_library": {"name": "plumbline", "version": facts["libraries"]["plumbline"]},
+        "model_info": about,
         "evaluation_results": scores,
     }
 
 
-def _model(result: Result) -> dict[str, Any]:
-    """Return who was asked: the id on the Hub, or a name without the path of a folder."""
-    known, libraries = result.provenance["model"], result.provenance["libraries"]
+def _model(name: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the model: its id on the Hub, or a name without the path of a folder."""
+    known, libraries = facts["model"], facts["libraries"]
     said = str(known["id"])
     control, hub = said.startswith(CONTROLS), bool(ID.fullmatch(said))
     details = {
@@ -74,17 +90,17 @@ def _model(result: Result) -> dict[str, Any]:
     }
     whose = "plumbline" if control else "local"
     return {
-        "name": result.model,
-        "id": said if hub else f"{whose}/{result.model}",
+        "name": name,
+        "id": said if hub else f"{whose}/{name}",
         "inference_engine": {"name": "transformers", "version": libraries["transformers"]},
         "additional_details": details,
     }
 
 
-def _score(result: Result, row: dict[str, Any], nth: int) -> dict[str, Any]:
-    """Return one row of the headline, the ``nth`` that is called so."""
-    low, high = BOUNDS.get(result.study, UNBOUND)
-    kind, name = result.kind, f"plumbline.{result.study}"
+def _score(study: str, kind: Kind, main: str, row: dict[str, Any], nth: int) -> dict[str, Any]:
+    """Return one row of the headline, the ``nth`` of its name."""
+    low, high = BOUNDS.get(study, UNBOUND)
+    name = f"plumbline.{study}"
     uncertainty: dict[str, Any] = {}
     if _finite(row["low"]) and _finite(row["high"]):
         ends = {"lower": row["low"], "upper": row["high"], "confidence_level": 0.95}
@@ -94,19 +110,9 @@ def _score(result: Result, row: dict[str, Any], nth: int) -> dict[str, Any]:
     tested = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if _finite(row[key])}
     return {
         "evaluation_result_id": f"{name}/{row['what']}" + (f"/{nth}" if nth > 1 else ""),
-        "evaluation_name": name,
-        "source_data": {
-            "dataset_name": name,
-            "source_type": "other",
-            "additional_details": {
-                f"sha256 of {path}": str(digest)
-                for path, digest in result.provenance["inputs"].items()
-                if not path.startswith(CONTROLS) and "models/" not in path
-            },
-        },
         "metric_config": {
             "evaluation_description": f"{row['what']}: one of the {kind.things} that are tested",
-            "metric_id": f"{name}.{result.main}",
+            "metric_id": f"{name}.{main}",
             "metric_name": kind.unit,
             "metric_unit": kind.unit,
             "metric_parameters": {"what": row["what"], "null": kind.null},

@@ -31,6 +31,15 @@ NEUTRAL = {
 }
 
 
+def ours() -> list[Path]:
+    """Return all modules of ours; the folders that ``plumbline`` links to once, as themselves."""
+    inner = [TOP / top for top in ("builders", "validation", "probes")]
+    found = [file for top in inner for file in top.rglob("*.py")]
+    own = TOP / "plumbline"
+    links = {entry for entry in own.iterdir() if entry.is_symlink()}
+    return found + [f for f in own.rglob("*.py") if not links & {*f.parents}]
+
+
 @cache
 def pipelines() -> dict[str, dict[str, dict]]:
     """Return the stages as written, by the path of the ``dvc.yaml`` that they stand in."""
@@ -46,10 +55,11 @@ def file_of(module: str) -> Path | None:
     """Return the file of one of our modules, or None for a foreign one."""
     if not module.startswith(PACKAGE):
         return None
-    path = TOP.joinpath(*module.removeprefix(PACKAGE).split("."))
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
-        if file.is_file():
-            return file
+    path = Path(*module.removeprefix(PACKAGE).split("."))
+    alone = path.with_suffix(".py")
+    for file in (alone, path / "__init__.py", "plumbline" / alone):
+        if (TOP / file).is_file():
+            return TOP / file
     return None
 
 
@@ -63,7 +73,9 @@ def imported(file: Path, *, types: bool = False) -> set[str]:
             return
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: a relative import is not followed"
+            assert node.module
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
         for child in ast.iter_child_nodes(node):
@@ -119,9 +131,8 @@ def builder(dataset: str) -> str:
 @cache
 def graph(*, types: bool) -> dict[str, set[str]]:
     """Return which files of ours each file of ours imports, for circles with types alone too."""
-    files = [f for top in ("builders", "validation", "probes") for f in (TOP / top).rglob("*.py")]
     found = {}
-    for file in files:
+    for file in ours():
         targets = {file_of(module) for module in imported(file, types=types)}
         found[file.relative_to(TOP).as_posix()] = {
             t.relative_to(TOP).as_posix()

@@ -16,15 +16,15 @@ import networkx as nx
 import pytest
 import whole
 import yaml
-from imports import NEUTRAL, TOP, closure, graph, imported, pipelines, reading, uncovered
+from imports import NEUTRAL, TOP, closure, graph, imported, ours, pipelines, reading, uncovered
 
 from plumbline.builders import DATASETS
-from plumbline.probes import ACROSS, ALL, EACH, PROBES, STUDIES, module_of
+from plumbline.probes import ACROSS, ALL, ASIDE, EACH, PROBES, STUDIES, module_of
 
 PARAMS = whole.tree()
 PIPELINES = pipelines()
 STAGES = {name: entry for written in PIPELINES.values() for name, entry in written.items()}
-OURS = [p for top in ("builders", "validation", "probes") for p in (TOP / top).rglob("*.py")]
+OURS = ours()
 # A folder may import those on its own floor's line and below. A line is a floor.
 FLOORS = (
     ("builders/core",),
@@ -37,12 +37,15 @@ FLOORS = (
     ("probes/training",),
     ("probes/core",),
     ("probes/prompts", "probes/stats", "probes/report"),
-    ("probes/worlds",),
+    ("probes/worlds", "probes/calibration"),
     tuple(f"probes/{study}" for study in STUDIES),
-    tuple(f"probes/{folder}" for folder in ACROSS),
+    tuple(f"probes/{folder}" for folder in (*ACROSS, *ASIDE)),
     ("probes/site", "probes/commands"),
     ("probes/__main__.py",),
+    ("plumbline",),
 )
+# Folders of more than 15 files, faces of packages and locks left out. A number may only fall.
+LARGE = {"plumbline": 18, "probes/leaning": 19, "probes/politicians": 17, "probes/stereotypes": 17}
 
 
 def body(stage: str) -> dict:
@@ -140,6 +143,10 @@ def floor(path: str) -> int:
     return -1  # the face of a package
 
 
+def test_every_module_has_a_floor():
+    assert [p for p in map(inside, OURS) if floor(p) < 0 and not p.endswith("__init__.py")] == []
+
+
 def test_arrows_go_down_only():
     arrows = [(a, b) for a, to in graph(types=True).items() if floor(a) >= 0 for b in to]
     assert [(a, b) for a, b in arrows if floor(b) > floor(a)] == []
@@ -174,9 +181,11 @@ def test_recovery_shares_no_number_with_what_it_controls():
 
 
 def test_a_folder_is_small_and_a_file_a_whole_step():
-    held = Counter(inside(p.parent) for p in OURS if p.name != "__init__.py")
+    files = (f for folder in {p.parent for p in OURS} for f in folder.iterdir())
+    files = (f for f in files if f.is_file() and f.name not in ("__init__.py", "dvc.lock"))
+    held = Counter(inside(f.parent) for f in files)
     held.pop("validation/datasets")  # a file of checks for each dataset
-    assert {folder: n for folder, n in held.items() if n > 15} == {}
+    assert {folder: n for folder, n in held.items() if n > 15} == LARGE
     assert not [p for p in OURS if re.match("_[a-z]", p.stem)]
     assert not [p for p in OURS if p.stem in ("utils", "common", "helpers", "registry")]
 

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 import polars as pl
 import pytest
 
+from plumbline import every_eval
 from plumbline.builders.core.errors import UserError
-from plumbline.every_eval import record
 from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 
@@ -34,6 +34,11 @@ def result(folder, study="politicians", model="my-bert", identity="/somewhere/my
     }
     main = told.tables[0]
     return Result(study, model, told.kind, rows, {main: rows}, main, folder, facts, dict)
+
+
+def record(own):
+    known = (own.study, own.model, own.kind, own.main)
+    return every_eval.record(*known, own.headline, own.provenance)
 
 
 @pytest.fixture(autouse=True)
