@@ -168,16 +168,15 @@ def test_an_analysis_reaches_no_model_and_no_control():
 
 
 def test_recovery_shares_no_number_with_what_it_controls():
+    arrows = graph(types=False)
     for study in STUDIES:
         behind = closure(f"plumbline.probes.{study}.recovery")
         own = {p for p in behind if p.startswith(f"probes/{study}/")}
         own -= {p for p in own if p.startswith(f"probes/{study}/recovery/")}
-        # schemas are declarations; typicality and scoring are imported for names of readings,
-        # how words are compared and the bounds of the compass
-        free = {
-            f"probes/{study}/{name}.py" for name in ("recovery", "schemas", "scoring", "typicality")
-        }
-        assert own <= free, study
+        free = {f"probes/{study}/{name}.py" for name in ("recovery", "schemas")}  # declarations
+        # schemas of leaning have labels of scoring, which no recovery imports itself
+        assert own - free <= {"probes/leaning/scoring.py"}, study
+        assert not {b for a in arrows if "/recovery" in a for b in arrows[a]} & (own - free), study
 
 
 def test_a_folder_is_small_and_a_file_a_whole_step():

@@ -18,7 +18,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stereotypes.typicality import EVERY, READINGS, folded
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 DATASETS = ("emotions", "outlets", "stereotypes")
 TABLES = ("recall", "emotions", "rsa", "shift")
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
+READINGS = ("probability", "faithful", "corrected", "corrected_one")  # labels of the tables
+EVERY = "all"  # in the tables: categories together
 LEVEL = 0.05
 SIGNED = (pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)).alias("sign")
 
@@ -64,6 +65,11 @@ class World(NamedTuple):
         """Return words as they are compared, and the affects that they carry."""
         table = pl.read_parquet(self.inputs.datasets["emotions"] / f"{language}.parquet")
         return table.group_by(key=folded("word")).agg(pl.col(AFFECTS).any())
+
+
+def folded(column: str) -> pl.Expr:
+    """Return words as they are compared, written down once more, as in :func:`alike`."""
+    return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
