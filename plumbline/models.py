@@ -31,7 +31,7 @@ def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "
     Raises
     ------
     UserError
-        If there is no such model, or it cannot be asked anything; it says what to do.
+        If there is no such model, or no study can use it; it says what to do.
     """
     control = PROJECT / "samples/worlds" / Path(model).name
     if control.name == str(model) and (control / "manifest.json").is_file():

@@ -144,7 +144,7 @@ def release(
     # whoever holds rows of a gated dataset is gated too
     asks = ", ".join(sorted({k for front in fronts.values() for k in front if k.startswith(ASKS)}))
     why = f"the card's licence is {licence or 'not stated'}"
-    why += f"; readers are asked ({asks})" if asks else "; readers are asked nothing"
+    why += f"; readers must request access ({asks})" if asks else "; no access request"
     return Release(folder, "dataset", files, licence in CLOSED, "auto" if asks else False, (why,))
 
 

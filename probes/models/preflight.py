@@ -88,14 +88,14 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
 
 
 def _head(config: dict[str, Any], kind: str) -> str:
-    """Return why a model with such a head cannot be asked as this kind, or ""."""
+    """Return why a model with such a head cannot be used as this kind, or ""."""
     known = kind_of(config)
     named = ", ".join(map(str, config.get("architectures") or ()))
     if known is None and not named:
         return "" if kind else f"its {CONFIG} names no architecture; say which with `kind`"
     if known is None:
         said = next((need for end, need in NEEDS.items() if named.endswith(end)), "")
-        return f"{named} cannot be asked here{': ' if said else ''}{said}"
+        return f"{named} is not supported{': ' if said else ''}{said}"
     if kind and kind != known and (kind, known) != ("seq2seq", "masked"):
         return f"{named} is of kind {known}, and `kind` says {kind}; write `kind: {known}`"
     return ""

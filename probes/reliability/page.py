@@ -80,10 +80,10 @@ def buys(designs: pl.DataFrame) -> str:
                 for own in (pairs["value"] / pairs["asked_value"], pairs["least"])
             )
             told.append(
-                f"{ratio:.2f} times as wide with {pairs[facet][0]} {facet} ({least:g} asked)"
+                f"{ratio:.2f} times as wide with {pairs[facet][0]} {facet} (in place of {least:g})"
             )
     if not told:
-        return "No design is told of: see the reasons."
+        return "No design could be estimated: see the reasons."
     return f"The interval of a model's mean would be {', '.join(told)}."
 
 

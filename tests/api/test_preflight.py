@@ -60,7 +60,7 @@ def test_studies_fit_the_kinds_that_their_probes_can_ask():
     [
         ({"files": ()}, "it has no config.json; save the model there"),
         ({"files": ("adapter_config.json",)}, "it is an adapter (adapter_config.json), not a mod"),
-        ({"architecture": "BertModel"}, "BertModel cannot be asked here: it was saved without a h"),
+        ({"architecture": "BertModel"}, "BertModel is not supported: it was saved without a h"),
         ({"architecture": "ElectraForPreTraining"}, "a discriminator; take the generator"),
         ({"architecture": "BertForTokenClassification"}, "take the checkpoint before fine-tuning"),
         ({"architecture": "BertForMaskedLM", "files": ("config.json", "model.safetensors")},

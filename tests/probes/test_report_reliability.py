@@ -50,8 +50,8 @@ def test_a_study_is_told_of_by_its_largest_parts_and_what_more_would_buy(tmp_pat
     ((study, varies, buys),) = listed(section, CAPTION)
     assert study == "values"
     assert "with rest 50%, statement 40%, template 10% of the variance (n = 2)." in varies
-    assert "0.50 times as wide with 20 templates (5 asked)" in buys
-    assert "0.75 times as wide with 60 statements (10 asked)" in buys
+    assert "0.50 times as wide with 20 templates (in place of 5)" in buys
+    assert "0.75 times as wide with 60 statements (in place of 10)" in buys
     assert "seeds" not in buys
 
 
@@ -61,7 +61,7 @@ def test_without_a_number_the_reason_is_said_and_nothing_drawn(tmp_path):
     (section,), text = written(tmp_path, [part("template", None) | lacking])
     ((_, varies, buys),) = listed(section, CAPTION)
     assert varies == f"No number: {few}."
-    assert buys == "No design is told of: see the reasons."
+    assert buys == "No design could be estimated: see the reasons."
     assert ["values", "parts", "template", few, "1"] in listed(section, "")
     assert "<svg" not in text
 
