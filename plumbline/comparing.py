@@ -55,16 +55,16 @@ def compare(
         If there are fewer than two models, two of one name, or they were not asked the same.
     """
     if len(models) < FEWEST:
-        raise UserError(
-            "compare: name two models or more, the first is what others are held against"
-        )
+        raise UserError("compare: name two models or more; the others are compared with the first")
     called = [str(m) for m in names or models if isinstance(m, str | Path)]
     if twice := [name for name in called if called.count(name) > 1]:
-        raise UserError(f"compare: two models are called {twice[0]}; tell them apart by `names`")
+        raise UserError(f"compare: two models have the name {twice[0]}; give different `names`")
     if names and len(names) != len(models):
-        raise UserError(f"compare: {len(names)} names for {len(models)} models; give one for each")
+        raise UserError(
+            f"compare: {len(names)} names for {len(models)} models; give one name per model"
+        )
     if strange := {"name", "model"} & set(options):
-        raise UserError(f"compare: {min(strange)} is of one model; use `names`")
+        raise UserError(f"compare: {min(strange)} applies to a single model; use `names`")
     results = []
     for number, model in enumerate(models):
         own: dict[str, Any] = {"name": names[number]} if names else {}
@@ -80,11 +80,11 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     Raises
     ------
     UserError
-        If two models have one name, or were not asked the same.
+        If two models have the same name, or were run on different datasets.
     """
     called = [result.model for result in results]
     if len(set(called)) < len(called):
-        raise UserError(f"compare: two models are called {called[0]}; tell them apart by `names`")
+        raise UserError(f"compare: two models have the name {called[0]}; give different `names`")
     _same(study, results)
     table = _table(study, results)
     told = HEADLINES[study].kind
@@ -109,13 +109,13 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
 
 
 def _same(study: str, results: Sequence[Result]) -> None:
-    """Refuse models that were asked about other datasets."""
+    """Refuse models that were run on different datasets."""
     for one in results[1:]:
         for path, known in results[0].provenance["inputs"].items():
             other = one.provenance["inputs"].get(path, known)
             if path.startswith(DATASETS) and other != known:
                 raise UserError(
-                    f"compare: {results[0].model} and {one.model} were asked about other versions "
+                    f"compare: {results[0].model} and {one.model} were run on different versions "
                     f"of {path.removeprefix(DATASETS)} ({known[:9]}, {other[:9]}); run {study} of "
                     "both with one dataset"
                 )

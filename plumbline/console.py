@@ -79,17 +79,19 @@ def _parser() -> Parser:
         made.set_defaults(run=run)
         return made
 
-    one = command("run", "put a study to a model, and print what was found", _run)
+    one = command("run", "run a study on a model, and print what is found", _run)
     one.epilog = "example: plumbline run politicians --model ./my-bert --language en"
     _of_a_study(one)
-    one.add_argument("--controls", action="store_true", help="put it to its control models too")
+    one.add_argument("--controls", action="store_true", help="run its control models too")
     both = command("compare", "by how much two models differ, over the same items", _compare)
     both.epilog = "example: plumbline compare politicians ./my-bert google-bert/bert-base-uncased"
     _of_a_study(both, models=True)
     both.add_argument("--to", type=Path, metavar="FOLDER", help="write tables and figures there")
     both.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
     both.add_argument("--controls", action="store_true", help="compare the control models too")
-    checking = command("check", "say what a model is, and which studies fit it, in seconds", _check)
+    checking = command(
+        "check", "print the kind of a model and the studies that fit it, within seconds", _check
+    )
     checking.epilog = "example: plumbline check ./my-bert"
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
     checking.add_argument("--kind", default="", help="masked, causal, seq2seq or classifier")
@@ -103,11 +105,13 @@ def _parser() -> Parser:
     page.add_argument("--to", type=Path, default=RESULTS / "index.html", metavar="FILE")
     about = "show on the control models what the studies find, on a page for newcomers"
     shown = command("demo", about, _demo)
-    shown.add_argument("--model", default="", help="asked besides (default: a small public one)")
+    shown.add_argument(
+        "--model", default="", help="an additional model (default: a small public one)"
+    )
     shown.add_argument(
         "--to", type=Path, default=DEMO, metavar="FOLDER", help="(default: %(default)s)"
     )
-    completion = command("completion", "print what completes commands in a shell", _completion)
+    completion = command("completion", "print a completion script for a shell", _completion)
     completion.epilog = 'example: eval "$(plumbline completion bash)"'
     completion.add_argument("shell", choices=SHELLS)
     for name, (module, about) in GROUPS.items():
@@ -158,17 +162,17 @@ def _of_a_study(parser: Parser, *, study: bool = True, models: bool = False) -> 
     else:
         every = f"{about}; default: all models there"
         parser.add_argument(*("--model", "-m"), action="append", default=[], help=every)
-        parser.add_argument("--name", default="", help="what the model is called in tables")
+        parser.add_argument("--name", default="", help="name of the model in tables")
     parser.add_argument("--kind", default="", help="default: as its config.json says")
     parser.add_argument("--revision", default="", help="branch, tag or commit; default: main")
-    parser.add_argument("--language", help="the one language asked; default: as before, or all")
+    parser.add_argument("--language", help="the only language to run; default: as before, or all")
     parser.add_argument("--dtype", default="float32", choices=["float32", "float64", "bfloat16"])
     parser.add_argument(
         "--dataset",
         action="append",
         default=[],
         metavar="NAME=WHERE",
-        help="a folder of a built dataset, or the id of a published one, for the sample",
+        help="a folder of a built dataset, or the id of a published one, in place of the sample",
     )
     parser.add_argument(
         "--set",
@@ -194,9 +198,7 @@ def _compare(given: argparse.Namespace) -> None:
     from plumbline.comparing import FEWEST, between
 
     if len(given.model) < FEWEST:
-        raise UserError(
-            "compare: name two models or more, the first is what others are held against"
-        )
+        raise UserError("compare: name two models or more; the others are compared with the first")
     overlay = _overlay()
     results = _results(given)
     same = {"language": given.language} | _given(overlay, given)
@@ -226,7 +228,7 @@ def _results(given: argparse.Namespace) -> list[Result]:
     overlay = _overlay()
     known = overlay["models"]
     if given.name and len(given.model) != 1:
-        raise UserError("--name: of one --model")
+        raise UserError("--name: give exactly one --model with it")
     if not given.model and not known:
         raise UserError("name a model: --model FOLDER, or an id of the Hugging Face Hub")
     same = _given(overlay, given)
@@ -373,7 +375,7 @@ def _report(given: argparse.Namespace) -> None:
 
     overlay, results = _overlay(), []
     if not overlay["runs"]:
-        raise UserError("nothing was run here yet: plumbline run STUDY --model FOLDER")
+        raise UserError("no study has been run here yet: plumbline run STUDY --model FOLDER")
     for run in overlay["runs"]:
         one = _parser().parse_args(["run", run["study"], "--model", run["model"]])
         one.language = run["language"]

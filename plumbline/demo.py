@@ -85,7 +85,7 @@ def _others(
             for study in fits
         ]
     except UserError as problem:
-        return [], f"Not asked: {problem}."
+        return [], f"Not run: {problem}."
     return found, " ".join(result.summary for result in found)
 
 

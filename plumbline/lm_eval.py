@@ -76,7 +76,7 @@ class Bridge:
         found = find(str(pretrained), revision=revision)
         if found.kind != self.kind:
             other = next((n for n, of in MODELS.items() if of.kind == found.kind), "")
-            advice = f"; take --model {other}" if other else ", which the harness has itself"
+            advice = f"; use --model {other}" if other else ", which the harness has itself"
             raise UserError(f"{self.called}: {pretrained} is of kind {found.kind}{advice}")
         from plumbline.probes.models.files import download
         from plumbline.probes.models.load import adapter
@@ -127,8 +127,8 @@ class Bridge:
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> NoReturn:  # noqa: ARG002
         """Refuse: the harness writes with causal models itself."""
         raise UserError(
-            f"{self.called}: writes nothing, it scores; leave out tasks of the output type "
-            "generate_until, or take --model hf for a model that writes"
+            f"{self.called}: scores text and generates none; leave out tasks of the output type "
+            "generate_until, or use --model hf for a generative model"
         )
 
     def get_model_info(self) -> dict[str, str | int]:

@@ -132,13 +132,13 @@ def ask(
     found = find(model, name=name, kind=kind, revision=revision)
     if study not in (fits := fitting(found.kind)):
         raise UserError(
-            f"{study}: {found.name} is of kind {found.kind}, which this study cannot ask; it fits "
-            f"{', '.join(fits)}"
+            f"{study}: {found.name} is of kind {found.kind}, which this study does not support; "
+            f"it fits {', '.join(fits)}"
         )
     writes = study == "leaning" and found.kind != "masked" and found.entry is not None
     if writes and JUDGE not in (settings or {}):  # that of the samples knows their language alone
         raise UserError(
-            f"leaning: {found.name} answers in words, which a model of entailment judges; name it: "
+            f"leaning: {found.name} responds with text, judged by an entailment model; name one: "
             f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
         )
     told = HEADLINES[study]

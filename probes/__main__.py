@@ -33,9 +33,9 @@ def _parser() -> argparse.ArgumentParser:
 
     _overlay(
         command("check", "check params.yaml, all problems at once", _check),
-        command("use", "lay a file over params.yaml, comments kept", _use),
+        command("use", "apply the settings of a file to params.yaml, keeping its comments", _use),
     )
-    pinning = command("pin", "ask the Hub for the commits that models lack", _pin)
+    pinning = command("pin", "look up missing commits of models on the Hub", _pin)
     pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
     weights = command("weights", f"pin the files of a model of params.yaml {STAGE}", _of_a_model)
     weights.add_argument("model", help="name in params.yaml")
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     _annotating(command("annotate", about, _annotate))
     plan = command(
         "plan",
-        "what the probes would take, and what effects they could find, before they run",
+        "what the probes would cost, and what effects they could detect, before they run",
         _plan,
     )
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all assigned models")
@@ -94,10 +94,10 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the tables (default: %(default)s)",
     )
     simulating.add_argument(
-        "--check", action="store_true", help="only tell which tables are older than the code"
+        "--check", action="store_true", help="only list the tables that are older than the code"
     )
     _execution(simulating, part=False)
-    about = f"tables: what of the planted truth the tables find {STAGE}"
+    about = f"tables: how much of the planted truth the tables recover {STAGE}"
     command("recovery", about, _recovery)
     command("report", f"write data/report {STAGE}", _report)
     cli.options(parser, commands)
@@ -120,13 +120,13 @@ def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) 
             "--date",
             default=datetime.now(UTC).date().isoformat(),
             metavar="DAY",
-            help="what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)",
+            help="the date that replaces DAY in its snapshots, as YYYY-MM-DD (default: today)",
         )
     using.add_argument(
         "--mirror",
         type=Path,
         metavar="DIR",
-        help="the sources will be fetched from this mirror: no contact is asked for",
+        help="the sources will be fetched from this mirror: no contact is required",
     )
 
 

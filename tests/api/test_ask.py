@@ -219,7 +219,7 @@ def test_a_model_that_a_study_cannot_ask_is_told_which_it_fits(mine):
 
 def test_written_answers_are_judged_by_a_model_that_the_user_names(tmp_path):
     writer = copied("world-writing", tmp_path / "writer")
-    with pytest.raises(UserError, match=r"leaning: writer answers in words, which a model of ent"):
+    with pytest.raises(UserError, match=r"leaning: writer responds with text, judged by an ent"):
         plumbline.leaning(writer)
 
 

@@ -76,7 +76,7 @@ def test_files_and_figures_are_written(apart, tmp_path):
     ("models", "options", "said"),
     [
         (("world-values",), {}, "name two models or more"),
-        (("world-values", "world-values"), {}, "two models are called world-values"),
+        (("world-values", "world-values"), {}, "two models have the name world-values"),
         (("world-values", "world-values-null"), {"names": ["a"]}, "1 names for 2 models"),
         (("world-values", "world-values-null"), {"name": "a"}, "use `names`"),
     ],

@@ -24,7 +24,7 @@ ID = "example/my-model"
         (["run", "politicians"], "name a model: --model FOLDER"),
         (["run", "politicians", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["run", "values", "-m", "a", "--set", "x"], "--set x: write NAME=VALUE"),
-        (["report"], "nothing was run here yet"),
+        (["report"], "no study has been run here yet"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(words, said, elsewhere):

@@ -55,7 +55,7 @@ def test_it_ends_in_a_page_without_a_network_and_asks_another_model_where_there_
     (found, tested), (false, among) = shares(page.text)
     assert found > tested / 2
     assert false <= 0.05 * among
-    assert "Not asked: albert/albert-base-v2: the Hub was not reached" in page.text
+    assert "Not run: albert/albert-base-v2: the Hub was not reached" in page.text
     assert "193 politicians: 88 women, 99 men and 6 non-binary" in page.text
     facts = (TOP / "data/samples/facts/people.ttl").read_text("utf-8")
     assert [facts.count(f"wdt:P21 wd:{gender}") for gender in ("Q6581072", "Q6581097")] == [88, 99]

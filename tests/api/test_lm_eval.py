@@ -126,9 +126,9 @@ def test_a_causal_model_scores_what_follows(causal):
         (MaskedBridge, {"method": "best"}, "method best; there are original, within_word_l2r, aul"),
         (MaskedBridge, {"parallelize": True}, "plumbline-mlm: knows no argument parallelize"),
         (MaskedBridge, {"pretrained": "world-writing"},
-         "world-writing is of kind causal; take --model plumbline-causal"),
+         "world-writing is of kind causal; use --model plumbline-causal"),
         (CausalBridge, {"pretrained": "world-planted"},
-         "world-planted is of kind masked; take --model plumbline-mlm"),
+         "world-planted is of kind masked; use --model plumbline-mlm"),
         (CausalBridge, {"pretrained": "world-names"}, "world-names is of kind classifier"),
         (CausalBridge, {"pretrained": "world-writing", "dtype": "auto"}, "dtype auto; there are f"),
     ],
@@ -142,7 +142,7 @@ def test_what_cannot_be_had_is_said_in_one_sentence(bridge, given, said):
 
 def test_what_a_masked_model_cannot_do_is_refused(masked):
     lm = MaskedBridge(pretrained=str(masked))
-    with pytest.raises(UserError, match=r"writes nothing.*--model hf"):
+    with pytest.raises(UserError, match=r"scores text.*--model hf"):
         lm.generate_until(requests([("Ada is", {})]))
     with pytest.raises(UserError, match="it is never cut"):
         lm.loglikelihood_rolling(requests([("Ada is kind. " * 20,)]))
