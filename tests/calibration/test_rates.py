@@ -338,9 +338,21 @@ def test_a_line_tells_the_worst_of_several_truths():
 def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
     assert "not been simulated" in summary.sentence([])
     found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
-    assert summary.sentence(found).startswith("By simulation, 50 tables of each truth: of tests")
+    assert "nothing differs, 50 tables each: " in summary.sentence(found)
     more = [line | {"replicates": number} for line in found for number in (1000, 200)]
-    assert summary.sentence(more).startswith("By simulation, 200 to 1,000 tables of each truth:")
+    assert "nothing differs, 200 to 1,000 tables each: " in summary.sentence(more)
+
+
+def test_sentences_are_of_tests_that_tables_have():
+    right, wrong = (
+        summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=by))) for by in (1, 3)
+    )
+    told = summary.sentence(right)
+    for name in ("not in the tables: a reading", "shifts: p_groups"):
+        others = [line | {"test": name} for line in wrong]
+        assert not any(map(summary.decides, others))
+        assert summary.sentence([*right, *others]) == told
+    assert summary.sentence([*right, *wrong]) != told
 
 
 @pytest.mark.parametrize(("replicates", "dead"), [(40, False), (70, True)])
