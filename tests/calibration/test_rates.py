@@ -384,7 +384,7 @@ def test_beside_another_p_is_what_that_would_find():
 
 
 def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
-    assert power.table(tmp_path) == ""
+    assert power.table(folder=tmp_path) == ""
     strong = z_tests(PLANTED, [0.0, 1.0, 4.0], seed=SEED, replicates=100)
     for name, tallies in (
         ("pmi", pl.concat([z_tests(NULL, [0.0], seed=SEED, replicates=20), strong])),
@@ -392,9 +392,12 @@ def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
     ):
         (tmp_path / name).mkdir()
         rows(name, tallies).write_parquet(tmp_path / name / "calibration.parquet")
-    lines = power.table(tmp_path).splitlines()
+    lines = power.table(folder=tmp_path).splitlines()
     told = {line.split(" | ")[0]: line.strip("| ").split(" | ")[3:] for line in lines[4:]}
     found, adjusted = map(float, told["| pmi"])
     assert abs(found - 2.8) < 0.3  # of a z test: 1.96 + .84
     assert adjusted > found
     assert told["| values"] == ["above all tried", "above all tried"]
+    of_values = power.table(["agreement"], tmp_path)  # a probe of that study alone
+    assert "| values |" in of_values
+    assert "| pmi |" not in of_values
