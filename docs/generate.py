@@ -184,9 +184,8 @@ def _rates(table: pl.DataFrame) -> list[str]:
             "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
             for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
         ]
-        least = (line.get(name) for name in (summary.LEAST, summary.LEAST_ADJUSTED))
-        cells += ["above all" if told == "above all tried" else told for told in map(_effect, least)]
-        cells += [_effect(line.get(name)) for name in summary.TOLD]
+        least = (summary.LEAST, summary.LEAST_ADJUSTED)
+        cells += [_effect(line.get(name)) for name in (*least, *summary.TOLD)]
         cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
         lines.append(f"| {' | '.join([*cells, line['verdict']])} |")
     return lines

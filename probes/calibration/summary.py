@@ -166,7 +166,7 @@ def sentence(found: list[Line]) -> str:
     number = " to ".join(f"{each:,}" for each in sorted({min(numbers), max(numbers)}))
     outside = sum(bool(line["outside"]) for line in found)
     some = f"; under some truth {outside} of {len(found)} lines are outside of their bounds"
-    start = f"By simulation of runs of several shapes in which nothing differs, {number} tables each"
+    start = f"By simulation of runs in which nothing differs, {number} tables each"
     return f"{start}: {', '.join(parts)}{some if outside else ''}."
 
 
