@@ -367,11 +367,22 @@ def missed(frame: pl.DataFrame, numbers: str = "") -> str:
             tested = p in frame.columns and frame[p].count()
             told += [UNTOLD.replace("These tests", of[0].upper() + of[1:])] if tested else []
             continue
-        infinite = own[adjusted].cast(pl.Float64).fill_null(float("inf"))
-        middle, after = (float(str(each.median())) for each in (own[one], infinite))
-        least = f"{after:.2g}" if after < float("inf") else "half of them miss any effect"
+        middle, after = usual(own[one]), usual(own[adjusted])
+        least = f"{after:.2g}" if after is not None else "half of them miss any effect"
         told.append(f"Half of {of} " + text.format(f"{middle:.2g} (adjusted: {least})"))
     return " ".join(told)
+
+
+def usual(detectable: pl.Series) -> float | None:
+    """Return the median of effects that tests would find; None where half would find none.
+
+    Examples
+    --------
+    >>> usual(pl.Series([0.1, 0.4, None])), usual(pl.Series([0.1, None, None]))
+    (0.4, None)
+    """
+    middle = detectable.cast(pl.Float64).fill_null(float("inf")).median()
+    return middle if isinstance(middle, float) and middle < float("inf") else None
 
 
 def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.probes.report.figures import Mark, shared
-from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Row, Section, listed
+from plumbline.probes.report.view import (
+    LEVEL,
+    Block,
+    Group,
+    Listing,
+    Part,
+    Row,
+    Section,
+    listed,
+    usual,
+)
 from plumbline.probes.site.controls import YES
 
 if TYPE_CHECKING:
@@ -175,7 +185,7 @@ def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
             tested = own.drop_nulls("p_bh")
             if not len(tested):
                 continue
-            least: Any = tested["detectable_bh"].median()
+            least = usual(tested["detectable_bh"])
             sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
             first = tested.row(0, named=True)
             found.append(
