@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.probes.report.figures import Mark, shared
-from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Row, Section, listed
+from plumbline.probes.report.view import (
+    LEVEL,
+    Block,
+    Group,
+    Listing,
+    Part,
+    Row,
+    Section,
+    listed,
+    usual,
+)
 from plumbline.probes.site.controls import YES
 
 if TYPE_CHECKING:
@@ -185,7 +195,7 @@ def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame) -> Row:
     sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
     return (
         tested.row(0, named=True)
-        | {"study": study, "model": model, "least": tested["detectable_bh"].median()}
+        | {"study": study, "model": model, "least": usual(tested["detectable_bh"])}
         | {"tested": len(tested), "sure": sure, "unit": kind.unit, "null": kind.null}
         | {"found": f"{sure} of {len(tested)} {kind.things}"}
     )

@@ -65,7 +65,7 @@ WHAT = (
 FOUND_GROUPS = beside(
     "groups",
     "difference that p_groups would find at .05 with power .8, by its error over groups; null "
-    "where there is no test, or with fewer than 6 groups",
+    "where there is no test, no error over groups, or fewer than 6 of them",
     adjusted=False,
 )
 SPREAD = "standard deviation of it over seeds; null with one seed"
