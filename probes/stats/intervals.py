@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrik, gammaln, ndtri, xlog1py, xlogy
 
-from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import LEVEL, POWER, Estimate
 
 Floats = NDArray[np.float64]
 
@@ -206,8 +206,8 @@ def _few(n: int, level: float) -> NDArray[np.float64]:
     return few
 
 
-def sign_detectable(one: int, other: int, n: int, level: float = 0.05, power: float = 0.8) -> float:
-    """Return the difference of two shares that McNemar's exact test finds with this power.
+def sign_detectable(one: int, other: int, n: int, level: float = LEVEL) -> float:
+    """Return the difference of two shares that McNemar's exact test finds with power .8.
 
     Only the difference of the two probabilities that a pair differs one way moves; their product
     stays that of the counts, one half added to each. Of counts the logarithm of the product and the
@@ -240,9 +240,9 @@ def sign_detectable(one: int, other: int, n: int, level: float = 0.05, power: fl
         return sign_power(apart, min(1.0, (apart**2 + 4 * product) ** 0.5), n, level)
 
     low, high = 0.0, 1.0
-    if found(high) < power:
+    if found(high) < POWER:
         return float("inf")
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if found(middle) >= power else (middle, high)
+        low, high = (low, middle) if found(middle) >= POWER else (middle, high)
     return high

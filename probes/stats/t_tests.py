@@ -20,7 +20,6 @@ class Equivalence(NamedTuple):
     low: float  # the interval of confidence 1 - 2 level: inside the bounds if p is at most level
     high: float
     p: float  # the larger of the two; nan inside the bounds without spread, which is no evidence
-    p_difference: float  # two-sided, of the t test against 0
     n: int
 
 
@@ -60,10 +59,10 @@ def equivalence(
     df = n - 1 if freedom is None else freedom
     if error < NEAR:
         nothing = 1.0 if abs(mean) >= bound else float("nan")
-        return Equivalence(mean, mean, mean, nothing, t_p(mean, error, df), n)
+        return Equivalence(mean, mean, mean, nothing, n)
     reach = float(stdtrit(df, 1 - level) * error)
     p = float(stdtr(df, (abs(mean) - bound) / error))
-    return Equivalence(mean, mean - reach, mean + reach, p, t_p(mean, error, df), n)
+    return Equivalence(mean, mean - reach, mean + reach, p, n)
 
 
 def mean_p(differences: Floats) -> float:

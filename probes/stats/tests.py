@@ -112,7 +112,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     return Permutation(difference, p, binary | few, reach, far, gone)
 
 
-def critical(null: Floats, *, exact: bool = False) -> Floats:
+def critical(null: Floats) -> Floats:
     """Return the distance from 0 beyond which p is at most ``LEVEL``, (outcomes,); inf: nowhere.
 
     It is half way from the least distance that is found to the next one, which is not: what a
@@ -122,18 +122,16 @@ def critical(null: Floats, *, exact: bool = False) -> Floats:
     Parameters
     ----------
     null : (draws, outcomes) array
-        Statistics under the null, of either sign.
-    exact
-        Whether they are all that there are; else they are drawn, and the one seen is one more.
+        Statistics under the null that are drawn, of either sign; the one seen is one more.
 
     Examples
     --------
-    Of 40 equally likely distances, 1 to 40, two are in the tail.
+    Of 39 drawn distances, 1 to 39, and the one seen two may be in the tail.
 
-    >>> float(critical(np.arange(1.0, 41)[:, None], exact=True)[0])
+    >>> float(critical(np.arange(1.0, 40)[:, None])[0])
     38.5
     """
-    return critical_of(farthest(null, exact=exact))
+    return critical_of(farthest(null))
 
 
 def critical_of(far: Floats) -> Floats:
@@ -149,7 +147,14 @@ def critical_of(far: Floats) -> Floats:
 def farthest(null: Floats, *, exact: bool = False) -> Floats:
     """Return the distances from 0 that p at or below ``LEVEL`` hang on, falling, (kept, outcomes).
 
-    The last of them is not significant. For the parameters see :func:`critical`.
+    The last of them is not significant.
+
+    Parameters
+    ----------
+    null : (draws, outcomes) array
+        Statistics under the null, of either sign.
+    exact
+        Whether they are all that there are; else they are drawn, and the one seen is one more.
     """
     tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
     tail = max(tail, 0)
