@@ -14,7 +14,7 @@ from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from plumbline.probes.stats.classification import cells, metrics
 
@@ -331,15 +331,42 @@ def fisher_critical(ones: int, n: int, m: int) -> tuple[float, float]:
     return below, above
 
 
-def permutation_p(seen: float, null: Floats) -> float:
-    """Return the share of outcomes as far from 0 as the one seen, or more; (draws,) are the others.
+def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> Floats:
+    """Return the share of outcomes as far from 0 as those seen, or more, (...).
+
+    Parameters
+    ----------
+    seen : (...) array
+    null : (..., draws) array
+        The other outcomes.
+    relative
+        Whether ``NEAR`` is a share of the one seen, not a distance.
 
     Examples
     --------
-    >>> permutation_p(0.2, np.array([0.1, -0.2, 0.0]))
+    >>> float(permutation_p(0.2, np.array([0.1, -0.2, 0.0])))
     0.5
     """
-    return float((1 + (np.abs(null) >= abs(seen) - NEAR).sum()) / (1 + len(null)))
+    apart = np.abs(seen)
+    least = apart * (1 - NEAR) if relative else apart - NEAR
+    hits = (np.abs(null) >= np.asarray(least)[..., None]).sum(axis=-1)
+    return np.asarray((1 + hits) / (1 + null.shape[-1]))
+
+
+def possible_p(seen: ArrayLike, null: Floats) -> Floats:
+    """Return :func:`permutation_p` where there is a test, (...); nan elsewhere.
+
+    There is none where not even the outcome that is furthest from 0, of those drawn and the one
+    seen, has a p of at most ``LEVEL``: where all are the same, or groups are two or three.
+
+    Examples
+    --------
+    >>> float(possible_p(1.0, np.array([1.0, -1.0] * 50)))
+    nan
+    """
+    furthest = np.maximum(np.abs(seen), np.abs(null).max(axis=-1, initial=0.0))
+    possible = permutation_p(furthest, null) <= LEVEL
+    return np.where(possible, permutation_p(seen, null), np.nan)
 
 
 def permuted_sums_p(
@@ -378,7 +405,7 @@ def permuted_sums_p(
             # whole numbers, the number of units times the distance: nothing is lost to rounding
             far = np.abs(drawn @ number[there] * total - size * lists)
             seen = abs(int(sums[w, g]) * total - size * lists)
-            result[w, g] = (1 + int((far >= seen).sum())) / (permutations + 1)
+            result[w, g] = permutation_p(seen, far)
     return result
 
 

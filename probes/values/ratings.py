@@ -12,6 +12,7 @@ from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
+from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     LIKELY,
@@ -82,12 +83,6 @@ def random_means(load: Array, params: Params) -> Array:
     share = load / load.sum()
     found: Array = 4 * rng.random((params.n_permutations, len(load))) @ share + 1
     return found
-
-
-def drawn_p(seen: float, drawn: Array) -> float:
-    """Return the two-sided p of a value among those that were drawn under the null, around 0."""
-    least = abs(seen) * (1 - 1e-9)  # a draw that is the same up to rounding is as far from 0
-    return (1 + int((np.abs(drawn) >= least).sum())) / (1 + len(drawn))
 
 
 def values(reading: Reading) -> Iterator[dict[str, Any]]:
@@ -355,7 +350,7 @@ def _above_p(block: Block, err: Array, params: Params) -> float:
     rng = np.random.default_rng(params.seed)
     centre = rank.mean() * likely.sum()
     drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
-    return drawn_p(rank[likely].sum() - centre, drawn - centre)
+    return float(permutation_p(rank[likely].sum() - centre, drawn - centre, relative=True))
 
 
 def answers(reading: Reading) -> pl.DataFrame:
