@@ -11,7 +11,7 @@ from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.stats.estimate import FREEDOM, adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, mixed
 from plumbline.probes.stats.two_way import METHOD as TWO_WAY
-from plumbline.probes.stats.two_way import Tested, estimable, two_way
+from plumbline.probes.stats.two_way import Tested, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     their mean. Names of some countries may vary more than those of others, and texts may do
     something with a country: standard errors are of sums over texts and names.
     """
-    usable = estimable(case.country, case.sentence, case.units(), len(case.countries))
+    usable = replicated(case.country, case.sentence, case.units(), len(case.countries))
     left_out = [c for c, kept in zip(case.countries, usable, strict=True) if not kept]
     if left_out:
         ranks = ranks[usable[case.country]]

@@ -184,7 +184,7 @@ def two_way(
     return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
 
 
-def estimable(
+def replicated(
     groups: Integers, texts: Integers, names: Sequence[Integers], number: int
 ) -> NDArray[np.bool_]:
     """Return which of the groups have rows of two texts, and of two names of each kind.

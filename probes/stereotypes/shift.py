@@ -18,6 +18,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
+    LEVEL,
     Estimate,
     Table,
     adjusted,
@@ -198,7 +199,7 @@ def _shifts(found: Shifted) -> pl.DataFrame:
 
 
 def _decided() -> pl.Expr:
-    return (pl.col("p_bh") <= rows.LEVEL).fill_null(value=False)
+    return (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
@@ -342,7 +343,7 @@ def _seeds(found: Shifted) -> pl.DataFrame:
     parts = []
     for pair in combinations([t for t in found.after if t.corpus == found.params.control], 2):
         for category, inside in found.categories if pair[0].share == pair[1].share else ():
-            if 2 / 2 ** float(inside.sum()) > rows.LEVEL:
+            if 2 / 2 ** float(inside.sum()) > LEVEL:
                 continue
             one, other = (Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair)
             one = one._replace(control=other, untested="")

@@ -39,7 +39,7 @@ class Similarity(NamedTuple):
     estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float  # nan without a test
-    critical: float = float("nan")  # least distance from expected with p at most ``LEVEL``
+    critical: float = float("nan")  # least distance from expected with p at most .05
     error: float = float("nan")  # standard error of the estimate
 
 
@@ -144,7 +144,7 @@ def compare(
     Returned: the interval is from :func:`jackknife`, see :func:`limits`; none of three groups. p is
     two-sided, from the distance to the mean over relabellings of the groups of ``b``, rows and
     columns together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
-    relabelling has a p of at most ``LEVEL``, as with three groups. All is nan where :func:`rsa` is
+    relabelling has a p of at most .05, as with three groups. All is nan where :func:`rsa` is
     not defined.
 
     Parameters

@@ -10,7 +10,7 @@ from scipy.special import ndtri, stdtrit
 
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
-from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
+from plumbline.probes.stats.estimate import LEVEL, Estimate, finite, rounded, significant
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Integers = NDArray[np.int64]
 
-LEVEL = 0.05  # of each of the two tests of equivalence
 ITEMS = "statement, with its opposite"
 OPPOSED = "3: a statement is agreed with as its opposite is"
 UNOPPOSED = "none: without opposites, agreeing with all that is political looks the same"

@@ -14,7 +14,7 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimate import adjusted, detectable_beside, finite, typed
+from plumbline.probes.stats.estimate import LEVEL, adjusted, detectable_beside, finite, typed
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import ratings as rows_of
@@ -38,7 +38,6 @@ DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEVEL = 0.05  # of adjusted p, for a verdict
 LEAST = 2  # statements for calibration: one has no spread about its line
 OPTIONAL = ("respondents", "standing")  # tables that may have no row
 FAMILIES = {  # columns that are equal in tests that are adjusted together
