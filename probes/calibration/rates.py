@@ -34,6 +34,7 @@ from plumbline.probes.calibration.tally import BINS, LIMITS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.stats.estimate import ESTIMATE, POWER, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.t_tests import half_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -237,7 +238,7 @@ def at_detectable(
             fitted = model.fit(cov_type="cluster", cov_kwds={"groups": replicate})
         except PerfectSeparationWarning:
             return None
-    reach = float(stdtrit(replicates - 1, (1 + confidence) / 2) * fitted.bse[0])
+    reach = float(half_width(fitted.bse[0], replicates - 1, confidence))
     if not np.isfinite(reach):  # too alike to say
         return None
     value, low, high = (float(ndtr(fitted.params[0] + side)) for side in (0, -reach, reach))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc
+
+from plumbline.probes.stats.t_tests import half_width, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,10 +177,10 @@ def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
 def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:
     freedom = np.where(np.isnan(freedom) | np.isnan(se), 0.0, freedom)
     there = np.where(freedom > 0, freedom, np.nan)
-    half = stdtrit(there, (1 + confidence) / 2) * se
+    half = half_width(se, there, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(se > TOLERANCE, np.abs(value) / se, np.nan)
-    return Coefficients(value, value - half, value + half, 2 * stdtr(there, -ratio), freedom)
+        ratio = np.where(se > TOLERANCE, value / se, np.nan)
+    return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)
 
 
 def _sums(values: Floats, groups: Integers) -> Floats:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
@@ -26,6 +25,7 @@ from plumbline.probes.stats.estimate import (
     rounded,
     typed,
 )
+from plumbline.probes.stats.t_tests import half_of_mean
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects
@@ -318,9 +318,7 @@ def mean_interval(each: Array, confidence: float) -> Estimate:
     A category of three groups has a similarity, and no error of its own.
     """
     n, value = len(each), float(each.mean())
-    reach = (
-        stdtrit(n - 1, (1 + confidence) / 2) * each.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
-    )
+    reach = half_of_mean(each, confidence)
     low, high = np.clip([value - reach, value + reach], -1, 1)
     return Estimate(value, float(low), float(high), n, "t over categories").at(confidence)
 

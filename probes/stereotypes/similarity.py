@@ -10,10 +10,10 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.t_tests import half_width
 from plumbline.probes.stats.tests import critical, permutation_p, possible_p
 
 if TYPE_CHECKING:
@@ -263,8 +263,8 @@ def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]
     nan where no group makes a difference: few groups in one order in both descriptions, which of
     four happens to every fifth pair of models that evoke alike, are no certainty.
     """
-    error = np.linalg.norm(parts)
-    reach = stdtrit(len(parts) - 1, (1 + confidence) / 2) * error if error > NEAR else np.nan
+    error = float(np.linalg.norm(parts))
+    reach = half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
     return float(value - reach), float(value + reach)
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import LEVEL, Estimate, finite, rounded, significant
-from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
+from plumbline.probes.stats.t_tests import NEAR, equivalence, half_of_mean, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
@@ -102,7 +102,7 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
                     clusters,
                     null=OPPOSED if paired else UNOPPOSED,
                     p=None if each is None else mean_p(each),
-                    tested_error=None if each is None else half_of_t(each) / ndtri(0.975),
+                    tested_error=None if each is None else half_of_mean(each) / ndtri(0.975),
                     freedom=clusters - 1.0,
                     axis=axis,
                     gender=who,
@@ -121,17 +121,6 @@ def fits(calibration: Block) -> list[int]:
 def balanced(bearing: Array, place: Integers) -> bool:
     """Tell whether every statement has one that speaks as much against what it speaks for."""
     return bool(np.allclose(np.bincount(place, bearing), 0))
-
-
-def half_of_t(each: Array) -> float:
-    """Return half the width of the 95% t interval of a mean, of differences (n,).
-
-    Examples
-    --------
-    >>> round(half_of_t(np.array([1.0, 2.0, 3.0])), 6)
-    2.484138
-    """
-    return float(stdtrit(len(each) - 1, 0.975) * each.std(ddof=1) / np.sqrt(len(each)))
 
 
 def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
