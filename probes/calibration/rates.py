@@ -33,8 +33,7 @@ from plumbline.probes.calibration.summary import (
 from plumbline.probes.calibration.tally import BINS, LIMITS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.stats.estimate import ESTIMATE, POWER, Estimate, Table
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.t_tests import half_width
+from plumbline.probes.stats.intervals import t_half_width, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -238,7 +237,7 @@ def at_detectable(
             fitted = model.fit(cov_type="cluster", cov_kwds={"groups": replicate})
         except PerfectSeparationWarning:
             return None
-    reach = float(half_width(fitted.bse[0], replicates - 1, confidence))
+    reach = float(t_half_width(fitted.bse[0], replicates - 1, confidence))
     if not np.isfinite(reach):  # too alike to say
         return None
     value, low, high = (float(ndtr(fitted.params[0] + side)) for side in (0, -reach, reach))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plumbline.probes.stats.t_tests import half_width, t_p
+from plumbline.probes.stats.intervals import t_half_width
+from plumbline.probes.stats.t_tests import t_p
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +134,7 @@ def estimated(
         return Contrast(value, value, value, t_p(value, 0.0, 1), 0.0)
     variance = max(total - twice, *(part.variance for part in known), 0.0)
     df, se = variance**2 / spread, variance**0.5
-    half = float(half_width(se, df, confidence))
+    half = float(t_half_width(se, df, confidence))
     return Contrast(value, value - half, value + half, t_p(value, se, df), se, df)
 
 

@@ -1,4 +1,4 @@
-"""Intervals of a share, the difference of two and a rank correlation, in closed form.
+"""Intervals of a share, the difference of two and a rank correlation, in closed form, and of t.
 
 And which difference of two paired shares McNemar's exact test finds.
 """
@@ -10,7 +10,7 @@ from math import hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, gammaln, ndtri, xlog1py, xlogy
+from scipy.special import bdtr, bdtrik, gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
 
 from plumbline.probes.stats.estimate import LEVEL, POWER, Estimate
 
@@ -19,6 +19,42 @@ Floats = NDArray[np.float64]
 DIGITS = 10  # of values that are ranked: equal to so many are ties
 SPREAD = 7  # standard deviations of a count beyond which it has no probability worth counting
 STEPS = 22  # of a bisection
+
+
+def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
+    """Return the two-sided p of t statistics, (...).
+
+    Examples
+    --------
+    >>> float(two_sided(-4.303, 2).round(3))
+    0.05
+    """
+    return np.asarray(2 * stdtr(freedom, -np.abs(t)))
+
+
+def t_half_width(error: float | Floats, freedom: float | Floats, confidence: float) -> Floats:
+    """Return half the width of the t interval of what has a standard error, (...).
+
+    Examples
+    --------
+    >>> float(t_half_width(0.5, 2, 0.95).round(4))
+    2.1513
+    """
+    return np.asarray(stdtrit(freedom, (1 + confidence) / 2) * error)
+
+
+def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
+    """Return half the width of the t interval of a mean, of (n,); nan of one value.
+
+    Examples
+    --------
+    >>> round(half_of_mean(np.array([1.0, 2.0, 3.0])), 6)
+    2.484138
+    """
+    n = len(values)
+    if n < 2:
+        return float("nan")
+    return float(t_half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n))
 
 
 def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from plumbline.probes.stats.t_tests import half_width, two_sided
+from plumbline.probes.stats.intervals import t_half_width, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +177,7 @@ def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
 def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:
     freedom = np.where(np.isnan(freedom) | np.isnan(se), 0.0, freedom)
     there = np.where(freedom > 0, freedom, np.nan)
-    half = half_width(se, there, confidence)
+    half = t_half_width(se, there, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(se > TOLERANCE, value / se, np.nan)
     return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)

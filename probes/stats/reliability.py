@@ -15,7 +15,7 @@ from scipy.special import comb, fdtri
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.crossed import estimated, of_mean
 from plumbline.probes.stats.estimate import Estimate, benjamini_hochberg
-from plumbline.probes.stats.t_tests import two_sided
+from plumbline.probes.stats.intervals import two_sided
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

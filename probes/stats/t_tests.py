@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from plumbline.probes.stats.intervals import two_sided
+
 Floats = NDArray[np.float64]
 
 NEAR = 1e-9  # standard errors below are rounding
@@ -92,39 +94,3 @@ def t_p(mean: float, error: float, freedom: float) -> float:
     if error < NEAR:
         return 1.0 if abs(mean) < NEAR else float("nan")
     return float(two_sided(mean / error, freedom))
-
-
-def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
-    """Return the two-sided p of t statistics, (...).
-
-    Examples
-    --------
-    >>> float(two_sided(-4.303, 2).round(3))
-    0.05
-    """
-    return np.asarray(2 * stdtr(freedom, -np.abs(t)))
-
-
-def half_width(error: float | Floats, freedom: float | Floats, confidence: float) -> Floats:
-    """Return half the width of the t interval of what has a standard error, (...).
-
-    Examples
-    --------
-    >>> float(half_width(0.5, 2, 0.95).round(4))
-    2.1513
-    """
-    return np.asarray(stdtrit(freedom, (1 + confidence) / 2) * error)
-
-
-def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
-    """Return half the width of the t interval of a mean, of (n,); nan of one value.
-
-    Examples
-    --------
-    >>> round(half_of_mean(np.array([1.0, 2.0, 3.0])), 6)
-    2.484138
-    """
-    n = len(values)
-    if n < 2:
-        return float("nan")
-    return float(half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n))

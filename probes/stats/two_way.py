@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.probes.stats.t_tests import half_width, two_sided
+from plumbline.probes.stats.intervals import t_half_width, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Tested(NamedTuple):
 
     def half(self, confidence: float) -> Floats:
         """Return half the width of the t interval."""
-        return half_width(self.se, self.freedom, confidence)
+        return t_half_width(self.se, self.freedom, confidence)
 
     def p(self, estimate: Floats) -> Floats:
         """Return two-sided p of a true 0: nan without spread, unless the estimate is 0 too."""

@@ -25,7 +25,7 @@ from plumbline.probes.stats.estimate import (
     rounded,
     typed,
 )
-from plumbline.probes.stats.t_tests import half_of_mean
+from plumbline.probes.stats.intervals import half_of_mean
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects

@@ -22,7 +22,7 @@ from plumbline.probes.stats.estimate import (
     detectable_beside,
     least_p,
 )
-from plumbline.probes.stats.t_tests import half_width, two_sided
+from plumbline.probes.stats.intervals import t_half_width, two_sided
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
 from plumbline.probes.stereotypes.match_attributes import Flagged
@@ -333,7 +333,7 @@ def welch(own: Array, control: Array, confidence: float) -> Array:
     still = total <= NEAR**2  # no spread is no evidence
     with np.errstate(invalid="ignore", divide="ignore"):
         df = total**2 / (parts**2 / free).sum(axis=0)
-        half = np.where(still, 0.0, half_width(np.sqrt(total), df, confidence))
+        half = np.where(still, 0.0, t_half_width(np.sqrt(total), df, confidence))
         p = np.where(still, np.nan, two_sided(apart / np.sqrt(total), df))
     return np.stack([half, p, np.where(still, np.nan, df)])
 

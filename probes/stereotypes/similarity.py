@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stats.t_tests import half_width
+from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.tests import critical, permutation_p, possible_p
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]
     four happens to every fifth pair of models that evoke alike, are no certainty.
     """
     error = float(np.linalg.norm(parts))
-    reach = half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
+    reach = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
     return float(value - reach), float(value + reach)
 
 

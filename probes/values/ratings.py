@@ -11,7 +11,8 @@ from scipy.special import ndtri
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import LEVEL, Estimate, finite, rounded, significant
-from plumbline.probes.stats.t_tests import NEAR, equivalence, half_of_mean, mean_p, t_p
+from plumbline.probes.stats.intervals import half_of_mean
+from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
