@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table
+from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS, folded
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 DATASETS = ("emotions", "outlets", "stereotypes")
 TABLES = ("recall", "emotions", "rsa", "shift")
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
-LEVEL = 0.05
 SIGNED = (pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)).alias("sign")
 
 
