@@ -123,7 +123,7 @@ def _found(name: str, study: str) -> str:
     """Return a generated part: what the tests of an analysis do and find, in a few lines."""
     path = TOP / "data/tables/calibration" / name / "calibration.parquet"
     lines = summary.lines(pl.read_parquet(path)) if path.is_file() else []
-    found = [line for line in lines if summary.LEAST in line]
+    found = [line for line in lines if summary.LEAST in line and summary.decides(line)]
     if not lines:
         return ""
     depth = "../" * _page(study).count("/")
@@ -184,9 +184,8 @@ def _rates(table: pl.DataFrame) -> list[str]:
             "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
             for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
         ]
-        for name in (summary.LEAST, summary.LEAST_ADJUSTED, *summary.TOLD):
-            value = line.get(name, (None,))[0]
-            cells.append("–" if value is None else f"{value:.2f}")
+        least = (summary.LEAST, summary.LEAST_ADJUSTED)
+        cells += [_effect(line.get(name)) for name in (*least, *summary.TOLD)]
         cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
         lines.append(f"| {' | '.join([*cells, line['verdict']])} |")
     return lines

@@ -407,7 +407,7 @@ def _completion(given: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
+    """Run one command and return its exit status (``docs/failures.md``)."""
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in GROUPS:
         from importlib import import_module

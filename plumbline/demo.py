@@ -103,7 +103,7 @@ others beside men's; those of the second have no such difference. A method that 
 the bias of the first, and nothing in the second.</p>
 <p><b>The answer.</b> In the first model {share[0]} words go with a gender, in the second
 {share[1]}.</p>
-{picture(planted, null)}
+<figure class="wide">{picture(planted, null)}</figure>
 <p><b>How to read it.</b> Each line is a word, the same on both sides: the {EACH} that go most
 surely with women's names in the first model, and the {EACH} that go most surely with men's. The
 further a point is from the grey line, the more often the model puts the word beside those names
@@ -117,7 +117,7 @@ models are not:</b> they have read made-up sentences, and what they say is nothi
 people, nor about any model in use.</p>
 <p><b>One model more.</b> {escape(said)}</p>
 <p><b>Yours:</b> <code>plumbline run politicians --model FOLDER</code>, or an id of the Hugging
-Face Hub.</p><h2>All results</h2>"""
+Face Hub.</p>"""
 
 
 def picture(planted: Result, null: Result) -> str:

@@ -15,8 +15,6 @@ from xml.etree import ElementTree as ET
 from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.figure import Figure
 
 INCH = 2.54  # centimetres
@@ -24,7 +22,6 @@ POINTS = 72  # to the inch
 DPI = 300
 NAMESPACE = "http://www.w3.org/2000/svg"
 NARROWEST, WIDEST = 2, 100  # centimetres
-STEP = re.compile(r"([A-Za-z])|(-?\d*\.?\d+(?:e-?\d+)?)")
 MOVES = {"translate": r"translate\(([^ )]+) ([^ )]+)\)", "rotate": r"rotate\(([^)]*)\)"}
 IGNORED = {"title", "desc"}
 
@@ -150,27 +147,13 @@ class _Pen:
             zorder=self.order,
         )
 
-    def path(self, element: ET.Element, at: tuple[float, float]) -> None:
+    def shape(self, element: ET.Element, at: tuple[float, float]) -> None:
         """Draw lines and faces."""
         from matplotlib.patches import PathPatch
 
-        outline = _outline(element.attrib["d"], at)
-        self.axes.add_patch(PathPatch(outline, **self.look(element)))
+        self.axes.add_patch(PathPatch(_outline(element, at), **self.look(element)))
 
-    def rect(self, element: ET.Element, at: tuple[float, float]) -> None:
-        """Draw a rectangle."""
-        from matplotlib.patches import Rectangle
-
-        x, y, wide, high = (float(element.get(n, "0")) for n in ("x", "y", "width", "height"))
-        self.axes.add_patch(Rectangle((at[0] + x, at[1] + y), wide, high, **self.look(element)))
-
-    def ellipse(self, element: ET.Element, at: tuple[float, float]) -> None:
-        """Draw an ellipse."""
-        from matplotlib.patches import Ellipse
-
-        x, y, across, down = (float(element.attrib[n]) for n in ("cx", "cy", "rx", "ry"))
-        centre = (at[0] + x, at[1] + y)
-        self.axes.add_patch(Ellipse(centre, 2 * across, 2 * down, **self.look(element)))
+    path = rect = ellipse = shape
 
 
 def _moved(element: ET.Element, at: tuple[float, float]) -> tuple[tuple[float, float], float]:
@@ -184,51 +167,26 @@ def _moved(element: ET.Element, at: tuple[float, float]) -> tuple[tuple[float, f
     return at, float(turned[1].split()[0]) if turned else 0.0
 
 
-def _outline(steps: str, at: tuple[float, float]) -> Any:
-    """Return a path: lines, level and upright ones too, and half circles."""
+def _outline(element: ET.Element, at: tuple[float, float]) -> Any:
+    """Return the outline of a shape for Matplotlib, read by fontTools, which comes with it."""
+    from fontTools.pens.recordingPen import RecordingPen
+    from fontTools.svgLib.path import PathBuilder, parse_path
     from matplotlib.path import Path
 
-    points: list[tuple[float, float]] = []
-    codes: list[Any] = []
-    x = y = 0.0
-    for step, given in _steps(steps):
-        kind: Any = Path.LINETO
-        if step in "ML":
-            x, y = given
-            kind = Path.MOVETO if step == "M" else kind
-        elif step == "H":
-            (x,) = given
-        elif step in "Vv":
-            y = given[0] + (y if step == "v" else 0)
-        elif step == "z":
-            points.append((at[0] + x, at[1] + y))
-            codes.append(Path.CLOSEPOLY)
-            continue
-        elif step == "a" and given[2:5] == [0, 1, 0] and abs(given[5]) == 2 * given[0]:
-            half: Any = Path.arc(0, 180) if given[5] < 0 else Path.arc(180, 360)
-            centre = at[0] + x + given[5] / 2, at[1] + y
-            arc = zip(half.vertices.tolist()[1:], half.codes.tolist()[1:], strict=True)
-            for (dx, dy), code in arc:
-                points.append((centre[0] + dx * given[0], centre[1] + dy * given[0]))
-                codes.append(code)
-            x += given[5]
-            continue
-        else:
+    takes: dict[str, list[Any]] = {
+        "moveTo": [Path.MOVETO],
+        "lineTo": [Path.LINETO],
+        "curveTo": [Path.CURVE4] * 3,
+        "closePath": [Path.CLOSEPOLY],
+        "endPath": [],
+    }
+    built, pen = PathBuilder(), RecordingPen()
+    built.add_path_from_element(element)
+    parse_path(built.paths[0], pen)
+    points, codes = list[tuple[float, float]](), list[Any]()
+    for step, given in pen.value:
+        if step not in takes:
             raise ValueError(f"a figure with a path of {step}, which is not drawn here")
-        points.append((at[0] + x, at[1] + y))
-        codes.append(kind)
+        codes += takes[step]
+        points += [(at[0] + x, at[1] + y) for x, y in given] or points[-1:] * len(takes[step])
     return Path(points, codes)
-
-
-def _steps(steps: str) -> Iterator[tuple[str, list[float]]]:
-    """Yield each step of a path, and its numbers; those behind a step repeat it."""
-    takes = {"M": 2, "L": 2, "H": 1, "V": 1, "v": 1, "a": 7, "z": 0}
-    step, given = "", list[float]()
-    for letter, digits in STEP.findall(steps):
-        if letter:
-            step, given = letter, []
-        else:
-            given.append(float(digits))
-        if step not in takes or len(given) == takes[step]:
-            yield step, given
-            given = []

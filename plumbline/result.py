@@ -82,6 +82,8 @@ class Result:
     @property
     def summary(self) -> str:
         """Return one sentence: how many are found, the clearest, or what would have been found."""
+        from plumbline.probes.report.view import usual
+
         tested = self.headline.drop_nulls("p_bh")
         kind, found = self.kind, self.found
         if not len(tested):
@@ -93,7 +95,7 @@ class Result:
                 f"discovery rate 5%); the clearest is {row['what']}: {interval(row)} {kind.unit}, "
                 f"adjusted p {shown_p(row['p_bh'])}."
             )
-        least: Any = tested["detectable_bh"].median()
+        least = usual(tested["detectable_bh"])
         missed = (
             f"half of them would have been found with power .8 at {number(least)} {kind.unit} "
             "from the null"

@@ -365,8 +365,9 @@ def _plan(given: argparse.Namespace) -> None:
     from plumbline.probes.commands import cost, params_overlay, power
 
     if not given.study:
-        print(cost.table(list(cost.plans(given.seconds, given.model))))
-        return print(f"\n{power.table()}".rstrip())
+        found = list(cost.plans(given.seconds, given.model))
+        print(cost.table(found))
+        return print(f"\n{power.table([one.probe for one in found])}".rstrip())
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
     sizes = cost.sizes_in(given.sizes)
@@ -374,9 +375,10 @@ def _plan(given: argparse.Namespace) -> None:
     found = list(cost.assumed_plans(tree, sizes))
     if given.fits:
         return cost.fits(found, sizes)
+    probes = [one.probe for one in found]
     told = [cost.summary(found, sizes), cost.lacking(cost.needed(found, sizes), cost.here())]
     told += [cost.choices(tree, sizes), cost.trainings(tree)]
-    return print(cost.table(found), *filter(None, told), power.table(), sep="\n\n")
+    return print(cost.table(found), *filter(None, told), power.table(probes), sep="\n\n")
 
 
 def _annotate(given: argparse.Namespace) -> None:
@@ -422,7 +424,7 @@ def _run(given: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
+    """Run one command and return its exit status (``docs/failures.md``)."""
     given = _parser().parse_args(arguments)
     return cli.run(given, "probes", lambda: _run(given))
 

@@ -322,6 +322,12 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("stances", "bert-large-uncased") == itself
     assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 5) * itself
     assert study.prompts("stances", "gpt-4") == 10 * (7 * 2 + 3) * said
+    offered = {"templates": {"open": "{statement}", "closed": "{statement} {options}"}}
+    choice = study.probes["stances"].multiple_choice.model_copy(update=offered)
+    asking = study.probes["stances"].model_copy(update={"multiple_choice": choice})
+    offering = Study(TREE, sizes_in(SIZES))
+    offering.probes["stances"] = asking  # two orders, where there are options
+    assert offering.prompts("stances", "gpt-4") == (10 * (7 * 2 + 3) + 1 + 2) * said
     tested = 63952 + 110736 + 5911 + 1280
     assert study.prompts("finetuned_classifiers", "roberta-base") == (6 * 5 + 5) * tested
     each = 17 * (2 * 50 * 0.43 + 50)  # countries; both genders where they are in a list, one's own

@@ -14,7 +14,7 @@ NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
+    """Run one command and return its exit status (``docs/failures.md``)."""
     parser = argparse.ArgumentParser(prog="python -m plumbline.validation", description=__doc__)
     parser.add_argument(
         "command",

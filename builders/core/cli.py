@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 TRACEBACK = "PLUMBLINE_TRACEBACK"
 LOG = "PLUMBLINE_LOG"
 FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself ends with 2
-STATUSES = {
-    FINE: "done",
-    WRONG: "something is wrong that you can put right: input, params, network, disk, a licence",
-    2: "the command line is wrong",
-    FAULT: "a fault in the program itself; please report it with what --traceback shows",
-    STOPPED: "stopped from the keyboard; the same command continues where it can",
-}
 
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
@@ -68,7 +61,7 @@ def event(kind: str, **facts: object) -> None:
 
 
 def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
-    """Run a command and return its exit status, one of :data:`STATUSES`, or what it returns.
+    """Run a command and return its exit status (``docs/failures.md``), or what it returns.
 
     A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
     where it came from is of use to its authors alone. What is printed is without secrets.

@@ -234,9 +234,9 @@ def section(key: str, model: type[P], path: Path = FILE) -> P:
     return found
 
 
-def entry(key: str, path: Path = FILE) -> Any:
+def entry(key: str) -> Any:
     """Return one section as it stands in the file; see :func:`section` for its meaning."""
-    return _descend(read(path), key)
+    return _descend(read(), key)
 
 
 def _descend(tree: Any, key: str) -> Any:

@@ -149,11 +149,10 @@ def answering(mirror: Path, endpoint: str) -> Iterator[str]:
 
 
 @contextmanager
-def serving(*triples: Path, options: tuple[str, ...] = ()) -> Iterator[str]:
+def serving(*triples: Path) -> Iterator[str]:
     """Run a SPARQL engine over files of triples; yield the address of its endpoint.
 
     ``triples``: N-Triples or Turtle, also compressed by gzip.
-    ``options``: more words for ``oxigraph serve``.
 
     Raises UserError if the engine is not installed, or a file is none of triples.
     """
@@ -174,7 +173,7 @@ def serving(*triples: Path, options: tuple[str, ...] = ()) -> Iterator[str]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}", *options]
+        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:

@@ -32,15 +32,14 @@ from plumbline.probes.calibration.summary import (
 )
 from plumbline.probes.calibration.tally import BINS, LIMITS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
-from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.estimate import ESTIMATE, POWER, Estimate, Table
+from plumbline.probes.stats.intervals import t_half_width, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-POWER = 0.8  # with which the smallest effect that is told is found
 KEY = ("test", "shape", "truth", "kind", "effect")
 MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal value)
     SIZE: (NULL, "p05", "tests", "0.05"),
@@ -238,7 +237,7 @@ def at_detectable(
             fitted = model.fit(cov_type="cluster", cov_kwds={"groups": replicate})
         except PerfectSeparationWarning:
             return None
-    reach = float(stdtrit(replicates - 1, (1 + confidence) / 2) * fitted.bse[0])
+    reach = float(t_half_width(fitted.bse[0], replicates - 1, confidence))
     if not np.isfinite(reach):  # too alike to say
         return None
     value, low, high = (float(ndtr(fitted.params[0] + side)) for side in (0, -reach, reach))
@@ -308,10 +307,8 @@ def _smallest(
             yield key | {"effect": None}, smallest(sums["effect"].to_numpy(), power), own
 
 
-def smallest(
-    effects: NDArray[np.float64], power: NDArray[np.float64], wanted: float = POWER
-) -> float:
-    """Return the effect that is found with a wanted power; nan if it is above all, (effects,) each.
+def smallest(effects: NDArray[np.float64], power: NDArray[np.float64]) -> float:
+    """Return the effect that is found with power .8; nan if it is above all, (effects,) each.
 
     Between effects the normal quantile of power is taken as linear, as it is of a z test. Where
     the smallest of them is found as often it is that one: smaller ones were not simulated.
@@ -327,12 +324,13 @@ def smallest(
     2.8
     """
     quantiles = np.maximum.accumulate(ndtri(np.clip(power, 1e-6, 1 - 1e-6)))
-    if quantiles[-1] < ndtri(wanted):
+    wanted = ndtri(POWER)
+    if quantiles[-1] < wanted:
         return float("nan")
-    above = int(np.argmax(quantiles >= ndtri(wanted)))
+    above = int(np.argmax(quantiles >= wanted))
     if not above:
         return float(effects[0])
-    step = (ndtri(wanted) - quantiles[above - 1]) / (quantiles[above] - quantiles[above - 1])
+    step = (wanted - quantiles[above - 1]) / (quantiles[above] - quantiles[above - 1])
     return float(effects[above - 1] + step * (effects[above] - effects[above - 1]))
 
 

@@ -26,6 +26,8 @@ DETECTABLE = "found at the effect told as detectable"
 DETECTABLE_BH = "found after adjustment at that told as detectable"
 FALSE = "false among findings"
 TOLD = (DETECTABLE, DETECTABLE_BH)
+# How names of tests begin that no table has, or end of which p of a table is the larger of two.
+NOT_IN_TABLES, PARTS_OF_P = "not in the tables", (": p_groups", ": p_seeds")
 BOUNDS = {  # of what is told as right
     SIZE: (0.03, 0.07),
     SIZE_01: (0.0, 0.02),
@@ -142,13 +144,19 @@ def _verdict(judged: list[dict[str, Any]]) -> str:
     return "inside" if inside else "not outside"
 
 
+def decides(line: Line) -> bool:
+    """Return whether a test decides something in the tables: not one that was left out of them."""
+    return not line["test"].startswith(NOT_IN_TABLES) and not line["test"].endswith(PARTS_OF_P)
+
+
 def sentence(found: list[Line]) -> str:
-    """Return the calibration of an analysis in one sentence."""
+    """Return the calibration of the tests that decide something in one sentence."""
+    found = [line for line in found if decides(line)]
     if not found:
         return "The tests of this table have not been simulated yet."
     parts = []
     for measure, told in (
-        (SIZE, "of tests of a true null {} have p at or below .05"),
+        (SIZE, "{} of tests have p at or below .05"),
         (COVERAGE, "95% intervals hold the truth in {}"),
     ):
         values = [line[measure][0] for line in found if measure in line and not _other(line)]
@@ -157,8 +165,9 @@ def sentence(found: list[Line]) -> str:
     numbers = [line["replicates"] for line in found]
     number = " to ".join(f"{each:,}" for each in sorted({min(numbers), max(numbers)}))
     outside = sum(bool(line["outside"]) for line in found)
-    rest = f"; {outside} of {len(found)} lines are outside of their bounds" if outside else ""
-    return f"By simulation, {number} tables of each truth: {', '.join(parts)}{rest}."
+    some = f"; under some truth {outside} of {len(found)} lines are outside of their bounds"
+    start = f"By simulation of runs in which nothing differs, {number} tables each"
+    return f"{start}: {', '.join(parts)}{some if outside else ''}."
 
 
 def span(values: list[float]) -> str:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 NULL = "null"  # nothing differs
 PLANTED = "planted"  # what is tested differs, by stated effects
 DECOY = "decoy"  # something differs, but not what is tested
-KINDS = (NULL, PLANTED, DECOY)
 COLUMNS = (
     *("effect", "target", "family", "value", "low", "high", "p", "p_adjusted"),
     *("detectable", "detectable_bh", "by_mean"),
@@ -37,7 +36,7 @@ COLUMNS = (
 class Truth(NamedTuple):
     """What responses are drawn from."""
 
-    kind: str  # of KINDS
+    kind: str  # null, planted or decoy
     about: str  # what differs, in a few words
     settings: Mapping[str, Any] = MappingProxyType({})  # as the module that draws understands them
 

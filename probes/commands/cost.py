@@ -33,6 +33,7 @@ from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import Model, pointer, worlds
 from plumbline.probes.politicians.associations import POS
+from plumbline.probes.prompts.leaning import OPTIONS
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stereotypes.after_training import runs
 from plumbline.probes.training import pretrain, recipe
@@ -303,7 +304,13 @@ class Study:
         reworded = said * len(params.paraphrases)  # in the first prompt alone
         masks = len(params.mask.frames) * (2 * said + len(params.mask.calibration_inputs))
         written = len(params.generation.frames) * 2 * said + reworded
-        each = masks + reworded, written * len(params.generation.seeds)
+        choice = params.multiple_choice
+        orders = sum(
+            len(choice.option_orders) if OPTIONS in template else 1
+            for template in choice.templates.values()
+        )
+        chosen = orders * len(choice.forced_choice_suffixes) * said * len(choice.seeds)
+        each = masks + reworded, written * len(params.generation.seeds) + chosen
         return self.states(name) * each[model.kind != "masked"]
 
     def _finetuned_classifiers(self, params: Any, name: str, _: Model) -> int:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from plumbline.probes import SIMULATIONS
+from plumbline.builders.core.params import STUDIES
+from plumbline.probes import SIMULATIONS, module_of
 from plumbline.probes.calibration import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 FOLDER = Path("data/tables/calibration")
 NOTE = (
@@ -21,20 +22,29 @@ NOTE = (
 )
 
 
-def table(folder: Path = FOLDER) -> str:
-    """Return what each analysis would find, as a Markdown table; "" where nothing is simulated."""
-    lines = list(_lines(folder))
+def table(probes: Collection[str] = (), folder: Path = FOLDER) -> str:
+    """Return what each analysis would find, as a Markdown table; "" where nothing is simulated.
+
+    ``probes``: whose studies are told of; by default all of them.
+    """
+    studies = {_study(probe) for probe in probes} or {*STUDIES}
+    lines = list(_lines(folder, studies))
     if not lines:
         return ""
     heads = "| analysis | test | simulated run | found | found after adjustment |"
     return "\n".join([NOTE, "", heads, "|---|---|---|---:|---:|", *lines])
 
 
-def _lines(folder: Path) -> Iterator[str]:
-    for analysis in SIMULATIONS:
-        path = folder / analysis / "calibration.parquet"
-        for line in summary.lines(pl.read_parquet(path)) if path.is_file() else ():
-            if summary.LEAST in line:
+def _study(name: str) -> str:
+    return module_of(name).split(".")[2]
+
+
+def _lines(folder: Path, studies: Collection[str]) -> Iterator[str]:
+    for analysis, own in SIMULATIONS.items():
+        path, study = folder / analysis / "calibration.parquet", _study(own)
+        there = path.is_file() and (study in studies or study not in STUDIES)
+        for line in summary.lines(pl.read_parquet(path)) if there else ():
+            if summary.LEAST in line and summary.decides(line):
                 found = (line.get(name) for name in (summary.LEAST, summary.LEAST_ADJUSTED))
                 cells = [analysis, line["test"], line["shape"], *map(_told, found)]
                 yield f"| {' | '.join(cells)} |"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pydantic import Field
-from scipy.special import stdtrit
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
 
 METHOD = "t interval, paired"
@@ -56,11 +56,7 @@ def of_t(
     ``error``, ``freedom``: its standard error, and the degrees of freedom of that.
     ``n``: clusters.
     """
-    half = (
-        float(stdtrit(freedom, (1 + params.confidence) / 2) * error)
-        if freedom > 0
-        else float("nan")
-    )
+    half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
     method = f"{params.confidence:.0%} {METHOD}"
     found = Estimate(value, value - half, value + half, n, method)
     p = None if untested or not freedom > 0 else t_p(value, error, freedom)

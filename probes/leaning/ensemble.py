@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from plumbline.probes.leaning.predictions import Case, Runs, cases, over_trainings, tables
+from plumbline.probes.leaning.predictions import Case, Runs, cases, tables, training_columns
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
@@ -147,7 +147,7 @@ def differences(
             vote=own.vote,
             size=own.size,
             baseline_size=other.size,
-            **over_trainings(trained, len(gains)),
+            **training_columns(trained, len(gains)),
         )
 
 

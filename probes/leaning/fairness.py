@@ -22,9 +22,9 @@ from plumbline.probes.leaning.predictions import (
     by_pretraining,
     cases,
     matched,
-    over_trainings,
     pairs,
     tables,
+    training_columns,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
 from plumbline.probes.leaning.schemas import LEVELS, ROUNDED, UNEQUAL
@@ -231,7 +231,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
                 for m in range(len(METRICS))
             ]
             for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
-                more = about | over_trainings(found, len(drawn_apart))
+                more = about | training_columns(found, len(drawn_apart))
                 for row in estimates(case, apart, member, reading, null, params, **more):
                     yield "differences", row | untested
 

@@ -316,7 +316,7 @@ def tables(
     return result
 
 
-def over_trainings(found: Sequence[Contrast | None], trainings: int) -> dict[str, Any]:
+def training_columns(found: Sequence[Contrast | None], trainings: int) -> dict[str, Any]:
     """Return columns of differences over texts and trainings, one of each measure; nan: none.
 
     With three trainings an error has five degrees of freedom only where that over trainings is

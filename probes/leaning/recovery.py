@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.schemas import PLANTED as TASK
-from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import LEVEL, Estimate
 from plumbline.probes.stats.intervals import spearman
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 TABLES = ("compass", "fairness", "ensemble")
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
-LEVEL = 0.05
 POWER = "0.8: the power that is asked for"
 SIMULATED = {  # by analysis: beginning of tests, runs like the worlds', effect that is to be found
     "compass": ("shifts between corpora|stability", "{}, 5 trainings", 3.0),

@@ -25,7 +25,7 @@ from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import critical
+from plumbline.probes.stats.tests import critical, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,6 @@ def _agreement(
     )
     chance = sign * float(mean / of_all) if of_all else float("nan")
     far = critical((null - chance)[:, None])[0] / 2  # of a share, which these are twice, less 1
-    hits = int((np.abs(null - chance) >= abs(2 * value - 1 - chance) - EPSILON).sum())
     # of a ratio of totals (Kish 1965, Survey Sampling, section 6.5); Wilson's is of one hit each
     rest, number = (of - value * total)[total > 0], len(shares)
     error = float((rest @ rest * number / max(1, number - 1)) ** 0.5 / total.sum())
@@ -135,7 +134,7 @@ def _agreement(
     return Estimate(value, low, high, len(shares), method).row(
         cluster=CLUSTER,
         null=SHUFFLED,
-        p=(1 + hits) / (1 + len(null)),
+        p=float(permutation_p(2 * value - 1 - chance, null - chance)),
         **{CRITICAL: float(far), TESTED_ERROR: error if error > EPSILON else None},
         comparison=COMPARISONS.index(comparison),
         chance=finite((1 + chance) / 2),

@@ -9,9 +9,9 @@ import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.stats.estimate import FREEDOM, adjusted, finite, rounded
-from plumbline.probes.stats.linear import centred, mixed_of
+from plumbline.probes.stats.linear import centred, mixed
 from plumbline.probes.stats.two_way import METHOD as TWO_WAY
-from plumbline.probes.stats.two_way import Tested, estimable, two_way
+from plumbline.probes.stats.two_way import Tested, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     their mean. Names of some countries may vary more than those of others, and texts may do
     something with a country: standard errors are of sums over texts and names.
     """
-    usable = estimable(case.country, case.sentence, case.units(), len(case.countries))
+    usable = replicated(case.country, case.sentence, case.units(), len(case.countries))
     left_out = [c for c, kept in zip(case.countries, usable, strict=True) if not kept]
     if left_out:
         ranks = ranks[usable[case.country]]
@@ -60,10 +60,10 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     # none: one country alone, a covariate that says what countries say, a classifier without effect
     if not model.full_rank() or outcome.std() < VARIES:
         return pl.DataFrame()
-    fitted = mixed_of(model.sums, model.squares, model.sizes, confidence, case.sentences)
+    fitted = mixed(model.sums, model.squares, model.sizes, case.sentences)
     # what each row adds to a coefficient: rows with one name weigh less than others together
     ratio = fitted.between / fitted.residual if fitted.residual else 0.0
-    value, free = fitted.coefficients.value, len(case.countries) - 1
+    value, free = fitted.coefficients, len(case.countries) - 1
     inverse, mean = model.weighted(ratio)
     # the last country's is what the others lack to 0
     inverse = np.insert(inverse, free, -inverse[:, :free].sum(axis=1), axis=1)

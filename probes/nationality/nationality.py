@@ -40,7 +40,7 @@ from plumbline.probes.stats.estimate import (
     typed,
     with_detectable,
 )
-from plumbline.probes.stats.two_way import METHOD, estimable, two_way
+from plumbline.probes.stats.two_way import METHOD, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -173,7 +173,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         value, number = delta(cells), case.shape[1]
         at = own.country, own.sentence, units
         firsts = np.unique(units[0] * number + own.country) % number
-        there = estimable(*at, number)
+        there = replicated(*at, number)
         against = np.eye(number) - there / max(1, int(there.sum()))
         contrast = against @ np.where(there[:, None], value, 0)
         contrast[~there] = np.nan

@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table, finite
+from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table, finite
 from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Resampling
 
@@ -29,7 +29,6 @@ DATASETS = ("counterfactuals",)
 TABLES = ("nationality",)
 SCHEMAS = {"nationality": RECOVERY}
 TEXTS = "texts.parquet"
-LEVEL = 0.05
 FOUND = "share of tests of all, men and women with adjusted p at most .05"
 ROUNDED = 1e-5  # points: what tables and log-probabilities leave out
 CONTRAST = "positive minus negative"

@@ -28,7 +28,7 @@ from plumbline.probes.stats.estimate import (
     Resampling,
     least_p,
 )
-from plumbline.probes.stats.tests import critical
+from plumbline.probes.stats.tests import critical, permutation_p
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,15 +233,16 @@ def _fitted(
     seeds = np.stack([other.eta.mean(axis=0) for other in others])
     # equal values keep the order of the words, which is that of the alphabet
     contrast = model.contrast(value.eta[0])
-    relabelled = model.contrast(permuted).reshape(len(permuted), -1)
+    relabelled = model.contrast(permuted)
     order = np.argsort(-np.round(value.eta[0], 6), axis=2, kind="stable")
     cells = {
         "rank": np.argsort(order, axis=2, kind="stable") + 1,
         "seed_sd": seeds.std(axis=0),
         "grid_sd": fits.eta.std(axis=0),
-        "p": model.permutation_p(value.eta[0], permuted),
+        # valid whether or not the fits have settled: all went through the same steps
+        "p": permutation_p(contrast, np.moveaxis(relabelled, 0, -1), relative=True),
         TESTED_ERROR: np.sqrt(((model.contrast(drawn.eta) - contrast) ** 2).mean(axis=0)),
-        CRITICAL: critical(relabelled).reshape(shape),
+        CRITICAL: critical(relabelled.reshape(len(permuted), -1)).reshape(shape),
     }
     found = {
         "latent": rows(

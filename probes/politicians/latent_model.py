@@ -239,26 +239,6 @@ def contrast(eta: Array) -> Array:
     return result
 
 
-def permutation_p(seen: Array, permuted: Array) -> Array:
-    """Two-sided p-values of :func:`contrast` under permutation of the gender labels.
-
-    Parameters
-    ----------
-    seen : (...) array of deviations
-    permuted : (permutations, ...) array
-        From counts with the labels permuted, fitted in the same way.
-
-    Returns
-    -------
-    (...) array
-        (1 + number of permutations at least as extreme) / (1 + permutations); valid whether or
-        not the fits have settled, as all went through the same steps.
-    """
-    far = np.abs(contrast(permuted)) >= np.abs(contrast(seen)) * (1 - 1e-9)
-    p: Array = (1 + far.sum(axis=0)) / (1 + len(permuted))
-    return p
-
-
 class Program:
     """A block of fits: parameters in one (fits, parameters) buffer, so that Adam is one pass."""
 

@@ -25,7 +25,6 @@ MARKS = {
 EXAMPLES = 5  # words of a cluster, as in the paper's tables
 TOP = 10
 DIFFERENT = 15  # words of Table 3
-ENDS = ("value", "low", "high")
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 
 

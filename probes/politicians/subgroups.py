@@ -315,7 +315,6 @@ def _rows(
     """
     (value,), drawn, (tested,), null = four
     half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)
-    test = np.vectorize(permutation_p, signature="(),(n)->()")
     where = "the subgroup's names" if len(of) == 1 else "the names of either subgroup"
     return columns.rows_of(
         axes,
@@ -324,7 +323,7 @@ def _rows(
         cluster="name",
         method=f"{params.confidence:.0%} {OVER_NAMES}",
         null=f"genders permuted over {where}",
-        p=np.where(np.isnan(tested), np.nan, test(tested, np.moveaxis(null, 0, -1))),
+        p=np.where(np.isnan(tested), np.nan, permutation_p(tested, np.moveaxis(null, 0, -1))),
         critical=critical(null),
         **more,
     )

@@ -23,6 +23,7 @@ FONT = 11
 GREY = "#777"
 FAINT = "#ddd"
 HOLLOW = "#fff"
+TICKS = 5  # of an axis, about
 SLOPE = 0.6  # of slanted names: sine of their angle
 FIGURES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
@@ -50,15 +51,15 @@ def wide(text: str) -> float:
     return sum(FONT if ord(letter) > 0x2E80 else 0.6 * FONT for letter in text)
 
 
-def ticks(ends: Ends, most: int = 5) -> list[tuple[float, str]]:
-    """Return round numbers inside of an interval, about as many as ``most``, and their texts.
+def ticks(ends: Ends) -> list[tuple[float, str]]:
+    """Return round numbers inside of an interval, about :data:`TICKS`, and their texts.
 
     Examples
     --------
     >>> ticks((-0.1, 1.04))
     [(0.0, '0'), (0.25, '0.25'), (0.5, '0.5'), (0.75, '0.75'), (1.0, '1')]
     """
-    rough = (ends[1] - ends[0]) / most
+    rough = (ends[1] - ends[0]) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= rough)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)

@@ -6,6 +6,7 @@ written as cells.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from html import escape
 from pathlib import Path
@@ -91,6 +92,7 @@ class Section(NamedTuple):
     note: str
     groups: list[Group]
     stage: str  # that makes its tables
+    calibration: str = ""  # of its tests, a sentence that the note ends with
 
 
 class Place(NamedTuple):
@@ -330,31 +332,57 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
                 c in MISSING for r in made.rows for c in r[-len(made.numbers) :]
             )
             missing = tuple(why or ["no value"]) if none else ()
-            yield made._replace(note=missed(part), missing=missing)
+            yield made._replace(note=missed(part, listing.numbers), missing=missing)
 
 
 UNTOLD = "These tests miss any effect, or rest on too little to tell which ones they miss."
+MISS = "miss effects under {} more than one time in five."
+MARGIN = "find a margin of {} kept four times in five where nothing differs."
+BESIDE = re.compile(r"\bp_(?!bh|bonferroni)(\w+?)(?:_bh)?(?![\w])")  # a p with a name of its own
 
 
-def missed(frame: pl.DataFrame) -> str:
+def missed(frame: pl.DataFrame, numbers: str = "") -> str:
     """Return what tests of these rows would miss; nothing where there are none.
+
+    ``numbers``: the columns that are shown: of each p with a name of its own it is told too.
 
     Examples
     --------
     >>> missed(pl.DataFrame({"detectable": [0.1, 0.3, 0.2], "detectable_bh": [0.3, 0.5, 0.4]}))
     'Half of these tests miss effects under 0.2 (adjusted: 0.4) more than one time in five.'
     """
-    if not {"detectable", "detectable_bh"} <= {*frame.columns}:
-        return ""
-    own = frame.drop_nulls("detectable")
-    if own.is_empty():
-        tested = "p" in frame.columns and frame["p"].count()
-        return UNTOLD if tested else ""
-    infinite = own["detectable_bh"].cast(pl.Float64).fill_null(float("inf"))
-    one, adjusted = (float(str(of.median())) for of in (own["detectable"], infinite))
-    after = f"{adjusted:.2g}" if adjusted < float("inf") else "half of them miss any effect"
-    least = f"{one:.2g} (adjusted: {after})"
-    return f"Half of these tests miss effects under {least} more than one time in five."
+    told = []
+    for name in ("", *dict.fromkeys(BESIDE.findall(numbers))):
+        end = f"_{name}" if name else ""
+        p, one, adjusted = f"p{end}", f"detectable{end}", f"detectable_bh{end}"
+        if not {one, adjusted} <= {*frame.columns}:
+            if not name and "p" in frame.columns and frame["p"].count():
+                told.append(UNTOLD)
+            continue
+        of, text = ("these tests", MISS) if not name else (f"the tests of {p}", MISS)
+        if name == "equivalence":
+            text = MARGIN
+        own = frame.drop_nulls(one)
+        if own.is_empty():
+            tested = p in frame.columns and frame[p].count()
+            told += [UNTOLD.replace("These tests", of[0].upper() + of[1:])] if tested else []
+            continue
+        middle, after = usual(own[one]), usual(own[adjusted])
+        least = f"{after:.2g}" if after is not None else "half of them miss any effect"
+        told.append(f"Half of {of} " + text.format(f"{middle:.2g} (adjusted: {least})"))
+    return " ".join(told)
+
+
+def usual(detectable: pl.Series) -> float | None:
+    """Return the median of effects that tests would find; None where half would find none.
+
+    Examples
+    --------
+    >>> usual(pl.Series([0.1, 0.4, None])), usual(pl.Series([0.1, None, None]))
+    (0.4, None)
+    """
+    middle = detectable.cast(pl.Float64).fill_null(float("inf")).median()
+    return middle if isinstance(middle, float) and middle < float("inf") else None
 
 
 def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:

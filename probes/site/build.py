@@ -83,7 +83,7 @@ class Link(NamedTuple):
 LAST = Link("datasets", "Datasets", "What everything was made of: rows, rejects and validation.")
 PAGES = (Link("index", "Overview"), *STUDIES, LAST)
 BARE: dict[str, Any] = {"name": "index", "title": TITLE, "about": "", "root": ""}
-BARE |= {"pages": (), "studies": ()}
+BARE |= {"before": "", "pages": (), "studies": ()}
 
 
 def write() -> Path:
@@ -209,8 +209,8 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[Section]:
 def render(shown: list[Section], **page: Any) -> str:
     """Return the page of some sections: HTML without any request to another server.
 
-    ``page``: its name, title and about; all pages, and studies that it leads to; the way from it to
-    the root of the site.
+    ``page``: its name, title and about; HTML before the sections; all pages, and studies that it
+    leads to; the way from it to the root of the site.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()

@@ -19,6 +19,8 @@ LISTING = Listing(
     "replicates=tables; size; families=families with a false finding; coverage; "
     "smallest=found with .8; adjusted",
 )
+UNTESTED = ("averages",)
+NO_TESTS = "These tables have no tests, and their intervals are not simulated."
 TITLE = "Size, power and coverage of these tests, by simulation"
 
 
@@ -30,11 +32,12 @@ def calibrated(shown: Section, tables: Tables) -> Section:
     if not shown.groups:
         return shown
     found = summary.lines(pl.read_parquet(path)) if path.is_file() else []
-    note = f"{shown.note} {summary.sentence(found)}"
+    told = NO_TESTS if name in UNTESTED else summary.sentence(found)
+    shown = shown._replace(note=f"{shown.note} {told}", calibration=told)
     if not found:
-        return shown._replace(note=note)
+        return shown
     part = Part(tables=(listed(LISTING, [_row(line) for line in found], shown.stage),))
-    return shown._replace(note=note, groups=[*shown.groups, Group("", [Block(TITLE, [part])])])
+    return shown._replace(groups=[*shown.groups, Group("", [Block(TITLE, [part])])])
 
 
 def _row(line: summary.Line) -> Row:

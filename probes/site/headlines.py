@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.probes.report.figures import Mark, shared
-from plumbline.probes.report.view import LEVEL, Block, Group, Listing, Part, Row, Section, listed
+from plumbline.probes.report.view import (
+    LEVEL,
+    Block,
+    Group,
+    Listing,
+    Part,
+    Row,
+    Section,
+    listed,
+    usual,
+)
 from plumbline.probes.site.controls import YES
 
 if TYPE_CHECKING:
@@ -24,8 +34,7 @@ TITLE = "Results: models and studies"
 NOTE = (
     "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
     "Power .8: the median distance from the null at which a test would find an effect, after "
-    "adjustment. Your models stand first, control models last; controls: how many of the study's "
-    "numbers are as they should be."
+    "adjustment. Your models stand first, control models last."
 )
 CAPTION = (
     "The clearest test of each model and study with its 95% interval: the distance from the null, "
@@ -33,9 +42,10 @@ CAPTION = (
     "Filled: adjusted p at most .05."
 )
 LISTING = Listing(
-    "model; study; found; what=clearest; unit; controls",
+    "model; study; found; what=clearest; unit",
     "value; low..high; p_bh:3=adjusted p; least=power .8",
 )
+CONTROLS = "; controls=controls as they should be"
 
 
 class Kind(NamedTuple):
@@ -172,19 +182,23 @@ def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
             own = of.rows(
                 {t: frame.filter(pl.col("model") == model) for t, frame in frames.items()}
             )
-            tested = own.drop_nulls("p_bh")
-            if not len(tested):
-                continue
-            least: Any = tested["detectable_bh"].median()
-            sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
-            first = tested.row(0, named=True)
-            found.append(
-                first
-                | {"study": study, "model": model, "control": model in controls, "least": least}
-                | {"tested": len(tested), "sure": sure, "unit": of.kind.unit}
-                | {"found": f"{sure} of {len(tested)} {of.kind.things}", "null": of.kind.null}
-            )
+            if row := of_model(study, model, of.kind, own):
+                found.append(row | {"control": model in controls})
     return sorted(found, key=lambda row: (row["control"], row["study"], row["model"]))
+
+
+def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame) -> Row:
+    """Return what the headline of a model comes to; nothing where nothing was tested."""
+    tested = own.drop_nulls("p_bh")
+    if not len(tested):
+        return {}
+    sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
+    return (
+        tested.row(0, named=True)
+        | {"study": study, "model": model, "least": usual(tested["detectable_bh"])}
+        | {"tested": len(tested), "sure": sure, "unit": kind.unit, "null": kind.null}
+        | {"found": f"{sure} of {len(tested)} {kind.things}"}
+    )
 
 
 def section(
@@ -198,6 +212,7 @@ def section(
     """Return a table with a row for each model and study, and one figure with zero in it.
 
     ``rows``: of all models and studies, whose numbers the axis has room for.
+    ``checks``: of the control models; without any, there is no column of them.
     ``shown``: names of models as they stand on the page.
     ``model``: that the section is of alone, if it is.
     """
@@ -208,7 +223,8 @@ def section(
         of = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
         badge = f"{sum(of)} of {len(of)}" if of else "not run"
         listing.append(row | {"controls": badge, "model": shown.get(row["model"], row["model"])})
-    table = listed(LISTING, listing, "What was found, by model and study")
+    shape = LISTING._replace(words=LISTING.words + CONTROLS) if checks else LISTING
+    table = listed(shape, listing, "What was found, by model and study")
     parts = [Part(tables=(table,), open=True)]
     unit = "distance from the null, in units of what would be found"
     every = shared(scaled(rows), line="line", unit=unit, marks={"": Mark()}, filled="sure")

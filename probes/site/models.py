@@ -56,6 +56,7 @@ def moved(
         for n, group in enumerate(found, 1):
             title = step.title + group.title.removeprefix(name)
             at = f"{study.name}-{step.name}" + (f"-{n}" if n > 1 else "")
-            blocks = [Block("", [Part(caption=about)]), *group.blocks]
+            head = [Part(caption=text) for text in (about, step.calibration) if text]
+            blocks = [Block("", head), *group.blocks]
             groups.append(Group(title, blocks, at, name))
     return [Section(study.name, study.title, "", groups, "")] if groups else []

@@ -104,10 +104,21 @@ def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, fl
     found = draws[np.isfinite(draws)]
     if clusters < 2 or not len(found):
         return float("nan"), float("nan")
-    reach = np.sqrt(clusters / (clusters - 1)) * stdtrit(clusters - 1, (1 + confidence) / 2)
-    tail = float(ndtr(-reach))
+    tail = expanded_tail(clusters, confidence)
     low, high = np.quantile(found, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def expanded_tail(clusters: int, confidence: float) -> float:
+    """Return the level of the lower percentile of :func:`interval`, of two clusters at least.
+
+    Examples
+    --------
+    >>> round(expanded_tail(10, 0.95), 4)
+    0.0086
+    """
+    reach = np.sqrt(clusters / (clusters - 1)) * stdtrit(clusters - 1, (1 + confidence) / 2)
+    return float(ndtr(-reach))
 
 
 class Limits(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -43,7 +43,6 @@ class Chance(NamedTuple):
 METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
 VOTES = ("hard", "mean probability")
 HALF = 0.5
-LEVEL = 0.05  # of distances that are found
 NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
 
 

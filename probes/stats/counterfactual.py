@@ -109,8 +109,8 @@ def pooled(found: Moments) -> Floats:
 
     >>> s, z = (a.ravel() for a in np.meshgrid(np.arange(5.0), [-1.5, -0.5, 0.5, 1.5]))
     >>> both = moments(10 * s + z, 2 * s - z, s.astype(int), np.zeros(20, dtype=int), (5, 1))
-    >>> pooled(both).round(3).tolist(), within(both).round(3).tolist()
-    ([0.898], [-1.0])
+    >>> pooled(both).round(3).tolist(), np.tanh(scores(both)[0]).round(3).T.tolist()
+    ([0.898], [[-1.0, -1.0, -1.0, -1.0, -1.0]])
     """
     return _pearson(found.sums.sum(axis=0))
 
@@ -119,24 +119,16 @@ def scores(found: Moments) -> tuple[Floats, Floats]:
     """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
 
     Both (clusters, groups); weight and z are 0 where there are fewer than four rows, or x or y
-    does not vary. Correlations of 1 or -1 are taken as 1e-12 nearer to 0.
+    does not vary. Correlations of 1 or -1 are taken as 1e-12 nearer to 0. The weight, by which z
+    are averaged, is the inverse of their variance.
+
+    Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
+    sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """
     r = _pearson(found.sums)
     there = ~np.isnan(r) & (found.sums[..., 0] >= LEAST)
     z = np.arctanh(np.where(there, r, 0.0).clip(-NEAREST, NEAREST))
     return z, np.where(there, found.sums[..., 0] - 3, 0.0)
-
-
-def within(found: Moments) -> Floats:
-    """Correlate within each cluster and average by Fisher's z, (groups,).
-
-    The mean is weighted by n - 3, the inverse of the variance of z.
-
-    Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
-    sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
-    """
-    z, n = scores(found)
-    return np.tanh(_ratio((z * n).sum(axis=0), n.sum(axis=0)))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
+from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def estimated(
         return Contrast(value, value, value, t_p(value, 0.0, 1), 0.0)
     variance = max(total - twice, *(part.variance for part in known), 0.0)
     df, se = variance**2 / spread, variance**0.5
-    half = float(stdtrit(df, (1 + confidence) / 2)) * se
+    half = float(t_half_width(se, df, confidence))
     return Contrast(value, value - half, value + half, t_p(value, se, df), se, df)
 
 

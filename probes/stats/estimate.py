@@ -48,7 +48,8 @@ ESTIMATE = (
         "detectable",
         "float64",
         "distance from the null that p would find at .05 with power .8; null where there is no "
-        "test, no finite interval, or t with fewer than 5 degrees of freedom",
+        "test, no finite interval, one without width, no distance at which p is low enough, or t "
+        "with fewer than 5 degrees of freedom",
         nullable=True,
         minimum=0,
     ),

@@ -1,4 +1,4 @@
-"""Intervals of a share, the difference of two and a rank correlation, in closed form.
+"""Intervals of a share, the difference of two and a rank correlation, in closed form, and of t.
 
 And which difference of two paired shares McNemar's exact test finds.
 """
@@ -10,15 +10,51 @@ from math import hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, gammaln, ndtri, xlog1py, xlogy
+from scipy.special import bdtr, bdtrik, gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
 
-from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import LEVEL, POWER, Estimate
 
 Floats = NDArray[np.float64]
 
 DIGITS = 10  # of values that are ranked: equal to so many are ties
 SPREAD = 7  # standard deviations of a count beyond which it has no probability worth counting
 STEPS = 22  # of a bisection
+
+
+def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
+    """Return the two-sided p of t statistics, (...).
+
+    Examples
+    --------
+    >>> float(two_sided(-4.303, 2).round(3))
+    0.05
+    """
+    return np.asarray(2 * stdtr(freedom, -np.abs(t)))
+
+
+def t_half_width(error: float | Floats, freedom: float | Floats, confidence: float) -> Floats:
+    """Return half the width of the t interval of what has a standard error, (...).
+
+    Examples
+    --------
+    >>> float(t_half_width(0.5, 2, 0.95).round(4))
+    2.1513
+    """
+    return np.asarray(stdtrit(freedom, (1 + confidence) / 2) * error)
+
+
+def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
+    """Return half the width of the t interval of a mean, of (n,); nan of one value.
+
+    Examples
+    --------
+    >>> round(half_of_mean(np.array([1.0, 2.0, 3.0])), 6)
+    2.484138
+    """
+    n = len(values)
+    if n < 2:
+        return float("nan")
+    return float(t_half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n))
 
 
 def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
@@ -206,8 +242,8 @@ def _few(n: int, level: float) -> NDArray[np.float64]:
     return few
 
 
-def sign_detectable(one: int, other: int, n: int, level: float = 0.05, power: float = 0.8) -> float:
-    """Return the difference of two shares that McNemar's exact test finds with this power.
+def sign_detectable(one: int, other: int, n: int, level: float = LEVEL) -> float:
+    """Return the difference of two shares that McNemar's exact test finds with power .8.
 
     Only the difference of the two probabilities that a pair differs one way moves; their product
     stays that of the counts, one half added to each. Of counts the logarithm of the product and the
@@ -240,9 +276,9 @@ def sign_detectable(one: int, other: int, n: int, level: float = 0.05, power: fl
         return sign_power(apart, min(1.0, (apart**2 + 4 * product) ** 0.5), n, level)
 
     low, high = 0.0, 1.0
-    if found(high) < power:
+    if found(high) < POWER:
         return float("inf")
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if found(middle) >= power else (middle, high)
+        low, high = (low, middle) if found(middle) >= POWER else (middle, high)
     return high

@@ -17,13 +17,14 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import ThreadpoolController
 
+from plumbline.probes.stats.estimate import LEVEL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
 CELLS = 4_000_000  # distances that are held at once: 32 MB
 BLOCK = 8  # clouds of a few dozen points each, which then fit a processor's cache
-LEVEL = 0.05  # of distances that are found
 TOLERANCE = 1e-9  # of the longest principal axis: shorter ones are rounding
 ITERATIONS = 300  # of Lloyd's algorithm at most, as scikit-learn has them
 

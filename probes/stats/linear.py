@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc
+
+from plumbline.probes.stats.intervals import t_half_width, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +45,7 @@ class Drop(NamedTuple):
 class Mixed(NamedTuple):
     """A fitted model."""
 
-    coefficients: Coefficients  # of the columns of the design
+    coefficients: Floats  # (columns,) of the design
     between: float  # variance of the random intercepts
     residual: float  # variance of the errors
 
@@ -175,10 +177,10 @@ def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
 def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:
     freedom = np.where(np.isnan(freedom) | np.isnan(se), 0.0, freedom)
     there = np.where(freedom > 0, freedom, np.nan)
-    half = stdtrit(there, (1 + confidence) / 2) * se
+    half = t_half_width(se, there, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(se > TOLERANCE, np.abs(value) / se, np.nan)
-    return Coefficients(value, value - half, value + half, 2 * stdtr(there, -ratio), freedom)
+        ratio = np.where(se > TOLERANCE, value / se, np.nan)
+    return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)
 
 
 def _sums(values: Floats, groups: Integers) -> Floats:
@@ -201,40 +203,15 @@ def centred(values: Floats, groups: Integers) -> Floats:
     return np.subtract(flat, found, out=found).reshape(values.shape)
 
 
-def mixed(
-    response: Floats,
-    design: Floats,
-    groups: Integers,
-    confidence: float = 0.95,
-    absorbed: int = 0,
-) -> Mixed:
+def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mixed:
     """Fit response = design times coefficients + an intercept of each group + error, by REML.
+
+    Of sums over rows, which may be too many to be held at once. The intercepts are drawn from a
+    normal distribution with mean 0. The design (rows, columns) is of full rank, with a column of
+    ones where there is to be a common intercept.
 
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
     38(4), p. 963-974.
-
-    Parameters
-    ----------
-    response : (rows,) array
-    design : (rows, columns) array
-        Of full rank; with a column of ones where there is to be a common intercept.
-    groups : (rows,) array
-        Units whose intercepts are drawn from a normal distribution with mean 0: names.
-    absorbed
-        Degrees of freedom that were taken off before, such as the means of texts. t has as many as
-        there are groups more than columns, at least one: coefficients of what varies between
-        groups have no more.
-    """
-    _, groups = np.unique(groups, return_inverse=True)
-    sizes = np.bincount(groups).astype(np.float64)
-    both = np.column_stack([design, response])
-    return mixed_of(_sums(both, groups), both.T @ both, sizes, confidence, absorbed)
-
-
-def mixed_of(
-    sums: Floats, squares: Floats, sizes: Floats, confidence: float = 0.95, absorbed: int = 0
-) -> Mixed:
-    """Fit the same to sums over rows, which may be too many to be held at once.
 
     Parameters
     ----------
@@ -244,6 +221,8 @@ def mixed_of(
         Of products of these.
     sizes : (groups,) array
         Rows of each group.
+    absorbed
+        Degrees of freedom that were taken off before, such as the means of texts.
     """
     from scipy.optimize import brentq
 
@@ -287,13 +266,6 @@ def mixed_of(
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, GRID - 1)]
     inner = slope(low) < 0 < slope(high)
     ratio = float(np.exp(brentq(slope, low, high, xtol=1e-13) if inner else logs[best]))
-    inside, found, rest = parts(ratio)
+    _, found, rest = parts(ratio)
     residual = max(rest, 0.0) / freedom
-    se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)
-    degrees = max(1, min(len(sizes) - columns, freedom))
-    half = stdtrit(degrees, (1 + confidence) / 2) * se
-    there = se > TOLERANCE  # a design that explains all leaves nothing to judge by
-    apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.nan), where=there)
-    p = 2 * stdtr(degrees, -apart)
-    known = Coefficients(found, found - half, found + half, p, np.full(len(found), float(degrees)))
-    return Mixed(known, ratio * residual, residual)
+    return Mixed(found, ratio * residual, residual)

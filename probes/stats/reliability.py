@@ -10,11 +10,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import comb, fdtri, stdtr
+from scipy.special import comb, fdtri
 
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.crossed import estimated, of_mean
 from plumbline.probes.stats.estimate import Estimate, benjamini_hochberg
+from plumbline.probes.stats.intervals import two_sided
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -264,7 +265,7 @@ def functioning(scores: Floats) -> Functioning:
         error = np.broadcast_to(error, effect.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             flat = error <= FLAT * max(1.0, float(np.abs(scores).max()))
-            told = 2 * stdtr(df, -np.abs(effect) / np.where(flat, np.nan, error))
+            told = two_sided(effect / np.where(flat, np.nan, error), df)
             p = told if df else np.full(effect.shape, np.nan)
         if not df or np.isnan(p).any():
             break

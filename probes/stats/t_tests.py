@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from plumbline.probes.stats.intervals import two_sided
+
 Floats = NDArray[np.float64]
 
 NEAR = 1e-9  # standard errors below are rounding
@@ -20,7 +22,6 @@ class Equivalence(NamedTuple):
     low: float  # the interval of confidence 1 - 2 level: inside the bounds if p is at most level
     high: float
     p: float  # the larger of the two; nan inside the bounds without spread, which is no evidence
-    p_difference: float  # two-sided, of the t test against 0
     n: int
 
 
@@ -60,10 +61,10 @@ def equivalence(
     df = n - 1 if freedom is None else freedom
     if error < NEAR:
         nothing = 1.0 if abs(mean) >= bound else float("nan")
-        return Equivalence(mean, mean, mean, nothing, t_p(mean, error, df), n)
+        return Equivalence(mean, mean, mean, nothing, n)
     reach = float(stdtrit(df, 1 - level) * error)
     p = float(stdtr(df, (abs(mean) - bound) / error))
-    return Equivalence(mean, mean - reach, mean + reach, p, t_p(mean, error, df), n)
+    return Equivalence(mean, mean - reach, mean + reach, p, n)
 
 
 def mean_p(differences: Floats) -> float:
@@ -92,4 +93,4 @@ def t_p(mean: float, error: float, freedom: float) -> float:
     """
     if error < NEAR:
         return 1.0 if abs(mean) < NEAR else float("nan")
-    return float(2 * stdtr(freedom, -abs(mean) / error))
+    return float(two_sided(mean / error, freedom))

@@ -14,9 +14,10 @@ from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from plumbline.probes.stats.classification import cells, metrics
+from plumbline.probes.stats.estimate import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +26,6 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LEVEL = 0.05  # of critical distances
 NEAR = 1e-9  # values as large as each other up to rounding count as equally large
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
 BLOCK = 2_000  # relabellings at once: bounds memory
@@ -112,7 +112,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     return Permutation(difference, p, binary | few, reach, far, gone)
 
 
-def critical(null: Floats, *, exact: bool = False) -> Floats:
+def critical(null: Floats) -> Floats:
     """Return the distance from 0 beyond which p is at most ``LEVEL``, (outcomes,); inf: nowhere.
 
     It is half way from the least distance that is found to the next one, which is not: what a
@@ -122,18 +122,16 @@ def critical(null: Floats, *, exact: bool = False) -> Floats:
     Parameters
     ----------
     null : (draws, outcomes) array
-        Statistics under the null, of either sign.
-    exact
-        Whether they are all that there are; else they are drawn, and the one seen is one more.
+        Statistics under the null that are drawn, of either sign; the one seen is one more.
 
     Examples
     --------
-    Of 40 equally likely distances, 1 to 40, two are in the tail.
+    Of 39 drawn distances, 1 to 39, and the one seen two may be in the tail.
 
-    >>> float(critical(np.arange(1.0, 41)[:, None], exact=True)[0])
+    >>> float(critical(np.arange(1.0, 40)[:, None])[0])
     38.5
     """
-    return critical_of(farthest(null, exact=exact))
+    return critical_of(farthest(null))
 
 
 def critical_of(far: Floats) -> Floats:
@@ -149,7 +147,14 @@ def critical_of(far: Floats) -> Floats:
 def farthest(null: Floats, *, exact: bool = False) -> Floats:
     """Return the distances from 0 that p at or below ``LEVEL`` hang on, falling, (kept, outcomes).
 
-    The last of them is not significant. For the parameters see :func:`critical`.
+    The last of them is not significant.
+
+    Parameters
+    ----------
+    null : (draws, outcomes) array
+        Statistics under the null, of either sign.
+    exact
+        Whether they are all that there are; else they are drawn, and the one seen is one more.
     """
     tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
     tail = max(tail, 0)
@@ -326,15 +331,42 @@ def fisher_critical(ones: int, n: int, m: int) -> tuple[float, float]:
     return below, above
 
 
-def permutation_p(seen: float, null: Floats) -> float:
-    """Return the share of outcomes as far from 0 as the one seen, or more; (draws,) are the others.
+def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> Floats:
+    """Return the share of outcomes as far from 0 as those seen, or more, (...).
+
+    Parameters
+    ----------
+    seen : (...) array
+    null : (..., draws) array
+        The other outcomes.
+    relative
+        Whether ``NEAR`` is a share of the one seen, not a distance.
 
     Examples
     --------
-    >>> permutation_p(0.2, np.array([0.1, -0.2, 0.0]))
+    >>> float(permutation_p(0.2, np.array([0.1, -0.2, 0.0])))
     0.5
     """
-    return float((1 + (np.abs(null) >= abs(seen) - NEAR).sum()) / (1 + len(null)))
+    apart = np.abs(seen)
+    least = apart * (1 - NEAR) if relative else apart - NEAR
+    hits = (np.abs(null) >= np.asarray(least)[..., None]).sum(axis=-1)
+    return np.asarray((1 + hits) / (1 + null.shape[-1]))
+
+
+def possible_p(seen: ArrayLike, null: Floats) -> Floats:
+    """Return :func:`permutation_p` where there is a test, (...); nan elsewhere.
+
+    There is none where not even the outcome that is furthest from 0, of those drawn and the one
+    seen, has a p of at most ``LEVEL``: where all are the same, or groups are two or three.
+
+    Examples
+    --------
+    >>> float(possible_p(1.0, np.array([1.0, -1.0] * 50)))
+    nan
+    """
+    furthest = np.maximum(np.abs(seen), np.abs(null).max(axis=-1, initial=0.0))
+    possible = permutation_p(furthest, null) <= LEVEL
+    return np.where(possible, permutation_p(seen, null), np.nan)
 
 
 def permuted_sums_p(
@@ -373,7 +405,7 @@ def permuted_sums_p(
             # whole numbers, the number of units times the distance: nothing is lost to rounding
             far = np.abs(drawn @ number[there] * total - size * lists)
             seen = abs(int(sums[w, g]) * total - size * lists)
-            result[w, g] = (1 + int((far >= seen).sum())) / (permutations + 1)
+            result[w, g] = permutation_p(seen, far)
     return result
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+
+from plumbline.probes.stats.intervals import t_half_width, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,13 +40,13 @@ class Tested(NamedTuple):
 
     def half(self, confidence: float) -> Floats:
         """Return half the width of the t interval."""
-        return np.asarray(stdtrit(self.freedom, (1 + confidence) / 2) * self.se)
+        return t_half_width(self.se, self.freedom, confidence)
 
     def p(self, estimate: Floats) -> Floats:
         """Return two-sided p of a true 0: nan without spread, unless the estimate is 0 too."""
         flat = self.se <= FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = 2 * stdtr(self.freedom, -np.abs(estimate) / np.where(flat, np.nan, self.se))
+            found = two_sided(estimate / np.where(flat, np.nan, self.se), self.freedom)
         return np.where(flat & (np.abs(estimate) <= FLAT), 1.0, found)
 
 
@@ -184,7 +185,7 @@ def two_way(
     return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
 
 
-def estimable(
+def replicated(
     groups: Integers, texts: Integers, names: Sequence[Integers], number: int
 ) -> NDArray[np.bool_]:
     """Return which of the groups have rows of two texts, and of two names of each kind.

@@ -30,7 +30,13 @@ from plumbline.probes.stats.estimate import (
     typed,
 )
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import critical_at, critical_of, farthest, permutation_test
+from plumbline.probes.stats.tests import (
+    critical_at,
+    critical_of,
+    farthest,
+    permutation_p,
+    permutation_test,
+)
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
     GroupBootstrap,
@@ -57,7 +63,6 @@ DATASETS = ("emotions",)
 OUTPUTS = ("completions",)
 TABLES = ()
 BLOCK = 256  # replicates held at once
-NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
 LEVELS = ("group", "category")
 NUMBERS = ("value", "low", "high", "difference", "low_difference", "high_difference")
 EMOTIONS = Schema(
@@ -220,7 +225,7 @@ class Members(NamedTuple):
             orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
             distances = far(carries.take(orders.T, axis=0))  # (groups, number, affects)
             null[:, :, start : start + number] = distances.transpose(0, 2, 1)
-        p = (1 + (null >= seen[:, 0, :, None] - NEAR).sum(axis=-1)) / (n_permutations + 1)
+        p = permutation_p(seen[:, 0], null)
         far_ones = farthest(null.reshape(-1, n_permutations).T)
         least, undefined = critical_of(far_ones).reshape(p.shape), np.isnan(seen[:, 0])
         p, least = (np.where(undefined, np.nan, x) for x in (p, least))

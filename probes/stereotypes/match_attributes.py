@@ -15,7 +15,7 @@ import polars as pl
 
 from plumbline.builders.core import parquet
 from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.tests import permutation_p
+from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, folded, placed
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 KINDS = ("single word", "first word")
 Flagged = Literal["published", "all", "none"]
-LEVEL = 0.05  # a test that cannot have a p as small is none
 BLOCK = 500  # draws at once: what they need stays in the cache
 ROOM = 1 << 28  # bytes of random orders of groups that are drawn side by side
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
@@ -45,9 +44,8 @@ class Null(NamedTuple):
     def p(self, seen: Integers) -> list[float | None]:
         """Return two-sided p-values of the hits seen, by their distance from the mean.
 
-        None where there is no test: where not even the outcome that is furthest from the mean, of
-        those drawn and the one seen, has a p of at most ``LEVEL``. So it is where all outcomes are
-        the same, as of whole lists in random order, and with two or three groups.
+        None where there is no test, see :func:`plumbline.probes.stats.tests.possible_p`: as of
+        whole lists in random order, and with two or three groups.
 
         Examples
         --------
@@ -55,13 +53,8 @@ class Null(NamedTuple):
         >>> Null(np.array([1.0]), of_two).p(np.array([2]))
         [None]
         """
-        found: list[float | None] = []
-        for own, mean, drawn in zip(seen, self.expected, self.drawn.T, strict=True):
-            apart = float(own - mean), drawn - mean
-            furthest = max(abs(apart[0]), float(np.abs(apart[1]).max(initial=0.0)))
-            possible = permutation_p(furthest, apart[1]) <= LEVEL
-            found.append(permutation_p(*apart) if possible else None)
-        return found
+        found = possible_p(seen - self.expected, (self.drawn - self.expected).T)
+        return [None if np.isnan(p) else float(p) for p in found]
 
 
 class Found(NamedTuple):

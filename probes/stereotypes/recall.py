@@ -56,7 +56,6 @@ WHERE = (
         labels=KINDS,
     ),
 )
-AT = tuple(column.name for column in WHERE)
 NO_TEST = (None, None)
 ERROR = "error"  # of recall
 NEAR = 1e-9  # attributes of a group that has none in queries of all groups

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table
+from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
 
@@ -35,7 +35,6 @@ TABLES = ("recall", "emotions", "rsa", "shift")
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 READINGS = ("probability", "faithful", "corrected", "corrected_one")  # labels of the tables
 EVERY = "all"  # in the tables: categories together
-LEVEL = 0.05
 SIGNED = (pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)).alias("sign")
 
 

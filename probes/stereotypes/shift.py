@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
+    LEVEL,
     Estimate,
     Table,
     adjusted,
@@ -25,6 +25,7 @@ from plumbline.probes.stats.estimate import (
     rounded,
     typed,
 )
+from plumbline.probes.stats.intervals import half_of_mean
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects
@@ -198,7 +199,7 @@ def _shifts(found: Shifted) -> pl.DataFrame:
 
 
 def _decided() -> pl.Expr:
-    return (pl.col("p_bh") <= rows.LEVEL).fill_null(value=False)
+    return (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
@@ -317,9 +318,7 @@ def mean_interval(each: Array, confidence: float) -> Estimate:
     A category of three groups has a similarity, and no error of its own.
     """
     n, value = len(each), float(each.mean())
-    reach = (
-        stdtrit(n - 1, (1 + confidence) / 2) * each.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
-    )
+    reach = half_of_mean(each, confidence)
     low, high = np.clip([value - reach, value + reach], -1, 1)
     return Estimate(value, float(low), float(high), n, "t over categories").at(confidence)
 
@@ -342,7 +341,7 @@ def _seeds(found: Shifted) -> pl.DataFrame:
     parts = []
     for pair in combinations([t for t in found.after if t.corpus == found.params.control], 2):
         for category, inside in found.categories if pair[0].share == pair[1].share else ():
-            if 2 / 2 ** float(inside.sum()) > rows.LEVEL:
+            if 2 / 2 ** float(inside.sum()) > LEVEL:
                 continue
             one, other = (Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair)
             one = one._replace(control=other, untested="")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
@@ -16,11 +16,13 @@ from plumbline.probes.stats.estimate import (
     DETECTABLE,
     ESTIMATE,
     FREEDOM,
+    LEVEL,
     TESTED_ERROR,
     beside,
     detectable_beside,
     least_p,
 )
+from plumbline.probes.stats.intervals import t_half_width, two_sided
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes import similarity, typicality
 from plumbline.probes.stereotypes.match_attributes import Flagged
@@ -45,7 +47,6 @@ ALONE = "none: one training on it, or on the control"
 FEW = "none: of so few groups no p is at most 0.05"
 ONE = "none: all trainings do the same"
 APART = 0.05  # of the larger number of articles: corpora further apart are not compared
-LEVEL = 0.05  # of p_bh
 NEAR = 1e-12  # means over groups as near as that are equal up to rounding
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and without fear; neither
 MEASURES = (EMOTION, RECALL, RETAINED, FAITHFUL, CORRECTED)
@@ -65,7 +66,7 @@ WHAT = (
 FOUND_GROUPS = beside(
     "groups",
     "difference that p_groups would find at .05 with power .8, by its error over groups; null "
-    "where there is no test, or with fewer than 6 groups",
+    "where there is no test, no error over groups, or fewer than 6 of them",
     adjusted=False,
 )
 SPREAD = "standard deviation of it over seeds; null with one seed"
@@ -287,7 +288,7 @@ def judged(
         gap, _ = means(apart[None])
         counts = np.where(np.isnan(apart), 0.0, sizes)
         mine, others = (np.stack([weighted(one, counts) for one in x]) for x in (change, other))
-        trainings = over_trainings(mine, others, params.confidence)
+        trainings = welch(mine, others, params.confidence)
         if pairs := own.pairs():
             gap_by_seed = np.stack([mine[i] - others[j] for i, j in pairs])
         if not own.untested:
@@ -302,7 +303,7 @@ def judged(
     return with_p(found.with_columns(n=pl.Series(n)), own, FLIPPED, params.n_permutations)
 
 
-def over_trainings(own: Array, control: Array, confidence: float) -> Array:
+def welch(own: Array, control: Array, confidence: float) -> Array:
     """Return half the width of Welch's interval of a difference of means, p and degrees of freedom.
 
     Welch (1947), Biometrika 34(1-2), p. 28-35. Where all trainings do the same p is nan.
@@ -321,7 +322,7 @@ def over_trainings(own: Array, control: Array, confidence: float) -> Array:
     Means 2 and 0, both of variance 1 / 3, so that t is 2.449 with four degrees of freedom.
 
     >>> own, control = np.array([[1.0], [2.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
-    >>> over_trainings(own, control, 0.95).round(4).ravel().tolist()
+    >>> welch(own, control, 0.95).round(4).ravel().tolist()
     [2.267, 0.0705, 4.0]
     """
     if min(len(own), len(control)) < 2:
@@ -332,8 +333,8 @@ def over_trainings(own: Array, control: Array, confidence: float) -> Array:
     still = total <= NEAR**2  # no spread is no evidence
     with np.errstate(invalid="ignore", divide="ignore"):
         df = total**2 / (parts**2 / free).sum(axis=0)
-        half = np.where(still, 0.0, stdtrit(df, (1 + confidence) / 2) * np.sqrt(total))
-        p = np.where(still, np.nan, 2 * stdtr(df, -np.abs(apart) / np.sqrt(total)))
+        half = np.where(still, 0.0, t_half_width(np.sqrt(total), df, confidence))
+        p = np.where(still, np.nan, two_sided(apart / np.sqrt(total), df))
     return np.stack([half, p, np.where(still, np.nan, df)])
 
 
@@ -473,7 +474,7 @@ def compared(
         parts = own.parts.mean(axis=0) - control.parts.mean(axis=0)
         gap = limits(own.values.mean() - control.values.mean(), parts[None])
         mine, others = own.values[:, None], control.values[:, None]
-        trainings = over_trainings(mine, others, params.confidence)
+        trainings = welch(mine, others, params.confidence)
         by_seed = np.array([mine[i] - others[j] for i, j in of.pairs()]).reshape(-1, 1)
     one = np.ones(1)
     free = own.groups - 1.0

@@ -10,11 +10,11 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stats.tests import critical
+from plumbline.probes.stats.intervals import t_half_width
+from plumbline.probes.stats.tests import critical, permutation_p, possible_p
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,6 @@ EXACT = 10  # up to so many groups all exchanges are gone through: each is a ran
 SUMS = 2**14  # so many sums of exchanges of several are all gone through
 HELD = 2_000_000  # similarities at once: bounds memory
 CACHED = 2**15  # of them, in a processor's cache
-LEVEL = 0.05  # a test that cannot have a p as small is none
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
 
@@ -40,7 +39,7 @@ class Similarity(NamedTuple):
     estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float  # nan without a test
-    critical: float = float("nan")  # least distance from expected with p at most ``LEVEL``
+    critical: float = float("nan")  # least distance from expected with p at most .05
     error: float = float("nan")  # standard error of the estimate
 
 
@@ -145,7 +144,7 @@ def compare(
     Returned: the interval is from :func:`jackknife`, see :func:`limits`; none of three groups. p is
     two-sided, from the distance to the mean over relabellings of the groups of ``b``, rows and
     columns together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
-    relabelling has a p of at most ``LEVEL``, as with three groups. All is nan where :func:`rsa` is
+    relabelling has a p of at most .05, as with three groups. All is nan where :func:`rsa` is
     not defined.
 
     Parameters
@@ -163,11 +162,8 @@ def compare(
     drawn = relabelled(
         a, b, diagonal=diagonal, n_permutations=n_permutations, seed=seed, strata=strata
     )
-    null = np.abs(drawn - middle)
-    furthest = max(abs(value - middle), float(null.max())) - NEAR
-    possible = (1 + int((null >= furthest).sum())) / (1 + n_permutations) <= LEVEL
-    beyond = int((null >= abs(value - middle) - NEAR).sum())
-    p = (1 + beyond) / (1 + n_permutations) if possible else nothing
+    null = drawn - middle
+    p = float(possible_p(value - middle, null))
     parts = jackknife(a, b, diagonal=diagonal)
     low, high = np.clip(limits(value, parts, confidence), -1, 1)
     least, error = float(critical(null[:, None])[0]), float(np.linalg.norm(parts))
@@ -267,8 +263,8 @@ def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]
     nan where no group makes a difference: few groups in one order in both descriptions, which of
     four happens to every fifth pair of models that evoke alike, are no certainty.
     """
-    error = np.linalg.norm(parts)
-    reach = stdtrit(len(parts) - 1, (1 + confidence) / 2) * error if error > NEAR else np.nan
+    error = float(np.linalg.norm(parts))
+    reach = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
     return float(value - reach), float(value + reach)
 
 
@@ -305,10 +301,9 @@ class Exchanged(NamedTuple):
 
     def p(self) -> float:
         """Return the two-sided p: the share of patterns that differ as much as what is seen."""
-        hits = int((np.abs(self.drawn) >= abs(self.seen) - NEAR).sum())
         if self.exact:
-            return hits / len(self.drawn)
-        return (1 + hits) / (1 + len(self.drawn))
+            return int((np.abs(self.drawn) >= abs(self.seen) - NEAR).sum()) / len(self.drawn)
+        return float(permutation_p(self.seen, self.drawn))
 
 
 def exchange(

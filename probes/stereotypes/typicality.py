@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import ndtr, stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
-from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.bootstrap import bits, expanded_tail, keys, poisson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
 VOCABULARY = "vocabulary"  # a config of the outputs that is no language
@@ -83,8 +82,7 @@ class GroupBootstrap(GroupTests):
 def expanded(confidence: float, clusters: int) -> float:
     """Return the confidence of which percentiles are taken where clusters are few.
 
-    The bootstrap's spread is too small by sqrt((n - 1) / n), and its normal tails by those of t:
-    see :func:`plumbline.probes.stats.bootstrap.interval`.
+    See :func:`plumbline.probes.stats.bootstrap.interval`.
 
     Examples
     --------
@@ -93,8 +91,7 @@ def expanded(confidence: float, clusters: int) -> float:
     """
     if clusters < 2:
         return 1.0
-    reach = np.sqrt(clusters / (clusters - 1)) * stdtrit(clusters - 1, (1 + confidence) / 2)
-    return float(1 - 2 * ndtr(-reach))
+    return 1 - 2 * expanded_tail(clusters, confidence)
 
 
 def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
-from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
+from plumbline.probes.stats.estimate import LEVEL, Estimate, finite, rounded, significant
+from plumbline.probes.stats.intervals import half_of_mean
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
+from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     LIKELY,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Integers = NDArray[np.int64]
 
-LEVEL = 0.05  # of each of the two tests of equivalence
 ITEMS = "statement, with its opposite"
 OPPOSED = "3: a statement is agreed with as its opposite is"
 UNOPPOSED = "none: without opposites, agreeing with all that is political looks the same"
@@ -84,12 +85,6 @@ def random_means(load: Array, params: Params) -> Array:
     return found
 
 
-def drawn_p(seen: float, drawn: Array) -> float:
-    """Return the two-sided p of a value among those that were drawn under the null, around 0."""
-    least = abs(seen) * (1 - 1e-9)  # a draw that is the same up to rounding is as far from 0
-    return (1 + int((np.abs(drawn) >= least).sum())) / (1 + len(drawn))
-
-
 def values(reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield the means of every value, gender and fit of the calibration."""
     drawn, place = reading.items.drawn, reading.items.place
@@ -108,7 +103,7 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
                     clusters,
                     null=OPPOSED if paired else UNOPPOSED,
                     p=None if each is None else mean_p(each),
-                    tested_error=None if each is None else half_of_t(each) / ndtri(0.975),
+                    tested_error=None if each is None else half_of_mean(each) / ndtri(0.975),
                     freedom=clusters - 1.0,
                     axis=axis,
                     gender=who,
@@ -127,17 +122,6 @@ def fits(calibration: Block) -> list[int]:
 def balanced(bearing: Array, place: Integers) -> bool:
     """Tell whether every statement has one that speaks as much against what it speaks for."""
     return bool(np.allclose(np.bincount(place, bearing), 0))
-
-
-def half_of_t(each: Array) -> float:
-    """Return half the width of the 95% t interval of a mean, of differences (n,).
-
-    Examples
-    --------
-    >>> round(half_of_t(np.array([1.0, 2.0, 3.0])), 6)
-    2.484138
-    """
-    return float(stdtrit(len(each) - 1, 0.975) * each.std(ddof=1) / np.sqrt(len(each)))
 
 
 def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
@@ -355,7 +339,7 @@ def _above_p(block: Block, err: Array, params: Params) -> float:
     rng = np.random.default_rng(params.seed)
     centre = rank.mean() * likely.sum()
     drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
-    return drawn_p(rank[likely].sum() - centre, drawn - centre)
+    return float(permutation_p(rank[likely].sum() - centre, drawn - centre, relative=True))
 
 
 def answers(reading: Reading) -> pl.DataFrame:

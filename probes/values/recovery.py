@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from plumbline.probes.prompts.opinions import FORMS
 from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
-from plumbline.probes.stats.estimate import Bootstrap, Estimate
+from plumbline.probes.stats.estimate import DETECTABLE, Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings, Resampling
@@ -105,7 +105,8 @@ def _reading(
     axes = sorted({axis for axis, _ in got})
     for axis in [*axes, ALL]:
         told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
-        found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
+        untested = dict.fromkeys(("p", "p_bh", *DETECTABLE))
+        found.copy(gender[axis], f"feminine minus masculine, {axis}", told, **untested)
     if null:  # whatever is said to differ is false, within the margin or not
         tested = [axis for axis in axes if gender[axis]["p"] is not None]
         different = [gender[axis]["verdict"] in DIFFERENT for axis in tested]

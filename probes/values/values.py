@@ -14,11 +14,12 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimate import adjusted, detectable_beside, finite, typed
+from plumbline.probes.stats.estimate import LEVEL, adjusted, detectable_beside, finite, typed
 from plumbline.probes.stats.intervals import rank_correlations
+from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values.calibration import each, fit
-from plumbline.probes.values.ratings import Reading, drawn_p, estimate
+from plumbline.probes.values.ratings import Reading, estimate
 from plumbline.probes.values.responses import answers, block, statements
 from plumbline.probes.values.schemas import CALIBRATION, COMPARISONS, SCHEMAS, Params
 from plumbline.probes.values.survey import baselines, respondents, standing, surveys
@@ -37,7 +38,6 @@ DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEVEL = 0.05  # of adjusted p, for a verdict
 LEAST = 2  # statements for calibration: one has no spread about its line
 OPTIONAL = ("respondents", "standing")  # tables that may have no row
 FAMILIES = {  # columns that are equal in tests that are adjusted together
@@ -226,4 +226,4 @@ def shuffled_p(x: Array, y: Array, place: NDArray[np.int64], params: Params) -> 
         pairs = rows[np.argsort(place[rows], kind="stable")].reshape(-1, number)
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
-    return drawn_p(float(x @ y), x[order] @ y)
+    return float(permutation_p(x @ y, x[order] @ y, relative=True))

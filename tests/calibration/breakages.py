@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.calibration.truth import PLANTED, Truth
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ def of_one_model(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([moved, table.filter(first, pl.col("group") == ""), table.filter(~first)])
 
 
+def next_affects(table: pl.DataFrame) -> pl.DataFrame:
+    """Take each affect for the next one."""
+    return table.rename(dict(zip(AFFECTS, (*AFFECTS[1:], AFFECTS[0]), strict=True)))
+
+
 def turned_round(table: pl.DataFrame) -> pl.DataFrame:
     """Take reversed statements for straight ones."""
     return table.with_columns(~pl.col("reversed"))
@@ -169,7 +175,7 @@ genders = swapped("gender", 0, 1)
 agreeing = exchanged("agree_nats", "disagree_nats")
 poles_of_shares = swapped("sentiment", 0, 1)
 poles = swapped("class", "positive", "negative")
-upside_down = exchanged("q_positive", "q_negative")
+upside_down, affects = exchanged("q_positive", "q_negative"), exchanged("positive", "negative")
 POLITICIANS = ("pmi", "latent", "supersenses", "clusters", "subgroups", "robustness", "pooled_pmi")
 POLITICIANS += ("sentiment", "anova", "lexicon_evaluation", "reliability")
 BREAKAGES = [
@@ -187,8 +193,10 @@ BREAKAGES = [
     Breakage("subgroups", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("subgroups", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("subgroups", "natives shuffled", rewritten(PEOPLE, shuffled("native"))),
+    Breakage("subgroups", "lists shuffled", rewritten(WORDS, lists_dealt)),
     Breakage("latent", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("latent", "lexicon upside down", rewritten(LEXICA, upside_down)),
+    Breakage("latent", "lists shuffled", rewritten(WORDS, lists_dealt)),
     Breakage("reliability", "statements shuffled", rewritten(AGREED, shuffled("id"))),
     Breakage("reliability", "prompts shuffled", rewritten(AGREED, shuffled("frame"))),
     Breakage("robustness", "genders swapped", rewritten(PEOPLE, genders)),
@@ -203,6 +211,7 @@ BREAKAGES = [
     Breakage("clusters", "genders swapped", rewritten("**/pmi/*/pmi.parquet", genders)),
     Breakage("lexicon_evaluation", "labels shuffled", rewritten("**/texts/*", shuffled("label"))),
     Breakage("lexicon_evaluation", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
+    Breakage("lexicon_evaluation", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("recall", "words shuffled", rewritten(OF_GROUPS, shuffled("word", "token"))),
     Breakage(
         "recall", "attributes shuffled", rewritten("**/stereotypes/en*", shuffled("attribute"))
@@ -218,9 +227,11 @@ BREAKAGES = [
     Breakage("emotions", "sign", target="emotions:differences", instead=negative),
     Breakage("emotions", "groups exchanged", rewritten(OF_GROUPS, rotated("category", "group"))),
     Breakage("emotions", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
+    Breakage("emotions", "affects shifted", rewritten("**/emotions/en.parquet", next_affects)),
     Breakage("rsa", "sign", target="similarity:rsa", instead=negative),
     Breakage("rsa", "groups of a model shifted", rewritten("**/tables/emotions/*", of_one_model)),
     Breakage("shift", "lexicon shuffled", rewritten("**/emotions/en.parquet", shuffled("word"))),
+    Breakage("shift", "affects exchanged", rewritten("**/emotions/en.parquet", affects)),
     Breakage(
         "shift", "control for a corpus", rewritten(TRAINED, swapped("corpus", "control", "wire"))
     ),
@@ -228,6 +239,7 @@ BREAKAGES = [
     Breakage("shift", "words shuffled", rewritten(TRAINED, shuffled("word", "token"))),
     Breakage("nationality", "classes swapped", rewritten(CLASSIFIED, poles)),
     Breakage("nationality", "countries shuffled", rewritten(SWAPS, shuffled("country"))),
+    Breakage("nationality", "predictions of next texts", rewritten(CLASSIFIED, rotated("text"))),
     Breakage("values", "reversed forgotten", rewritten("**/statements/v*", turned_round)),
     Breakage("values", "wrong template", rewritten(AGREED, rotated("frame"))),
     Breakage("values", "denials swapped", rewritten(AGREED, swapped("form", 0, 1))),
@@ -242,10 +254,14 @@ BREAKAGES = [
         shape="masked, 5 trainings, before",
     ),
     Breakage("compass", "disagreeing for agreeing", rewritten(STANCES, agreeing)),
+    Breakage("compass", "reversed forgotten", rewritten("**/statements/q.parquet", turned_round)),
+    Breakage("compass", "statements shifted", rewritten(STANCES, rotated("id"))),
     Breakage("fairness", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
     Breakage("fairness", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
+    Breakage("fairness", "groups shifted", rewritten(TUNED, rotated("group"))),
     Breakage("ensemble", "corpora shifted", rewritten(TUNED, rotated("corpus"))),
     Breakage("ensemble", "classes swapped", rewritten(TUNED, swapped("class", "hate", "not-hate"))),
+    Breakage("ensemble", "labels shuffled", rewritten(TUNED, shuffled("label"))),
     Breakage("comparison", "stereotypes: models swapped", models_swapped, shape="stereotypes"),
     *(
         Breakage("comparison", f"{study}: {name}", rewritten(pattern, change), shape=study)

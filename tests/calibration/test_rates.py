@@ -116,13 +116,11 @@ def test_a_rate_of_ten_replicates_is_held_as_often_as_is_said():
     assert 0.92 <= np.mean(held) <= 0.98
 
 
-@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.9])
-def test_the_smallest_effect_of_a_z_test(wanted):
-    effects = np.array([1.0, 2.0, 4.0])
-    exact = 1.959964 + {0.5: 0.0, 0.8: 0.841621, 0.9: 1.281552}[wanted]
-    assert smallest(effects, ndtr(effects - 1.959964), wanted) == pytest.approx(exact, abs=1e-4)
-    assert np.isnan(smallest(effects, np.array([0.06, 0.1, 0.2]), wanted))
-    assert smallest(effects, np.array([0.95, 1.0, 1.0]), wanted) == 1.0  # none smaller was tried
+def test_the_smallest_effect_of_a_z_test():
+    effects, exact = np.array([1.0, 2.0, 4.0]), 1.959964 + 0.841621
+    assert smallest(effects, ndtr(effects - 1.959964)) == pytest.approx(exact, abs=1e-4)
+    assert np.isnan(smallest(effects, np.array([0.06, 0.1, 0.2])))
+    assert smallest(effects, np.array([0.95, 1.0, 1.0])) == 1.0  # none smaller was tried
 
 
 def z_tests(
@@ -338,9 +336,21 @@ def test_a_line_tells_the_worst_of_several_truths():
 def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
     assert "not been simulated" in summary.sentence([])
     found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
-    assert summary.sentence(found).startswith("By simulation, 50 tables of each truth: of tests")
+    assert "nothing differs, 50 tables each: " in summary.sentence(found)
     more = [line | {"replicates": number} for line in found for number in (1000, 200)]
-    assert summary.sentence(more).startswith("By simulation, 200 to 1,000 tables of each truth:")
+    assert "nothing differs, 200 to 1,000 tables each: " in summary.sentence(more)
+
+
+def test_sentences_are_of_tests_that_tables_have():
+    right, wrong = (
+        summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=by))) for by in (1, 3)
+    )
+    told = summary.sentence(right)
+    for name in ("not in the tables: a reading", "shifts: p_groups"):
+        others = [line | {"test": name} for line in wrong]
+        assert not any(map(summary.decides, others))
+        assert summary.sentence([*right, *others]) == told
+    assert summary.sentence([*right, *wrong]) != told
 
 
 @pytest.mark.parametrize(("replicates", "dead"), [(40, False), (70, True)])
@@ -372,7 +382,7 @@ def test_beside_another_p_is_what_that_would_find():
 
 
 def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
-    assert power.table(tmp_path) == ""
+    assert power.table(folder=tmp_path) == ""
     strong = z_tests(PLANTED, [0.0, 1.0, 4.0], seed=SEED, replicates=100)
     for name, tallies in (
         ("pmi", pl.concat([z_tests(NULL, [0.0], seed=SEED, replicates=20), strong])),
@@ -380,9 +390,12 @@ def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
     ):
         (tmp_path / name).mkdir()
         rows(name, tallies).write_parquet(tmp_path / name / "calibration.parquet")
-    lines = power.table(tmp_path).splitlines()
+    lines = power.table(folder=tmp_path).splitlines()
     told = {line.split(" | ")[0]: line.strip("| ").split(" | ")[3:] for line in lines[4:]}
     found, adjusted = map(float, told["| pmi"])
     assert abs(found - 2.8) < 0.3  # of a z test: 1.96 + .84
     assert adjusted > found
     assert told["| values"] == ["above all tried", "above all tried"]
+    of_values = power.table(["agreement"], tmp_path)  # a probe of that study alone
+    assert "| values |" in of_values
+    assert "| pmi |" not in of_values

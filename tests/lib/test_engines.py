@@ -51,8 +51,8 @@ def test_chromes_metadata_are_found_wherever_they_stand(guard, before):
     about = {"google:suggestrelevance": [601, 600], "google:suggesttype": ["QUERY", "NAVIGATION"]}
     said = guard + json.dumps(["q", ["q so", "q.example"], *before, about, "more"])
     assert engines.read("chrome", said) == [
-        engines.Suggestion("q so", 1, "QUERY", 601),
-        engines.Suggestion("q.example", 2, "NAVIGATION", 600),
+        engines.Suggestion("q so", 1, "QUERY"),
+        engines.Suggestion("q.example", 2, "NAVIGATION"),
     ]
 
 

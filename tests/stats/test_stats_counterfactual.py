@@ -12,7 +12,6 @@ from plumbline.probes.stats.counterfactual import (
     percentages,
     pooled,
     scores,
-    within,
 )
 
 SEED = 20261121
@@ -85,7 +84,7 @@ def test_the_example_rises_over_all_texts_and_falls_within_each():
     s, ppl, p, where = issue()
     assert pooled(moments(ppl, p, *where))[0] == pytest.approx(38.75 / np.sqrt(201.25 * 9.25))
     assert pooled(moments(ppl - 10 * s, p - 2 * s, *where))[0] == pytest.approx(-1)
-    assert within(moments(ppl, p, *where))[0] == pytest.approx(-1)
+    assert np.tanh(scores(moments(ppl, p, *where))[0]) == pytest.approx(-1)
 
 
 def test_taking_one_value_off_a_text_changes_nothing_within():
@@ -94,7 +93,7 @@ def test_taking_one_value_off_a_text_changes_nothing_within():
     ppl, p = ppl + rng.normal(size=20), p + rng.normal(size=20)
     off, other = (rng.normal(0, 50, 5)[where[0]] for _ in range(2))
     before, after = moments(ppl, p, *where), moments(ppl - off, p - other, *where)
-    np.testing.assert_allclose(within(before), within(after), atol=1e-9)
+    np.testing.assert_allclose(scores(before), scores(after), atol=1e-9)
     assert abs(pooled(before) - pooled(after))[0] > 0.01
 
 
@@ -109,15 +108,15 @@ def test_pooled_is_pearsons_in_every_group():
         assert found[c] == pytest.approx(pearsonr(x[own], y[own]).statistic, abs=1e-9)
 
 
-def test_within_is_fishers_average_weighted_by_n_minus_3():
+def test_scores_are_fishers_z_and_n_minus_3():
     rng = np.random.default_rng(SEED)
     sizes = [4, 9, 30]
     text = np.repeat(np.arange(3), sizes)
     x, y = rng.normal(size=(2, 43))
     each = [pearsonr(x[text == t], y[text == t]).statistic for t in range(3)]
-    expected = np.tanh(np.average(np.arctanh(each), weights=np.array(sizes) - 3))
-    found = within(moments(x, y, text, np.zeros(43, dtype=int), (3, 1)))
-    assert found[0] == pytest.approx(expected)
+    z, n = scores(moments(x, y, text, np.zeros(43, dtype=int), (3, 1)))
+    assert z[:, 0] == pytest.approx(np.arctanh(each))
+    assert n[:, 0].tolist() == [1, 6, 27]
 
 
 def test_texts_that_are_too_few_or_flat_do_not_count():
@@ -127,5 +126,3 @@ def test_texts_that_are_too_few_or_flat_do_not_count():
     z, n = scores(moments(x, y, text, np.zeros(13, dtype=int), (3, 1)))
     assert n[:, 0].tolist() == [0, 0, 2]
     assert z[2, 0] == pytest.approx(np.arctanh(pearsonr(x[8:], y[8:]).statistic))
-    alone = moments(x[:8], y[:8], text[:8], np.zeros(8, dtype=int), (2, 1))
-    assert np.isnan(within(alone)[0])

@@ -190,6 +190,22 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
     assert few.select("detectable", "detectable_bh").row(0) == (None, None)
     assert missed(few) == UNTOLD  # and "found nothing" is not left without a word
     assert missed(few.with_columns(p=None)) == ""
+    assert missed(few.drop("detectable", "detectable_bh")) == UNTOLD  # as of F tests
+
+
+def test_what_every_p_that_is_shown_would_miss_is_told():
+    small, large = [0.1, 0.2, 0.4], [0.3, None, None]
+    table = pl.DataFrame({"p": [0.5] * 3, "p_x": [0.5] * 3, "p_x_bh": [0.9] * 3})
+    table = table.with_columns(detectable=pl.Series(small), detectable_bh=pl.Series(small))
+    table = table.with_columns(detectable_x=pl.Series(large), detectable_bh_x=pl.Series(large))
+    own = "Half of these tests miss effects under 0.2 (adjusted: 0.2) more than one time in five."
+    assert missed(table, "value; p; p_bh") == own
+    beside = missed(table, "value; p; p_x_bh=p over something:3").removeprefix(own)
+    assert beside.startswith(" Half of the tests of p_x miss effects under 0.3 (adjusted: 0.3)")
+    none = table.with_columns(detectable_x=pl.lit(None, pl.Float64))
+    assert "The tests of p_x miss any effect" in missed(none, "p_x")
+    margin = table.rename(lambda name: name.replace("_x", "_equivalence"))
+    assert "find a margin of 0.3" in missed(margin, "p_equivalence_bh")
 
 
 def test_the_error_of_what_is_tested_takes_the_place_of_that_of_the_interval():

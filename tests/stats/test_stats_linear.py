@@ -138,33 +138,34 @@ def sample(groups=40, each=6, sd=1.5, seed=SEED_MIXED):
     return response + rng.normal(size=len(group)), design, group
 
 
+def fitted(response, design, group, absorbed=0):
+    _, group = np.unique(group, return_inverse=True)
+    both = np.column_stack([design, response])
+    sums = np.stack([both[group == g].sum(axis=0) for g in range(group.max() + 1)])
+    return mixed(sums, both.T @ both, np.bincount(group).astype(float), absorbed)
+
+
 def test_it_agrees_with_statsmodels():
     response, design, group = sample()
-    found = mixed(response, design, group)
+    found = fitted(response, design, group)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = MixedLM(response, design, group).fit(reml=True)
-    np.testing.assert_allclose(found.coefficients.value, other.fe_params, atol=1e-4)
-    half = (found.coefficients.high - found.coefficients.low) / 2
-    se = half / t.ppf(0.975, found.coefficients.freedom)
-    np.testing.assert_allclose(se, other.bse_fe, rtol=1e-3)
+    np.testing.assert_allclose(found.coefficients, other.fe_params, atol=1e-4)
     assert found.between == pytest.approx(float(other.cov_re[0, 0]), rel=1e-2)
     assert found.residual == pytest.approx(other.scale, rel=1e-2)
-    value, freedom = found.coefficients.value, len(set(group)) - design.shape[1]
-    assert found.coefficients.freedom.tolist() == [freedom] * 3
-    np.testing.assert_allclose(found.coefficients.p, 2 * t.sf(np.abs(value / se), freedom))
 
 
 def test_without_differences_between_groups_it_is_least_squares():
     response, design, group = sample(sd=0.0, seed=SEED_MIXED + 3)
     rest = response - design @ [2.0, 0.5, -1.0]
     flat = response - (rest - centred(rest, group))
-    found = mixed(flat, design, group)
-    np.testing.assert_allclose(found.coefficients.value, OLS(flat, design).fit().params, atol=1e-3)
+    found = fitted(flat, design, group)
+    np.testing.assert_allclose(found.coefficients, OLS(flat, design).fit().params, atol=1e-3)
     assert found.between < 1e-4
-    rest = float(((flat - design @ found.coefficients.value) ** 2).sum())
+    rest = float(((flat - design @ found.coefficients) ** 2).sum())
     assert found.residual == pytest.approx(rest / (len(flat) - 3), rel=1e-3)
-    spent = mixed(flat, design, group, absorbed=20)
+    spent = fitted(flat, design, group, absorbed=20)
     assert spent.residual == pytest.approx(rest / (len(flat) - 3 - 20), rel=1e-3)
 
 
@@ -175,15 +176,6 @@ def test_centring_takes_away_what_a_text_has_in_common():
     shifted = values + rng.normal(0, 100, (5, 2))[group]
     np.testing.assert_allclose(centred(values, group), centred(shifted, group), atol=1e-9)
     assert np.abs(np.bincount(group, weights=centred(values, group)[:, 0])).max() < 1e-9
-
-
-@pytest.mark.slow
-def test_intervals_hold_effects_between_groups_at_their_nominal_rate():
-    held = []
-    for i in range(200):
-        found = mixed(*sample(groups=20, seed=SEED_MIXED + i)).coefficients
-        held.append(found.low[1] <= 0.5 <= found.high[1])
-    assert 0.90 <= np.mean(held) <= 0.985
 
 
 def restricted(log, response, design, group):
@@ -210,20 +202,20 @@ def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
         design = np.column_stack([rng.normal(size=len(group)), (group % 2) - 0.5])
         own = rng.normal(size=len(sizes)) * rng.choice([0, 0.3, 1, 5])
         response = design @ [1, 0.5] + own[group] + rng.standard_t(2, size=len(group))
-        found = mixed(response, design, group)
+        found = fitted(response, design, group)
         at = np.log(found.between / found.residual)
         least = min(restricted(x, response, design, group) for x in np.linspace(-12, 8, 201))
         assert restricted(at, response, design, group) <= least + 1e-6
 
 
-def test_a_mixed_model_without_errors_is_no_evidence():
-    found = mixed(np.array([1.0, 1, 2, 2]), TWO, np.arange(4)).coefficients
-    assert found.value == pytest.approx([1, 1])
-    assert np.isnan(found.p).all()
+def test_a_mixed_model_without_errors_has_its_coefficients():
+    found = fitted(np.array([1.0, 1, 2, 2]), TWO, np.arange(4))
+    assert found.coefficients == pytest.approx([1, 1])
+    assert found.residual == pytest.approx(0)
 
 
 def test_a_single_group_has_no_variance_between_groups():
     rng = np.random.default_rng(2)
     design = np.column_stack([np.ones(12), rng.normal(size=12)])
-    found = mixed(rng.normal(size=12), design, np.zeros(12, dtype=np.int64))
+    found = fitted(rng.normal(size=12), design, np.zeros(12, dtype=np.int64))
     assert found.between / found.residual == pytest.approx(np.exp(-12))

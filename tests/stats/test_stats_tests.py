@@ -217,6 +217,15 @@ def test_permutation_p_counts_the_outcome_seen():
     assert permutation.permutation_p(9.0, null) == 3 / 20
     assert permutation.permutation_p(-10.0, null) == 1 / 20
     assert permutation.permutation_p(0.0, null) == 1
+    seen, draws = np.array([[1.0], [-1.0]]), np.array([[[-1.0, 0.5, 0.0, 2.0]]]).repeat(2, axis=0)
+    assert permutation.permutation_p(seen, draws).tolist() == [[3 / 5], [3 / 5]]
+
+
+def test_draws_as_far_up_to_rounding_are_as_far():
+    small = np.array([1e-10, -1e-10, 0.0])
+    assert permutation.permutation_p(2e-10, small) == 1
+    assert permutation.permutation_p(2e-10, small, relative=True) == 1 / 4
+    assert permutation.permutation_p(1e-10 * (1 + 1e-12), small, relative=True) == 3 / 4
 
 
 SEED_SUMS = 99

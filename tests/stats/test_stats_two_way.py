@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plumbline.probes.stats.linear import dummies
-from plumbline.probes.stats.two_way import estimable, two_way
+from plumbline.probes.stats.two_way import replicated, two_way
 
 SEED = 20261123
 REVIEW = {  # countries, texts, draws, names; SD of names, of the rest
@@ -151,7 +151,7 @@ def test_contrasts_with_a_country_that_has_no_error_have_none_and_the_others_do(
     name = np.where(country == 3, 18, name)  # of one name
     kept = (country != 2) | (text == 0)  # in one text
     change, country, text, name = (each[kept] for each in (change, country, text, name))
-    there = estimable(country, text, [name], 4)
+    there = replicated(country, text, [name], 4)
     assert there.tolist() == [True, True, False, False]
     of_two = np.array([[0.5, -0.5, 0, 0], [-0.5, 0.5, 0, 0]])
     every, some = (judged(change, country, text, name, c)[1] for c in (against(4), of_two))

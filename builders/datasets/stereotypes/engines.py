@@ -21,12 +21,11 @@ QUERY = "QUERY"  # Chrome's type of a suggestion that is a search, not an addres
 
 
 class Suggestion(NamedTuple):
-    """One suggestion, its place in the answer (from 1), and what the engine says of it."""
+    """One suggestion, its place in the answer (from 1), and of which type the engine says it is."""
 
     text: str
     rank: int
     kind: str = QUERY
-    relevance: int | None = None
 
 
 def url(address: str, query: str, hl: str, gl: str, kl: str) -> str:
@@ -105,11 +104,9 @@ def _chrome(tree: Any) -> list[Suggestion]:
     plain = _list(tree)
     about = next((part for part in tree[2:] if isinstance(part, dict)), {})
     kinds = about.get("google:suggesttype") or [QUERY] * len(plain)
-    relevances = about.get("google:suggestrelevance") or [None] * len(plain)
-    if not len(plain) == len(kinds) == len(relevances):
+    if len(plain) != len(kinds):
         raise TypeError("metadata of other suggestions")
-    triples = zip(plain, kinds, relevances, strict=True)
-    return [Suggestion(text, rank, *about) for (text, rank, *_), *about in triples]
+    return [one._replace(kind=kind) for one, kind in zip(plain, kinds, strict=True)]
 
 
 FORMATS: dict[str, Callable[[Any], list[Suggestion]]] = {

@@ -9,6 +9,7 @@ men and women. The deviations that words are ranked by stand for three sizes of 
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Shape(Params):
     alone: dict[str, int] = Field(ALONE, description="models of English, by family: their sizes")
     of_many: dict[str, int] = Field(OF_MANY, description="models of all languages, by family")
     languages: list[str] = Field(["en", "es", "fr"], description="that models are asked in")
+    worlds: bool = Field(False, description="models of one language each, as many of every one")
     words: int = Field(100, ge=10, description="words taken for a gender")
     training: float = Field(4, ge=0, description="SD of what a model has of its own, points")
 
@@ -48,6 +50,10 @@ SHAPES = {
     "8 models, 4 of them in 3 languages": Shape(
         alone={"BERT": 2, "ALBERT": 2}, of_many={"XLM": 2, "XLM-R": 2}
     ),
+    "4 worlds of 2 languages": Shape(
+        alone={"BERT": 2}, of_many={}, languages=["en", "es"], worlds=True
+    ),
+    "12 worlds of 3 languages": Shape(alone={"BERT": 2, "ALBERT": 2}, of_many={}, worlds=True),
 }
 TRUTHS = {
     "nothing matters": Truth(NULL, "models differ, by nothing that is known of them"),
@@ -66,19 +72,26 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     """Write one replicate: what is known of models, and the table of shares."""
     rows, names = [], []
     effects = truth.settings.get("effects", (0,))
-    for family, number in (shape.alone | shape.of_many).items():
-        for n in range(number):
-            many = family in shape.of_many
+    every = (shape.alone | shape.of_many).items()
+    apart = [[language] for language in shape.languages]
+    for family, number in every:
+        of = (
+            apart
+            if shape.worlds
+            else [shape.languages if family in shape.of_many else shape.languages[:1]]
+        )
+        for n, own_languages in product(range(number), of):
             size = "base" if family == "m-BERT" else SIZES[n]
-            names.append(f"{family}-{n}".lower())
+            names.append("-".join([family, str(n), *own_languages * shape.worlds]).lower())
             where = folder / "samples/worlds" / names[-1]
             where.mkdir(parents=True)
-            facts = {"model": {"family": family, "size": size}}
+            facts: dict[str, Any] = {"model": {"family": family, "size": size}}
+            facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.settings.get("spread", 1) if size != "base" else 1
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
             for deviation, effect in enumerate(effects):
-                for language in shape.languages if many else shape.languages[:1]:
+                for language in own_languages:
                     planted = effect * sum(x in CHANGED for x in (family, size, language))
                     for gender, more in enumerate((planted, 0)):
                         moved = np.array([1, -1, 0]) * (own[deviation, gender] + more) / 100

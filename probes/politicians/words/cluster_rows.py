@@ -202,8 +202,9 @@ def overlaps(
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
         null = shares(rng.multivariate_hypergeometric(whole, size, permutations).astype(np.float64))
         middle = null.mean(axis=0)
-        far = critical(null - middle)
-        open_ = (whole > 0).sum() > 1 and size < len(code)
+        far, p = critical(null - middle), np.full(groups, np.nan)
+        if (whole > 0).sum() > 1 and size < len(code):
+            p = permutation_p(value - middle, (null - middle).T)
         found.append(
             [
                 Overlap(
@@ -216,9 +217,7 @@ def overlaps(
                         METHOD,
                     ).at(confidence),
                     float(shares(whole.astype(np.float64))[g]),
-                    permutation_p(value[g] - middle[g], null[:, g] - middle[g])
-                    if open_
-                    else float("nan"),
+                    float(p[g]),
                     float(far[g]),
                 )
                 for g in range(groups)

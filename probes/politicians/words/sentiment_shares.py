@@ -303,7 +303,7 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
             test=1,
             cluster="name",
             null=f"genders permuted over names, {len(null):,} times",
-            p=permutation_p(found.value, null),
+            p=float(permutation_p(found.value, null)),
             critical=float(critical(null[:, None])[0]),
             **ranking.sizes,
         )

@@ -36,6 +36,7 @@ TEMPLATES = (
 LANGUAGE = "en"
 CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # of the lexicon's words
 DATASETS = ("stereotypes", "emotions")
+ARTICLES = 100  # of a training
 
 
 class ListsShape(Params):
@@ -174,13 +175,11 @@ def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
     lists.filter(~first).write_parquet(folder / "00001.parquet")
 
 
-def write_training(
-    inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int, articles: int = 100
-) -> None:
+def write_training(inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int) -> None:
     """Write the outputs of ``after_training`` after one training on a whole corpus."""
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = {"tuning_seed": seed, "articles": articles, "steps": -(-articles // 8)}
+    whole = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
     lists.with_columns(
         *(pl.lit(value, dtype=pl.Int32).alias(name) for name, value in whole.items()),
         corpus=pl.lit(corpus),
