@@ -58,10 +58,10 @@ class Reader(LOADER):  # type: ignore[misc,valid-type]
             raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from error
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Return a mapping; of a key that stands there twice one value would be lost."""
+        """Return a mapping; of a key that appears twice one value would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            said = f"{mask(twice)!r} stands there twice"
+            said = f"{mask(twice)!r} appears twice"
             raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
         return super().construct_mapping(node, deep)
 

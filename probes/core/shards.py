@@ -100,7 +100,7 @@ class Task:
         if not VERBS[self.model.kind] & needed:
             kinds = ", ".join(kind for kind, known in VERBS.items() if known & needed)
             raise UserError(
-                f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
+                f"models.{name}: a model of kind {self.model.kind} cannot "
                 f"{' or '.join(sorted(needed))}, as {probe} does; drop it from assignments.{probe} "
                 f"(kinds that can: {kinds})"
             )

@@ -122,9 +122,9 @@ def test_a_file_of_adjectives_that_is_none_is_refused(tmp_path, text, wrong):
     [
         ("a: [\n", "not YAML"),
         ("[]\n", "no synset"),
-        (synset(1, "run", "run"), "00000001-v: a member stands there twice"),
+        (synset(1, "run", "run"), "00000001-v: a member appears twice"),
         (synset(1, "no"), "00000001-v: a member is not text"),
-        (synset(1, "run") + synset(1, "race"), "00000001-v stands there twice"),
+        (synset(1, "run") + synset(1, "race"), "00000001-v appears twice"),
         (synset(1, "run").replace("partOfSpeech: v", "partOfSpeech: n"), "not a synset of verbs"),
         (synset(1).replace("members:", "members: []"), "00000001-v: no members"),
     ],

@@ -100,7 +100,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: &a [*a]\n", "an alias of what it stands in"),
         ("a: &a {b: *a}\n", "an alias of what it stands in"),
         (LAUGHS, "aliases make more than 1000000 values"),
-        ("a: 1\nb: {c: 1,\n  c: 2}\n", "line 2: .*'c' stands there twice"),
+        ("a: 1\nb: {c: 1,\n  c: 2}\n", "line 2: .*'c' appears twice"),
     ],
 )
 def test_aliases_without_end_and_keys_that_stand_there_twice_are_told(written, text, said):

@@ -392,7 +392,7 @@ def test_what_cannot_be_asked_is_told(place, change):
     with pytest.raises(UserError, match="STAGE=pretrain@masked` first"):
         Task("stances", "masked").shards()
     with pytest.raises(
-        UserError, match="a model of kind classifier cannot be asked to generate or predict"
+        UserError, match="a model of kind classifier cannot generate or predict"
     ):
         Task("stances", "stance")
     place(language="cs")

@@ -88,7 +88,7 @@ def test_a_plan_counts_words_and_no_head(ready):
 
 def test_a_model_without_states_and_a_language_without_words_are_refused(ready, change):
     change(lambda tree: tree["models"]["tiny"].update(kind="seq2seq"))
-    with pytest.raises(UserError, match="kind seq2seq cannot be asked to represent"):
+    with pytest.raises(UserError, match="kind seq2seq cannot represent"):
         probe("representations", "tiny")
     change(lambda tree: tree["probes"]["representations"].update(languages=["fr", "cs"]))
     change(lambda tree: tree["models"]["causal"].update(languages=["cs"]))

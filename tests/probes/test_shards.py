@@ -132,7 +132,7 @@ def test_a_part_that_is_none_is_one_line(place, capsys):
 
 def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
     change(lambda tree: tree["models"]["tiny"].update(kind="classifier"))
-    said = "kind classifier cannot be asked to fill, as associations does"
+    said = "kind classifier cannot fill, as associations does"
     with pytest.raises(UserError, match=said):
         probe("associations", "tiny")
 

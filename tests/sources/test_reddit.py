@@ -298,7 +298,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
         (b"name,side\nOne,left\n", "columns community and leaning"),
         (b"community,leaning\nOne,far left\n", "'One' with the leaning 'far left'"),
         (b"community,leaning\nr/One,left\n", "without r/"),
-        (b"community,leaning\nOne,left\none,right\n", "stands there twice"),
+        (b"community,leaning\nOne,left\none,right\n", "appears twice"),
         (b"community,leaning\n", "empty"),
     ],
 )

@@ -223,5 +223,5 @@ def communities(body: bytes, where: str) -> dict[str, str]:
                 f"without r/, and one of {', '.join(SIDES)}"
             )
     if not pairs or len({name.lower() for name, _ in pairs}) < len(pairs):
-        raise UserError(f"{where}: empty, or a community stands there twice; each needs one line")
+        raise UserError(f"{where}: empty, or a community appears twice; each needs one line")
     return dict(pairs)

@@ -153,7 +153,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
         if not all(isinstance(member, str) and member.strip() for member in members):
             raise ValueError(f"{synset}: a member is not text; put it in quotes")
         if len(set(members)) < len(members):
-            raise ValueError(f"{synset}: a member stands there twice")
+            raise ValueError(f"{synset}: a member appears twice")
         yield str(synset), members
 
 
@@ -199,7 +199,7 @@ class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         keys = Counter(key.value for key, _ in node.value)
         if twice := [key for key, number in keys.items() if number > 1]:
-            raise yaml.constructor.ConstructorError(problem=f"{twice[0]} stands there twice")
+            raise yaml.constructor.ConstructorError(problem=f"{twice[0]} appears twice")
         return super().construct_mapping(node, deep)
 
 
