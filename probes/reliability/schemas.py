@@ -10,7 +10,7 @@ from plumbline.probes.stats.reliability import FORMS
 
 ALPHA, HALVES = "alpha", "split halves"
 COEFFICIENTS = (*FORMS, ALPHA, HALVES)
-DRAWN = ("templates, seeds", "statements, templates, seeds")
+RANDOM = ("templates, seeds", "statements, templates, seeds")
 
 
 class Params(Bootstrap):
@@ -50,13 +50,13 @@ SCHEMAS = {
     "designs": Schema.keyed(
         (
             *PLACE,
-            Column("drawn", "label", "what another run would draw anew", labels=DRAWN),
+            Column("random_facets", "label", "that another run would draw anew", labels=RANDOM),
             Column("templates", "int64", "how many", minimum=1),
             Column("statements", "int64", "how many", minimum=1),
             Column("seeds", "int64", "how many", minimum=1),
         ),
         *ESTIMATE,
-        Column("asked", "bool", "whether this is the design of the responses at hand"),
+        Column("observed", "bool", "whether this is the design of the responses at hand"),
     ),
     "consistency": Schema.keyed(
         (
@@ -66,7 +66,7 @@ SCHEMAS = {
             Column("coefficient", "label", "which", labels=COEFFICIENTS),
         ),
         *ESTIMATE,
-        Column("raters", "int64", "how many items", minimum=0),
+        Column("n_items", "int64", "how many items", minimum=0),
         REASON,
     ),
     "items": Schema.keyed(
@@ -88,7 +88,7 @@ SCHEMAS = {
             *PLACE[:-1],
             Column("first", "string", "a model"),
             Column("second", "string", "another"),
-            Column("drawn", "label", "what another run would draw anew", labels=DRAWN),
+            Column("random_facets", "label", "that another run would draw anew", labels=RANDOM),
         ),
         *ESTIMATE,
         Column("difference", "float64", "mean score of the first less the second", nullable=True),
