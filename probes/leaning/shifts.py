@@ -13,7 +13,7 @@ from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF
 from plumbline.probes.leaning.scoring import NATS_UNIT, UNITS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
-from plumbline.probes.stats.estimate import FREEDOM, Estimate, finite
+from plumbline.probes.stats.estimate import DF, Estimate, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 cluster="training",
                 null=null,
                 p=p,
-                **{FREEDOM: finite(told.df)},
+                **{DF: finite(told.df)},
                 contrast=schemas.CONTRASTS.index(contrast),
                 baseline=baseline,
                 axis=axis,

@@ -178,7 +178,7 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
     fitted = ("models", "design", "group", "language", "deviation", "reading", "pos", "response")
-    most = (pl.col(n).max().cast(pl.Int64).over(fitted) for n in ("rows", "freedom"))
+    most = (pl.col(n).max().cast(pl.Int64).over(fitted) for n in ("rows", "df"))
     return frame.with_columns(*most, term=term, names=names, kind=pl.col("interval"))
 
 
