@@ -272,7 +272,7 @@ def test_clusters_show_inertia_silhouette_and_stability(sections, finished):
         p = [shown_as(by[1]["p"], 3), shown_as(by[1]["p_bh"], 3)]
         assert [f"{by[1]['clusters']}{star}", *cells, *p] in shown
     r, *_ = pl.read_parquet(finished / "data/tables/clusters/tiny/shares.parquet").to_dicts()
-    cells = [str(r["part"]), ("male", "female")[r["gender"]], f"{r['count']} of {r['words']}"]
+    cells = [str(r["cluster_id"]), ("male", "female")[r["gender"]], f"{r['count']} of {r['words']}"]
     assert cells in [row[:3] for row in shown]
 
 
