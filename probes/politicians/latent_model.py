@@ -252,7 +252,7 @@ def permutation_p(seen: Array, permuted: Array) -> Array:
     -------
     (...) array
         (1 + number of permutations at least as extreme) / (1 + permutations); valid whether or
-        not the fits have settled, as all went through the same steps.
+        not the fits have converged, as all went through the same steps.
     """
     far = np.abs(contrast(permuted)) >= np.abs(contrast(seen)) * (1 - 1e-9)
     p: Array = (1 + far.sum(axis=0)) / (1 + len(permuted))
