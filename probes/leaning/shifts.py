@@ -154,7 +154,7 @@ def contrasts(
     for state in reading.states:
         if state == ITSELF:
             continue
-        found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "itself", "")]
+        found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "base model", "")]
         earlier = state._replace(period=before)
         if (control := params.against(state.corpus)) != state.corpus:
             found.append(((state._replace(corpus=control),), "control", control))
