@@ -343,7 +343,9 @@ FAIRNESS = {
         Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
         Column("base_model", "float64", "share of those of the model itself", **P),
         Column("corpora", "strings", "the left's and the right's"),
-        Column("positive_rates", "floats", "share of the classifiers of each of them"),
+        Column(
+            "positive_rates", "floats", "share of the classifiers of each of them that call it so"
+        ),
     ),
     "differences": Schema.keyed(
         (

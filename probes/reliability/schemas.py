@@ -33,6 +33,9 @@ PLACE = (
     Column("language", "string", "of the prompts; empty: all languages together"),
     Column("model", "string", "name of the model in params.yaml; empty: all models together"),
 )
+RANDOM_FACETS = Column(
+    "random_facets", "label", "facets that another run would draw anew", labels=RANDOM
+)
 REASON = Column("reason", "string", "why there is no number; empty where there is one")
 SCHEMAS = {
     "parts": Schema.keyed(
@@ -50,7 +53,7 @@ SCHEMAS = {
     "designs": Schema.keyed(
         (
             *PLACE,
-            Column("random_facets", "label", "that another run would draw anew", labels=RANDOM),
+            RANDOM_FACETS,
             Column("templates", "int64", "how many", minimum=1),
             Column("statements", "int64", "how many", minimum=1),
             Column("seeds", "int64", "how many", minimum=1),
@@ -88,7 +91,7 @@ SCHEMAS = {
             *PLACE[:-1],
             Column("first", "string", "a model"),
             Column("second", "string", "another"),
-            Column("random_facets", "label", "that another run would draw anew", labels=RANDOM),
+            RANDOM_FACETS,
         ),
         *ESTIMATE,
         Column("difference", "float64", "mean score of the first less the second", nullable=True),
