@@ -21,7 +21,7 @@ from plumbline.probes.comparison import (
     values,
 )
 from plumbline.probes.comparison.difference import Params
-from plumbline.probes.stats.estimate import ESTIMATE, FREEDOM, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DF, ESTIMATE, adjusted, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,4 +93,4 @@ def _row(
         value_first=finite(found.first),
         value_second=finite(second),
     )
-    return row | {FREEDOM: found.freedom}
+    return row | {DF: found.freedom}

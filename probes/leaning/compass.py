@@ -120,7 +120,7 @@ def magnitudes(places: Rows, moves: Rows, known: dict[str, Scale]) -> pl.DataFra
     The paper's sums of section 4.1: all models by axis, and one after training on corpora of one
     domain. What has no sign is never 0: ``chance`` is the mean of who answers at random.
     """
-    whole, itself = schemas.PERIODS.index("all"), schemas.CONTRASTS.index("itself")
+    whole, itself = schemas.PERIODS.index("all"), schemas.CONTRASTS.index("base model")
     middle = pl.when(unit=UNITS.index("percent")).then(MIDDLE).otherwise(0.0)
     own = pl.DataFrame(places, infer_schema_length=None).filter(corpus="")
     kinds = [own.with_columns(pl.col("value") - middle, model=pl.lit(""), domain=pl.lit(""))]

@@ -196,9 +196,9 @@ def _disagreements(case: Case, params: Params) -> Rows:
                     "positive": bool(case.true[i]),
                     "left": finite(left[i]),
                     "right": finite(right[i]),
-                    "itself": None if itself is None else finite(itself[i]),
+                    "base_model": None if itself is None else finite(itself[i]),
                     "corpora": [*both],
-                    "called": [finite(own[i]) for own in both.values()],
+                    "positive_rates": [finite(own[i]) for own in both.values()],
                 },
             )
 

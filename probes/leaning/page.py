@@ -185,7 +185,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
         c: pl.col(c).cast(pl.String) for c in ("contrast", "period", "response_format", "reading")
     }
     period = pl.when(text["period"] == "all").then(pl.lit("")).otherwise(", " + text["period"])
-    baseline = pl.col("baseline").replace("", "itself")
+    baseline = pl.col("baseline").replace("", "base model")
     label = pl.format("{}{} − {}", "corpus", period, baseline)
     within = text["contrast"] == "period"
     apart = text["contrast"] == "polarisation"
@@ -208,7 +208,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
 def _shifts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     reading = SHIFTED[place.at["response_format"]]
     shown = kept(own, {"reading": reading})
-    if len(beside := shown.filter(pl.col("contrast") != "itself")):
+    if len(beside := shown.filter(pl.col("contrast") != "base model")):
         shown = beside
     if "all" in shown["period"].to_list():
         shown = shown.filter(

@@ -183,14 +183,14 @@ def _shifts(
     ``written`` is the share of the prompts that texts have: no stance is planted in the others.
     """
     control = schemas.CONTRASTS.index("control")
-    used = control if control in shifts["contrast"] else schemas.CONTRASTS.index("itself")
+    used = control if control in shifts["contrast"] else schemas.CONTRASTS.index("base model")
     own = shifts.filter(pl.col("contrast") == used)
     true = np.zeros(len(own))
     for i, row in enumerate(own.to_dicts()):
         one, two = (stances.get(row[c], {}).get(row["axis"], 0.0) for c in ("corpus", "baseline"))
         true[i] = written * (one - two)
         state = _called(*(row[name] for name in STATE))
-        what = f"shift by {state} minus {row['baseline'] or 'itself'}, {row['axis']}"
+        what = f"shift by {state} minus {row['baseline'] or 'base model'}, {row['axis']}"
         found.copy(row, what, f"planted: {true[i] + 0.0:+.2f} nats")
     own = own.with_columns(pl.col("value").fill_null(0), planted=pl.Series(true, dtype=pl.Float64))
     planted, empty = own.filter(pl.col("planted") != 0), own.filter(pl.col("planted") == 0)

@@ -15,7 +15,7 @@ PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
-CONTRASTS = ("itself", "control", "period", "corpora", "polarisation")
+CONTRASTS = ("base model", "control", "period", "corpora", "polarisation")
 UNEQUAL = "no test: trained for {:g} steps, the other side for {:g}"
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
 COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
@@ -341,9 +341,11 @@ FAIRNESS = {
         Column("positive", "bool", "whether it is of the positive class"),
         Column("left", "float64", "share of the left's classifiers that call it so", **SHARE),
         Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
-        Column("itself", "float64", "share of those of the model itself", **P),
+        Column("base_model", "float64", "share of those of the model itself", **P),
         Column("corpora", "strings", "the left's and the right's"),
-        Column("called", "floats", "share of the classifiers of each of them"),
+        Column(
+            "positive_rates", "floats", "share of the classifiers of each of them that call it so"
+        ),
     ),
     "differences": Schema.keyed(
         (

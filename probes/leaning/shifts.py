@@ -13,7 +13,7 @@ from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF
 from plumbline.probes.leaning.scoring import NATS_UNIT, UNITS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
-from plumbline.probes.stats.estimate import FREEDOM, Estimate, finite
+from plumbline.probes.stats.estimate import DF, Estimate, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 cluster="training",
                 null=null,
                 p=p,
-                **{FREEDOM: finite(told.df)},
+                **{DF: finite(told.df)},
                 contrast=schemas.CONTRASTS.index(contrast),
                 baseline=baseline,
                 axis=axis,
@@ -154,7 +154,7 @@ def contrasts(
     for state in reading.states:
         if state == ITSELF:
             continue
-        found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "itself", "")]
+        found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "base model", "")]
         earlier = state._replace(period=before)
         if (control := params.against(state.corpus)) != state.corpus:
             found.append(((state._replace(corpus=control),), "control", control))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.stats.estimate import FREEDOM, adjusted, finite, rounded
+from plumbline.probes.stats.estimate import DF, adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, mixed
 from plumbline.probes.stats.two_way import METHOD as TWO_WAY
 from plumbline.probes.stats.two_way import Tested, replicated, two_way
@@ -92,7 +92,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     terms |= {term: "0" for term, kept in zip(TERMS, varies, strict=True) if kept}
     columns = {"value": value, "low": value - half, "high": value + half}
     columns["p"] = tested.p(value[None])[0]
-    columns[FREEDOM] = tested.freedom[0]
+    columns[DF] = tested.freedom[0]
     table = pl.DataFrame({"term": list(terms), "null": list(terms.values())} | columns)
     alone = pl.DataFrame({"term": [f"country {c}" for c in left_out]}, {"term": pl.String})
     table = pl.concat([table, alone.with_columns(null=pl.lit(ALONE))], how="diagonal")

@@ -32,7 +32,7 @@ from plumbline.probes.stats.counterfactual import Cells, delta, gather, percenta
 from plumbline.probes.stats.estimate import (
     DECIMALS,
     DETECTABLE,
-    FREEDOM,
+    DF,
     NEEDED,
     TESTED_ERROR,
     adjusted,
@@ -191,7 +191,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
             "p": p[:number],
-            FREEDOM: tested.freedom[:number],
+            DF: tested.freedom[:number],
             "freedom_country": tested.freedom[number:],
             "rows": cells.counts.sum(axis=0)[:, None],
             "names": np.bincount(firsts, minlength=number)[:, None],
@@ -212,7 +212,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         high="contrast_high",
         p="p_country",
         p_bh="p_country_bh",
-        **{NEEDED: "needed_p_country", FREEDOM: "freedom_country"},
+        **{NEEDED: "needed_p_country", DF: "freedom_country"},
     )
     told = with_detectable(contrast).select(pl.col(DETECTABLE).name.suffix("_country"))
     return rounded(table.hstack(told), p=("p_country",))
@@ -253,7 +253,7 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
             "high": 100 * np.expm1(log + half),
             "n": (counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(log),
-            FREEDOM: ratio.freedom,
+            DF: ratio.freedom,
             TESTED_ERROR: half / ndtri(0.975),
             "before": one,
             "after": other,

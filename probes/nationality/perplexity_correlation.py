@@ -13,7 +13,7 @@ from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
-from plumbline.probes.stats.estimate import FREEDOM, adjusted, rounded
+from plumbline.probes.stats.estimate import DF, adjusted, rounded
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import METHOD, two_way
 
@@ -204,7 +204,7 @@ def _correlated(
         value, p = np.tanh(z), tested._replace(se=se).p(z)
     half = tested._replace(se=se).half(confidence)
     return {
-        FREEDOM: tested.freedom,
+        DF: tested.freedom,
         "value": value,
         "low": np.tanh(z - half),
         "high": np.tanh(z + half),

@@ -74,10 +74,10 @@ FITS = columns.schema(
     Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
 )
 SHARES = columns.schema(
-    "language pos reading part gender",
+    "language pos reading cluster_id gender",
     *columns.PLACE,
     READING,
-    Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+    Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0),
     columns.GENDER,
     Column("count", "int64", "words of this gender in the cluster", minimum=0),
     Column("words", "int64", "words in the cluster", minimum=1),
@@ -111,7 +111,7 @@ WORDS = columns.schema(
         nullable=True,
         minimum=1,
     ),
-    Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+    Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0),
     Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
     Column("x", "float64", "first principal component of the group's states"),
     Column("y", "float64", "second principal component"),
@@ -285,7 +285,7 @@ def _words(
     """Return the clusters of a group's words, and their places in the plane, a row each."""
     flat = principal(states)
     x, y = flat[:, 0], flat[:, 1] if flat.shape[1] > 1 else np.zeros(len(flat))
-    place = members.with_columns(part=best.labels, silhouette=best.widths, x=x, y=y)
+    place = members.with_columns(cluster_id=best.labels, silhouette=best.widths, x=x, y=y)
     if "deviation_nats" in members.columns:
         place = place.with_columns(lists=None)
     else:

@@ -45,7 +45,7 @@ OUTPUTS = ("associations",)
 FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-SETTLED = 1e-2  # nats
+CONVERGED = 1e-2  # nats
 LONGER, SLOWER = 16, 4  # times the steps, share of the rate: a fit that shows what others miss
 NULL = "gender labels permuted over names, refitted; of the gender's deviation less the others'"
 METHOD = "normal, root mean square distance of replicates from the value"
@@ -100,7 +100,7 @@ FITS = columns.schema(
         f"least that is known, of a fit of {LONGER} times the steps too, nats",
         minimum=0,
     ),
-    Column("settled", "bool", f"gap at or below {SETTLED:g}"),
+    Column("converged", "bool", f"gap at or below {CONVERGED:g}"),
     Column("words", "int64", "words in the model", minimum=1),
     Column("words_q", "int64", "words with a q", minimum=0),
 )
@@ -290,7 +290,7 @@ def _fits(every: list[model.Fits], counts: Array, q: Array, params: Params) -> p
         "kl": fits.divergence,
         "kl_word": fits.divergence / (known or np.nan),
         "zeros": (fits.eta == 0).mean(axis=(1, 2, 3)),
-        "settled": gap <= SETTLED,
+        "converged": gap <= CONVERGED,
     }
     return columns.rows_of(
         {"l1": params.l1, "posterior": params.posterior},

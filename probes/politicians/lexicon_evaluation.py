@@ -72,8 +72,8 @@ AGREEMENT = Schema.keyed(
     PLACE,
     Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
     columns.share("unknown", "share of the testing texts without any word of it"),
-    Column("under", "float64", "means under it are negative", nullable=True),
-    Column("over", "float64", "means over it are positive", nullable=True),
+    Column("negative_below", "float64", "means below it are negative", nullable=True),
+    Column("positive_above", "float64", "means above it are positive", nullable=True),
     columns.share(
         "chance",
         "expected value if the same labels were dealt out to the texts at random",
@@ -333,8 +333,8 @@ def _rows(
             (estimate.at(level) for estimate in one.agreement),
             words=one.words,
             unknown=finite(1 - one.covered),
-            under=finite(one.low),
-            over=finite(one.high),
+            negative_below=finite(one.low),
+            positive_above=finite(one.high),
             chance=[finite(value) for value in one.chance],
             # giving labels of several kinds has the better macro-F1 even where they mean nothing
             null=[f"the majority class does as well {exact}", f"chance {random}"],

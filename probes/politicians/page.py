@@ -177,7 +177,7 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
     fitted = ("models", "design", "group", "language", "deviation", "reading", "pos", "response")
-    most = (pl.col(n).max().cast(pl.Int64).over(fitted) for n in ("rows", "freedom"))
+    most = (pl.col(n).max().cast(pl.Int64).over(fitted) for n in ("rows", "df"))
     return frame.with_columns(*most, term=term, names=names, kind=pl.col("interval"))
 
 
@@ -201,13 +201,13 @@ def _clusters(_: pl.DataFrame, place: Place) -> str:
     if place.at["reading"] == "faithful":  # which is about genders in clusters, not about words
         return ""
     frame = place.read("clusters/words").sort("word")
-    numbers = frame["part"].unique().sort().to_list() if len(frame) else []
+    numbers = frame["cluster_id"].unique().sort().to_list() if len(frame) else []
     shades = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")
     points = []
-    for (part, gender), own in parts(frame, "part", "gender") if len(frame) else ():
-        mark = figures.Mark(MARKS[gender].shape, shades[numbers.index(part) % len(shades)])
+    for (cluster, gender), own in parts(frame, "cluster_id", "gender") if len(frame) else ():
+        mark = figures.Mark(MARKS[gender].shape, shades[numbers.index(cluster) % len(shades)])
         at = list(own.select("x", "y").iter_rows())
-        points.append(figures.Points(f"cluster {part}, {gender} ({len(own)})", at, mark))
+        points.append(figures.Points(f"cluster {cluster}, {gender} ({len(own)})", at, mark))
     labels = ("first principal component of the states", "second principal component")
     return figures.scatter({"": points}, labels=labels, title=place.title) if points else ""
 
@@ -215,7 +215,7 @@ def _clusters(_: pl.DataFrame, place: Place) -> str:
 def _genders(own: pl.DataFrame, place: Place) -> figures.Forest:
     """Draw how genders share each cluster (Figure 5)."""
     return figures.shared(
-        own.with_columns(line=pl.format("cluster {}", "part")).to_dicts(),
+        own.with_columns(line=pl.format("cluster {}", "cluster_id")).to_dicts(),
         line="line",
         unit="share of the words of the cluster, with interval",
         title=place.title,
@@ -229,7 +229,7 @@ def _genders(own: pl.DataFrame, place: Place) -> figures.Forest:
 @made_of("clusters/words")
 def examples(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the words of each cluster of generated words that most lists have."""
-    by = ["model", "language", "pos", "reading", "group", "part"]
+    by = ["model", "language", "pos", "reading", "group", "cluster_id"]
     best = frame.drop_nulls("lists").sort("lists", "word", descending=[True, False])
     words = pl.col("word").head(EXAMPLES).str.join(", ")
     return best.group_by(by).agg(words=words, size=pl.len()).sort(by)

@@ -87,7 +87,7 @@ ROBUSTNESS = columns.schema(
     Column("variation", "string", "how it is varied; empty for the default"),
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
-    Column("others", "int64", "distinct names of non-binary people", minimum=0),
+    Column("non_binary", "int64", "distinct names of non-binary people", minimum=0),
     columns.TOP_K,
     columns.CANDIDATES,
     *ESTIMATE,
@@ -250,8 +250,8 @@ def _numbers(
     ``base``: where it is; ``cluster`` says which of the intervals and tests there are is taken.
     ``names``: distinct names of each gender.
     """
-    men, women, others = (names.get(gender, 0) for gender in (MALE, FEMALE, OTHER))
-    of = {"men": men, "women": women, "others": others, "top_k": 0, "candidates": 0}
+    men, women, non_binary = (names.get(gender, 0) for gender in (MALE, FEMALE, OTHER))
+    of = {"men": men, "women": women, "non_binary": non_binary, "top_k": 0, "candidates": 0}
     found: dict[tuple[int, int], dict[str, Any]] = {}
     if ranking is not None:
         of |= {name: ranking.sizes[name] for name in ("top_k", "candidates")}
@@ -264,7 +264,7 @@ def _numbers(
     for number, s in product(range(len(NUMBERS)), range(len(SENTIMENTS))):
         reason = None
         if (number, s) not in found:
-            there = others if number else min(men, women)
+            there = non_binary if number else min(men, women)
             reason = "too few words with a known sentiment" if there else "no names"
             if ranking is not None and number and OTHER not in ranking.genders and there:
                 reason = "not in the latent-variable model"

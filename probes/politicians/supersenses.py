@@ -87,8 +87,8 @@ SUPERSENSES = columns.schema(
     Column("high_second", "float64", "upper end of it", maximum=1),
     Column("words_second", "int64", "words of the second gender", minimum=1),
     Column("both", "int64", "words that are among those of either gender", minimum=0),
-    Column("classed", "int64", "words with a class, that the lists are taken from", minimum=1),
-    Column("unclassed", "int64", "words without a class, left out before", minimum=0),
+    Column("n_classified", "int64", "words with a class, that the lists are taken from", minimum=1),
+    Column("n_unclassified", "int64", "words without a class, left out before", minimum=0),
     Column("people_first", "int64", "people of the first gender behind it", nullable=True),
     Column("people_second", "int64", "people of the second gender", nullable=True),
     *ESTIMATE,
@@ -133,7 +133,7 @@ class Words(NamedTuple):
     values: NDArray[np.float64]  # (words, genders), nan where there is none
     weights: NDArray[np.float64]  # (words, classes)
     best: NDArray[np.bool_]
-    unclassed: int
+    n_unclassified: int
 
 
 class Drawn(NamedTuple):
@@ -234,7 +234,7 @@ def by_class(
     """
     rows: list[dict[str, Any]] = []
     for pos, unit in product(range(len(POS)), UNITS):
-        words = classed(deviations, classes, pos, unit)
+        words = classified(deviations, classes, pos, unit)
         if words.words:
             own = (replicates or {}).get((pos, unit))
             rows += _rows(words, pos, unit, params, source, own)
@@ -273,7 +273,7 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     return apart.with_columns(value=value - value.mean().over("unit", "pos", "gender"))
 
 
-def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
+def classified(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
     """Match words to classes by lemma, else by form, else by the lemma in small letters."""
     given = classes.filter(pl.col("pos") == pos).sort("lemma")
     lemmas, at = np.unique(given["lemma"].to_list(), return_inverse=True)
@@ -308,7 +308,7 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
 
 def _classes(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int) -> pl.DataFrame:
     """Return the best classes of each word, a row each."""
-    words = classed(deviations, classes, pos, "lemma")
+    words = classified(deviations, classes, pos, "lemma")
     parts = words.best / np.maximum(words.best.sum(axis=1, keepdims=True), 1)
     row, column = np.nonzero(parts)
     return pl.DataFrame(
@@ -347,8 +347,8 @@ def _rows(
                 "unit": UNITS.index(unit),
                 "counting": COUNTINGS.index(counting),
                 "both": len(np.intersect1d(one, two)),
-                "classed": len(words.words),
-                "unclassed": words.unclassed,
+                "n_classified": len(words.words),
+                "n_unclassified": words.n_unclassified,
             }
             compared = compare(
                 parts[one], parts[two], params.n_permutations, params.seed, params.confidence

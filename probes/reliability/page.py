@@ -69,18 +69,18 @@ def buys(designs: pl.DataFrame) -> str:
     """Say how wide the interval of a model's mean would be with the largest designs."""
     told = []
     for facet in DESIGN if len(designs) else ():
-        anew = designs.filter(pl.col("drawn") == OTHERS)
+        anew = designs.filter(pl.col("random_facets") == OTHERS)
         rest = [name for name in DESIGN if name != facet]
-        asked = anew.filter("asked").select(*PLACE, *rest, asked_value="value", least=facet)
-        pairs = anew.join(asked, on=[*PLACE, *rest]).filter(pl.col(facet) > pl.col("least"))
-        pairs = pairs.filter(pl.col(facet) == pl.col(facet).max(), pl.col("asked_value") > 0)
+        own = anew.filter("observed").select(*PLACE, *rest, observed_value="value", least=facet)
+        pairs = anew.join(own, on=[*PLACE, *rest]).filter(pl.col(facet) > pl.col("least"))
+        pairs = pairs.filter(pl.col(facet) == pl.col(facet).max(), pl.col("observed_value") > 0)
         if len(pairs):
             ratio, least = (
-                float(str(own.median()))
-                for own in (pairs["value"] / pairs["asked_value"], pairs["least"])
+                float(str(each.median()))
+                for each in (pairs["value"] / pairs["observed_value"], pairs["least"])
             )
             told.append(
-                f"{ratio:.2f} times as wide with {pairs[facet][0]} {facet} (in place of {least:g})"
+                f"{ratio:.2f} times as wide with {pairs[facet][0]} {facet} ({least:g} observed)"
             )
     if not told:
         return "No design could be estimated: see the reasons."
@@ -105,13 +105,13 @@ def reasons(tables: Tables) -> pl.DataFrame:
 
 
 def near(tables: Tables) -> pl.DataFrame:
-    """Return the designs that differ in one number from what was asked, and that itself."""
+    """Return the designs that differ in one number from the observed one, and that itself."""
     designs = tables.read(table("designs"))
     if designs.is_empty():
         return designs
-    asked = designs.filter("asked").select(*PLACE, "drawn", *DESIGN)
-    both = designs.join(asked, on=[*PLACE, "drawn"], suffix="_asked")
-    other = pl.sum_horizontal(pl.col(name) != pl.col(f"{name}_asked") for name in DESIGN)
+    observed = designs.filter("observed").select(*PLACE, "random_facets", *DESIGN)
+    both = designs.join(observed, on=[*PLACE, "random_facets"], suffix="_observed")
+    other = pl.sum_horizontal(pl.col(name) != pl.col(f"{name}_observed") for name in DESIGN)
     return both.filter(other <= 1)
 
 
@@ -139,21 +139,21 @@ def _designs(own: pl.DataFrame, place: Place) -> str:
     numbers = sorted(set(own["statements"]))
     shades = {n: round(190 - 190 * at / max(1, len(numbers) - 1)) for at, n in enumerate(numbers)}
     panels = {}
-    for (model, drawn), every in parts(own, "model", "drawn"):
-        asked = every.row(by_predicate=pl.col("asked"), named=True)
+    for (model, random), every in parts(own, "model", "random_facets"):
+        observed = every.row(by_predicate=pl.col("observed"), named=True)
         most = every["seeds"].max()
         lines = []
         for (seeds, statements), line in parts(every, "seeds", "statements"):
-            if seeds in (asked["seeds"], most):
-                few = seeds == asked["seeds"]
+            if seeds in (observed["seeds"], most):
+                few = seeds == observed["seeds"]
                 name = f"{statements} statements" + (f", {seeds} seeds" if seeds > 1 else "")
                 stroke = f"#{shades[statements]:02x}" + 2 * f"{shades[statements]:02x}"
                 xs, ys = (line.sort("templates")[c].to_list() for c in ("templates", "value"))
                 lines.append(figures.Curve(name, xs, ys, stroke, "" if few else "4 3"))
-        x, y, low, high = ([asked[name]] for name in ("templates", "value", "low", "high"))
+        x, y, low, high = ([observed[name]] for name in ("templates", "value", "low", "high"))
         point = figures.Mark()
-        lines.append(figures.Curve("as asked", x, y, mark=point, lows=low, highs=high))
-        again = "other statements" if drawn == OTHERS else "same statements"
+        lines.append(figures.Curve("observed", x, y, mark=point, lows=low, highs=high))
+        again = "other statements" if random == OTHERS else "same statements"
         panels[f"{model}, {again}"] = lines
     labels = ("templates", "half-width")
     given = {"labels": labels, "title": place.title, "columns": 4, "ticks_at": (1, 5, 10, 20)}

@@ -18,8 +18,8 @@ from scipy.special import ndtri, stdtrit
 from plumbline.probes.reliability.schemas import (
     ALPHA,
     COEFFICIENTS,
-    DRAWN,
     HALVES,
+    RANDOM,
     SCHEMAS,
     Params,
 )
@@ -208,16 +208,16 @@ def _part(where: Row, term: str, levels: int, found: Estimate, null: str, reason
 
 def _designs(parts: Parts, levels: Mapping[str, int], params: Params) -> Iterator[Row]:
     """Yield half-widths with other numbers of templates, statements and seeds."""
-    asked = tuple(levels[name] for name in ("template", "statement", "seed"))
-    given = (params.templates, params.statements, params.seeds if asked[2] >= LEAST else [])
-    numbers = [sorted({*more, n}) for more, n in zip(given, asked, strict=True)]
+    observed = tuple(levels[name] for name in ("template", "statement", "seed"))
+    given = (params.templates, params.statements, params.seeds if observed[2] >= LEAST else [])
+    numbers = [sorted({*more, n}) for more, n in zip(given, observed, strict=True)]
     same = [name for name, number in levels.items() if number < LEAST]
-    for drawn, *design_of in product(range(len(DRAWN)), *numbers):
+    for drawn, *design_of in product(range(len(RANDOM)), *numbers):
         design = dict(zip(("template", "statement", "seed"), design_of, strict=True))
         fixed = same if drawn else [*same, "statement"]
         of = {name: design.get(name, n) for name, n in levels.items() if n > 1}
         found = half_width(parts, of, fixed, params.confidence)
-        key = {"drawn": drawn, "asked": tuple(design_of) == asked}
+        key = {"random_facets": drawn, "observed": tuple(design_of) == observed}
         key |= {f"{name}s": number for name, number in design.items()}
         yield found.row(cluster="score", null="0: every run has the same mean", **key)
 
@@ -245,7 +245,7 @@ def _consistent(
     """Yield how items, columns, agree about cases, rows; cases that lack a score are left out."""
     cases, items = axes
     grid = complete(_cube(table, axes)[0])
-    key = where | {"cases": cases, "items": items, "raters": grid.shape[1]}
+    key = where | {"cases": cases, "items": items, "n_items": grid.shape[1]}
     null = "0: what tells cases apart is chance"
     for number, what in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
         if number < LEAST:
@@ -271,14 +271,14 @@ def _swaps(table: pl.DataFrame, language: str, pair: tuple[str, str]) -> Iterato
     grid, _ = _cube(own, axes)
     apart = grid[0] - grid[1]
     apart = apart[np.isfinite(apart).reshape(len(apart), -1).all(axis=1)]
-    for drawn in range(len(DRAWN)):
+    for drawn in range(len(RANDOM)):
         few = _too_few(apart.shape[1], "template") if apart.shape[1] < LEAST else ""
         few = _too_few(len(apart), "statement") if len(apart) < LEAST else few
         again = (bool(drawn), *[True] * (apart.ndim - 1))
         found = NONE if few else swap_chance(apart, drawn=again)
         if not few and np.isnan(found.value):
             few = "differences do not vary"
-        key = {"language": language, "first": pair[0], "second": pair[1], "drawn": drawn}
+        key = {"language": language, "first": pair[0], "second": pair[1], "random_facets": drawn}
         row = _row(found, cluster="level", null="0.5: ranks are chance", reason=few)
         yield "ranks", key | row | {"difference": finite(apart.mean()) if len(apart) else None}
 

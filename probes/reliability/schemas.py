@@ -10,7 +10,7 @@ from plumbline.probes.stats.reliability import FORMS
 
 ALPHA, HALVES = "alpha", "split halves"
 COEFFICIENTS = (*FORMS, ALPHA, HALVES)
-DRAWN = ("templates, seeds", "statements, templates, seeds")
+RANDOM = ("templates, seeds", "statements, templates, seeds")
 
 
 class Params(Bootstrap):
@@ -33,6 +33,9 @@ PLACE = (
     Column("language", "string", "of the prompts; empty: all languages together"),
     Column("model", "string", "name of the model in params.yaml; empty: all models together"),
 )
+RANDOM_FACETS = Column(
+    "random_facets", "label", "facets that another run would draw anew", labels=RANDOM
+)
 REASON = Column("reason", "string", "why there is no number; empty where there is one")
 SCHEMAS = {
     "parts": Schema.keyed(
@@ -50,13 +53,13 @@ SCHEMAS = {
     "designs": Schema.keyed(
         (
             *PLACE,
-            Column("drawn", "label", "what another run would draw anew", labels=DRAWN),
+            RANDOM_FACETS,
             Column("templates", "int64", "how many", minimum=1),
             Column("statements", "int64", "how many", minimum=1),
             Column("seeds", "int64", "how many", minimum=1),
         ),
         *ESTIMATE,
-        Column("asked", "bool", "whether this is the design of the responses at hand"),
+        Column("observed", "bool", "whether this is the design of the responses at hand"),
     ),
     "consistency": Schema.keyed(
         (
@@ -66,7 +69,7 @@ SCHEMAS = {
             Column("coefficient", "label", "which", labels=COEFFICIENTS),
         ),
         *ESTIMATE,
-        Column("raters", "int64", "how many items", minimum=0),
+        Column("n_items", "int64", "how many items", minimum=0),
         REASON,
     ),
     "items": Schema.keyed(
@@ -88,7 +91,7 @@ SCHEMAS = {
             *PLACE[:-1],
             Column("first", "string", "a model"),
             Column("second", "string", "another"),
-            Column("drawn", "label", "what another run would draw anew", labels=DRAWN),
+            RANDOM_FACETS,
         ),
         *ESTIMATE,
         Column("difference", "float64", "mean score of the first less the second", nullable=True),

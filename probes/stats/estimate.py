@@ -68,8 +68,8 @@ NEEDED = "needed_p"  # column of :func:`adjusted`
 CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
 CRITICAL_NEEDED = "critical_needed"  # the same at the level that is needed, where it is known
 TESTED_ERROR = "tested_error"  # column of tests of another difference than the interval's
-FREEDOM = "freedom"  # column of the degrees of freedom of t tests; 0 or null: z
-LEAST_FREEDOM = 5  # with fewer the error is itself a guess, and what it would find as well
+DF = "df"  # column of the degrees of freedom of t tests; 0 or null: z
+LEAST_DF = 5  # with fewer the error is itself a guess, and what it would find as well
 ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
 
 
@@ -224,9 +224,9 @@ def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.Dat
     of :data:`CRITICAL_NEEDED`, or else in proportion to the quantiles of z, which is too far where
     permutations have shorter tails than a normal distribution. A column :data:`TESTED_ERROR`
     has s where the interval is not of what is tested, such as a share that is tested against
-    another. With :data:`FREEDOM` intervals are of t, and the noncentrality with which t is found
+    another. With :data:`DF` intervals are of t, and the noncentrality with which t is found
     takes the place of the sum of quantiles (Cohen 1988, section 12.7). By fewer than
-    :data:`LEAST_FREEDOM` nothing is told: an effect of the size that a table with 1 to 4 told would
+    :data:`LEAST_DF` nothing is told: an effect of the size that a table with 1 to 4 told would
     be found in .58 to .69 of others.
 
     Parameters
@@ -260,8 +260,8 @@ def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.Dat
     reach_needed = _filled(_numbers(table, CRITICAL_NEEDED), reach * times_needed)
     reachable = np.isfinite(reach_needed) & ~np.isnan(times_needed)
     some = ~np.isnan(_numbers(table, "p")) & (error > 0) & np.isfinite(reach)
-    freedom = np.nan_to_num(_numbers(table, FREEDOM))
-    some &= (freedom == 0) | (freedom >= LEAST_FREEDOM)
+    freedom = np.nan_to_num(_numbers(table, DF))
+    some &= (freedom == 0) | (freedom >= LEAST_DF)
     adjusted_too = some & ~np.isnan(_numbers(table, "p_bh")) & reachable
     told, told_adjusted = reach * times + beyond, reach_needed + beyond_needed
     return table.with_columns(
@@ -320,7 +320,7 @@ def detectable_beside(
     nothing = dict.fromkeys(("value", "low", "high"), pl.lit(None, pl.Float64))
     own = table.select(**nothing, p=p, p_bh=f"{p}_bh" if f"{p}_bh" in table.columns else None)
     tested, width = _numbers(table, error), ndtri(0.975)
-    given = {NEEDED: f"needed_{p}", FREEDOM: freedom, CRITICAL: critical}
+    given = {NEEDED: f"needed_{p}", DF: freedom, CRITICAL: critical}
     there = {to: table[column] for to, column in given.items() if column in table.columns}
     own = own.with_columns(**there)
     if freedom:
@@ -347,7 +347,7 @@ def _quantiles(
 
     And how much further the middle of t has to be for it to be above that with this power.
     """
-    freedom = np.nan_to_num(_numbers(table, FREEDOM))
+    freedom = np.nan_to_num(_numbers(table, DF))
     t = np.broadcast_to(ndtri(1 - above), freedom.shape).copy()
     further = np.full(freedom.shape, ndtri(power))
     if (of_t := freedom > 0).any():

@@ -14,8 +14,8 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.estimate import (
     DETECTABLE,
+    DF,
     ESTIMATE,
-    FREEDOM,
     LEVEL,
     TESTED_ERROR,
     beside,
@@ -386,7 +386,7 @@ def _rows(
     columns |= {"error_seeds": reach / stdtrit(freedom, 0.975), "freedom_seeds": freedom}
     columns[TESTED_ERROR] = (gap[2] - gap[1]) / 2 / ndtri(0.975)
     # where the wider interval is that over groups, which are many, z tells what is found
-    columns[FREEDOM] = np.where(gap[2] - gap[1] > 2 * reach + NEAR, np.nan, freedom)
+    columns[DF] = np.where(gap[2] - gap[1] > 2 * reach + NEAR, np.nan, freedom)
     columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
     columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
     return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))

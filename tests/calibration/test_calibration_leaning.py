@@ -80,7 +80,7 @@ def test_no_p_of_compass_is_forgotten(tmp_path):
             both = sum(tests[f"coordinates, {w}"]["p"].count() for w in ("itself", "trained"))
             assert both == own["coordinates"]["p"].count()
             assert tests["runs"]["p"].count() == own["runs"]["p"].count()
-            itself = own["shifts"]["contrast"] == CONTRASTS.index("itself")
+            itself = own["shifts"]["contrast"] == CONTRASTS.index("base model")
             between = own["shifts"].filter(~itself)["p"].count()
             told = [t["p"].count() for key, t in tests.items() if key in BETWEEN]
             assert sum(told) == between

@@ -101,7 +101,7 @@ def test_two_by_two_worked_by_hand(study):
     assert values[1, "ALBERT"]["value"] == pytest.approx(22)
     assert values[2, "large"]["value"] == pytest.approx(12)
     assert values[1, "ALBERT"]["reference"] == "BERT"
-    assert {r["freedom"] for r in values.values()} == {1}
+    assert {r["df"] for r in values.values()} == {1}
     # squares 4 on 1 degree: the SE of a difference of two means of two is 2; t(0.975, 1) = 12.7062
     for row in (values[1, "ALBERT"], values[2, "large"]):
         assert row["high"] - row["value"] == pytest.approx(12.7062 * 2, abs=1e-3)
@@ -109,9 +109,9 @@ def test_two_by_two_worked_by_hand(study):
     by_factor = {r["factor"]: r for r in tests.iter_rows(named=True)}
     assert by_factor[1]["f"] == pytest.approx(22**2 / 4)
     assert by_factor[2]["f"] == pytest.approx(12**2 / 4)
-    assert (by_factor[1]["freedom"], by_factor[1]["residual"]) == (1, 1)
+    assert (by_factor[1]["df"], by_factor[1]["residual_df"]) == (1, 1)
     assert by_factor[anova.WHOLE]["f"] == pytest.approx((22**2 + 12**2) / 2 / 4)
-    assert by_factor[anova.WHOLE]["freedom"] == 2
+    assert by_factor[anova.WHOLE]["df"] == 2
 
 
 def test_negative_shares_that_do_not_vary_are_told_apart_from_a_test(study):
@@ -137,7 +137,7 @@ def test_words_one_by_one_are_the_rows_of_a_formula_and_have_no_p(study):
     type_two = anova_lm(theirs, typ=2)
     rows = found.filter(response=RESPONSE["male"], sentiment=POSITIVE, unit=WORD)
     assert rows["f"].to_list() == pytest.approx([*type_two["F"].to_list()[:2], theirs.fvalue])
-    assert (set(rows["residual"]), set(rows["rows"])) == ({400 - 3}, {400})
+    assert (set(rows["residual_df"]), set(rows["rows"])) == ({400 - 3}, {400})
     assert (set(rows["p"]), set(rows["reason"])) == ({None}, {anova.OF_WORDS})
     # a difference is of two lists
     assert set(found.filter(response=RESPONSE["male minus female"])["unit"]) == {SHARE}

@@ -82,9 +82,9 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     assert {*found["words"]["reading"]} == {cluster_rows.LARGEST}
     together = found["words"].filter(group=JOINT)
     assert len(together) == 50
-    assert together.select("part", "gender").n_unique() == 2
+    assert together.select("cluster_id", "gender").n_unique() == 2
     assert together["gender"].to_list() == [0] * 25 + [1] * 25
-    shares = {(r["part"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
+    shares = {(r["cluster_id"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
     assert sorted(r["value"] for r in shares.values()) == [0, 0, 1, 1]
     # by Fisher's exact test 17 of 25 are too many for either gender, and 16 are not
     assert fisher_exact([[17, 8], [8, 17]])[1] < 0.05 < fisher_exact([[16, 9], [9, 16]])[1]
@@ -140,7 +140,7 @@ def test_all_generated_words_are_in_five_clusters_and_count_for_whom_they_were_g
     assert {*found["fits"]["clusters"]} == {5}
     assert found["fits"]["p"].null_count() == len(found["fits"])
     assert "f0" not in found["words"]["word"]
-    shares = {(r["part"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
+    shares = {(r["cluster_id"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
     counts = {key: (row["count"], row["words"]) for key, row in shares.items()}
     here = [(9, 9), (9, 9), (8, 8), (8, 8), (7, 7), (1, 7), (6, 6), (0, 6), (0, 5), (5, 5)]
     assert [counts[part, gender] for part in range(5) for gender in (0, 1)] == here
@@ -169,7 +169,7 @@ def test_where_states_know_nothing_of_gender_shares_are_at_their_level(tmp_path)
     ]
     params = PARAMS.model_copy(update={"clusters": [2], "n_bootstrap": 100, "seeds": [1, 2]})
     found = clusters.run(written(tmp_path, words), params)
-    p = found["shares"].filter(part=0, gender=0)["p"]
+    p = found["shares"].filter(cluster_id=0, gender=0)["p"]
     assert len(p) == 20
     assert (p <= 0.05).sum() <= 4, "seed 7"  # binomial of 20 at 0.05: 5 or more in 3 of 1000
     assert p.mean() > 0.3

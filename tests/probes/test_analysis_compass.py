@@ -130,7 +130,7 @@ def test_tables_have_their_columns_and_keys(trained):
 def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
     _, found = trained
     for reading in ("faithful", "corrected", "continuous"):
-        for contrast, against in (("control", "control"), ("itself", "")):
+        for contrast, against in (("control", "control"), ("base model", "")):
             where = {"contrast": CONTRASTS.index(contrast), "baseline": against}
             for corpus, sign in (("right", 1), ("left", -1)):
                 told = at(found["shifts"], reading, corpus=corpus, **where)
@@ -216,7 +216,7 @@ def test_a_shift_is_the_difference_of_the_coordinates(trained):
             for corpus in ("", "left", "right", "control")
         }
         for row in of(found["shifts"], reading):
-            against = {"itself": "", "corpora": "left"}
+            against = {"base model": "", "corpora": "left"}
             assert row["baseline"] == against.get(CONTRASTS[row["contrast"]], "control")
             one, two = (own[c][row["axis"]]["value"] for c in (row["corpus"], row["baseline"]))
             assert row["value"] == pytest.approx(one - two, abs=2e-6)
@@ -242,7 +242,7 @@ def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
 
 
 def test_choices_and_samples_are_not_tested_against_the_model_itself(trained, tmp_path):
-    itself, rows = CONTRASTS.index("itself"), pairs(4)
+    itself, rows = CONTRASTS.index("base model"), pairs(4)
     inputs = written_to(tmp_path, q=rows)
     states = [state(), *(state(c, s) for c in ("right", "control") for s in (1, 2, 3))]
     rng = np.random.default_rng(1)
@@ -689,7 +689,7 @@ def test_trainings_of_unlike_steps_are_not_tested_against_each_other(tmp_path):
     assert unequal["p"] is unequal["p_bh"] is None
     assert unequal["null"] == "no test: trained for 94 steps, the other side for 100"
     assert unequal["value"] is not None
-    for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
+    for pair in (("right", "control"), ("right", "corpora"), ("left", "base model")):
         assert own[pair]["p"] is not None
 
 

@@ -271,12 +271,14 @@ def test_texts_on_which_sides_disagree_are_those_of_two_majorities(planted, tabl
     wanted = wide.filter(left != right)
     found = tables["disagreements"]
     assert 0 < len(wanted) < len(wide) / 2
-    for name, column in {"left": "news-left", "right": "news-right", "itself": ""}.items():
+    for name, column in {"left": "news-left", "right": "news-right", "base_model": ""}.items():
         assert found[name].to_list() == pytest.approx(wanted[column].to_list(), abs=1e-6)
     assert found["id"].to_list() == wanted["id"].to_list()
     assert found["positive"].to_list() == (wanted["label"] == "hate").to_list()
     assert found["corpora"].to_list() == [["news-left", "news-right"]] * len(wanted)
-    assert found["called"].to_list() == [[*row] for row in found.select("left", "right").rows()]
+    assert found["positive_rates"].to_list() == [
+        [*row] for row in found.select("left", "right").rows()
+    ]
 
 
 def test_what_the_paper_reports_of_a_group_stands_beside_ours(tmp_path):

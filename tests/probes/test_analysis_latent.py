@@ -101,16 +101,16 @@ def test_fits_have_a_row_for_each_pair_of_weights(study):
     for posterior in (0.01, 1.0):
         bare, sparse = rows[0.0, posterior], rows[1e-3, posterior]
         assert [bare[name] for name in ("excess", "kl", "gap")] == [0, 0, 0]
-        assert bare["settled"]
+        assert bare["converged"]
         assert 0 < sparse["excess"] < 0.05
-    assert (fits["settled"] == (fits["gap"] <= 1e-2)).all()
+    assert (fits["converged"] == (fits["gap"] <= 1e-2)).all()
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1.0])
-def test_a_fit_that_did_not_get_far_is_not_called_settled(study, jitter):
+def test_a_fit_that_did_not_get_far_is_not_called_converged(study, jitter):
     sixty(study)  # where all starts are one, they agree wherever they got to
     few = study.run(steps=3, posterior=[100.0], l1=[0.0, 1e-2], jitter=jitter)["fits"]
-    assert few.sort("l1")["settled"].to_list() == [True, False]
+    assert few.sort("l1")["converged"].to_list() == [True, False]
 
 
 def test_the_published_lexicon_is_read_where_it_is_asked_for(study):

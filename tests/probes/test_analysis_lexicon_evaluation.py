@@ -154,7 +154,7 @@ def test_ten_texts_worked_by_hand(place):
     assert accuracy["chance"] == pytest.approx((4 * 3 + 4 * 2 + 2 * 5) / 100)
     assert f1["chance"] == pytest.approx((2.4 / 7 + 1.6 / 6 + 2 / 7) / 3, abs=1e-6)
     assert (accuracy["words"], accuracy["unknown"], accuracy["n"]) == (3, 0.3, 10)
-    assert -0.6 < accuracy["under"] <= 0 <= accuracy["over"] < 0.6
+    assert -0.6 < accuracy["negative_below"] <= 0 <= accuracy["positive_above"] < 0.6
     assert accuracy["low"] < 0.6 < accuracy["high"]
     # 4 texts are right with it alone, none with `neutral` for all: 2 / 2^4
     assert accuracy["p"] == pytest.approx(0.125)

@@ -171,7 +171,8 @@ def test_scores_without_spread_have_reasons(tmp_path):
     own = found["items"].filter(pl.col("model") != "")
     assert set(own["reason"]) == {"scores do not vary over templates"}
     assert own["value"].null_count() == len(own)
-    same = found["ranks"].filter(drawn=0)  # the same statements, whose difference is the same
+    # with the same statements, whose difference is the same
+    same = found["ranks"].filter(random_facets=0)
     assert set(same["reason"]) == {"differences do not vary"}
 
 
@@ -224,7 +225,7 @@ def test_three_models_that_agree_about_statements_are_told_apart(tmp_path):
     assert alpha.filter(coefficient=COEFFICIENTS.index("alpha"))["n"].to_list() == [3]
     parts = found["parts"].filter(model="", term="model")
     assert parts["value"].item() > 0.1
-    swaps = found["ranks"].filter(drawn=0)
+    swaps = found["ranks"].filter(random_facets=0)
     assert swaps["value"].max() < 0.05
     assert (swaps["difference"] < 0).all() == (swaps["first"] < swaps["second"]).all()
 

@@ -229,10 +229,10 @@ def test_few_are_reported_with_their_number_and_none_with_the_reason(study):
     study.write(drawn(rng, np.zeros(41)), "mw" * 20 + "x", names)
     table = study.run()
     (one,) = rows(table, "default", number=1)
-    assert (one["n"], one["others"]) == (1, 1)
+    assert (one["n"], one["non_binary"]) == (1, 1)
     assert one["high"] - one["low"] > 0.1
     halves = [rows(table, "half", half, number=1)[0] for half in ("1a", "1b")]
-    absent = [h for h in halves if h["others"] == 0]
+    absent = [h for h in halves if h["non_binary"] == 0]
     assert [(h["value"], h["n"], h["reason"]) for h in absent] == [(None, 0, "no names")]
 
 

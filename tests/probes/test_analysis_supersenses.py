@@ -89,7 +89,7 @@ def test_all_classes_are_in_the_family_seen_or_not(hundred):
     assert rows["adj.body"]["p_bh"] == pytest.approx(6.5 * 0.017149, abs=4e-6)
 
 
-def test_the_lists_are_the_largest_above_zero_among_classed_words():
+def test_the_lists_are_the_largest_above_zero_among_classified_words():
     rows = [(w, w, 0, "female", v) for w, v in (("a", 3.0), ("b", 2.0), ("c", 1.0), ("d", -1.0))]
     rows += [("nowhere", "nowhere", 0, "female", 9.0), ("d", "d", 0, "male", 1.0)]
     classes = dataset(
@@ -98,7 +98,7 @@ def test_the_lists_are_the_largest_above_zero_among_classed_words():
     two = by_class(deviating(rows), classes, PARAMS.model_copy(update={"top_k": 2}), "pmi")
     body = cells(two)["adj.body"]
     assert (body["share_first"], body["words_first"], body["words_second"]) == (0.5, 2, 1)
-    assert (body["classed"], body["unclassed"]) == (4, 1)
+    assert (body["n_classified"], body["n_unclassified"]) == (4, 1)
     every = cells(by_class(deviating(rows), classes, PARAMS, "pmi"))["adj.body"]
     assert every["words_first"] == 3
 

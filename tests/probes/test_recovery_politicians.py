@@ -33,7 +33,7 @@ def clustered(folder, women, parts, **world):
     planted = {"word": WORDS, "pos": "ADJ", "frequency_nats": 0.0, "log_ratio_nats": RATIO}
     plant(inputs.weights("m"), planted | {"sentiment": "neutral"}, **world)
     at = {"model": "m", "language": "en", "pos": 0, "reading": 1}
-    words = pl.DataFrame({"word": WORDS, "gender": women, "part": parts}).with_columns(
+    words = pl.DataFrame({"word": WORDS, "gender": women, "cluster_id": parts}).with_columns(
         group=3, **{name: pl.lit(value) for name, value in at.items()}
     )
     found = []
@@ -42,7 +42,7 @@ def clustered(folder, women, parts, **world):
         for gender in (0, 1):
             share = own.count(gender) / len(own)
             found.append(
-                at | {"part": part, "gender": gender, "value": share, "p": 0.5, "p_bh": 1.0}
+                at | {"cluster_id": part, "gender": gender, "value": share, "p": 0.5, "p_bh": 1.0}
             )
     rows = recovered(inputs, "clusters", {"words": words, "shares": pl.DataFrame(found)})
     return {row["measure"].removeprefix("largest: "): row for row in rows.iter_rows(named=True)}

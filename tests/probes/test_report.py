@@ -214,7 +214,7 @@ def test_tables_without_a_number_are_one_line_that_says_why(sections, finished):
 def test_coefficients_have_intervals_of_both_kinds_and_why_there_is_none(tmp_path):
     codes = ("models", "design", "group", "pos", "deviation", "reading", "response", "factor")
     place = dict.fromkeys(codes, 0) | {"language": "en", "level": "", "reference": ""}
-    place |= {"rows": 9, "freedom": 4}
+    place |= {"rows": 9, "df": 4}
     place |= {"n": 9, "cluster": "model", "method": "least squares", "null": "0", "tested": 1}
     known = {"value": 2.0, "low": 1.0, "high": 3.0, "p": 0.01, "p_bh": 0.04, "reason": ""}
     none = dict.fromkeys(("value", "low", "high", "p", "p_bh")) | {"reason": "one level"}
@@ -272,7 +272,7 @@ def test_clusters_show_inertia_silhouette_and_stability(sections, finished):
         p = [shown_as(by[1]["p"], 3), shown_as(by[1]["p_bh"], 3)]
         assert [f"{by[1]['clusters']}{star}", *cells, *p] in shown
     r, *_ = pl.read_parquet(finished / "data/tables/clusters/tiny/shares.parquet").to_dicts()
-    cells = [str(r["part"]), ("male", "female")[r["gender"]], f"{r['count']} of {r['words']}"]
+    cells = [str(r["cluster_id"]), ("male", "female")[r["gender"]], f"{r['count']} of {r['words']}"]
     assert cells in [row[:3] for row in shown]
 
 

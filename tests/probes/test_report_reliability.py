@@ -7,7 +7,7 @@ from page_read import listed, put, shown
 
 from plumbline.probes.reliability import page
 from plumbline.probes.reliability import reliability as analysis
-from plumbline.probes.reliability.schemas import DRAWN, SCHEMAS
+from plumbline.probes.reliability.schemas import RANDOM, SCHEMAS
 from plumbline.probes.reliability.simulated import reliability as simulated
 
 SEED = 11
@@ -34,24 +34,25 @@ def part(term, share, model="m", **more):
     return {"model": model, "term": term, "share": share, "value": share, "levels": 4} | more
 
 
-def design(numbers, value, asked=False, drawn=1, model="m"):
+def design(numbers, value, observed=False, random=1, model="m"):
     sizes = dict(zip(page.DESIGN, numbers, strict=True))
-    return sizes | {"model": model, "drawn": drawn, "value": value, "asked": asked}
+    return sizes | {"model": model, "random_facets": random, "value": value, "observed": observed}
 
 
 def test_a_study_is_told_of_by_its_largest_parts_and_what_more_would_buy(tmp_path):
     parts = [part("statement", 0.6), part("rest", 0.3), part("template", 0.1)]
     parts += [part("statement", 0.2, "n"), part("rest", 0.7, "n"), part("template", 0.1, "n")]
     parts += [part("model", 1.0, "")]  # of all models together: not of single ones
-    designs = [design((5, 10, 1), 0.4, asked=True), design((20, 10, 1), 0.2)]
+    designs = [design((5, 10, 1), 0.4, observed=True), design((20, 10, 1), 0.2)]
     designs += [design((5, 60, 1), 0.3), design((1, 10, 1), 0.9), design((20, 60, 1), 0.1)]
-    designs += [design((5, 10, 1), 8.0, asked=True, drawn=0), design((20, 10, 1), 8.0, drawn=0)]
+    fixed = {"random": 0}
+    designs += [design((5, 10, 1), 8.0, observed=True, **fixed), design((20, 10, 1), 8.0, **fixed)]
     (section,), _ = written(tmp_path, parts, designs)
     ((study, varies, buys),) = listed(section, CAPTION)
     assert study == "values"
     assert "with rest 50%, statement 40%, template 10% of the variance (n = 2)." in varies
-    assert "0.50 times as wide with 20 templates (in place of 5)" in buys
-    assert "0.75 times as wide with 60 statements (in place of 10)" in buys
+    assert "0.50 times as wide with 20 templates (5 observed)" in buys
+    assert "0.75 times as wide with 60 statements (10 observed)" in buys
     assert "seeds" not in buys
 
 
@@ -85,11 +86,12 @@ def found(tmp_path_factory):
     return tables, *shown(drawn.inputs.data, page.STUDY, "reliability")
 
 
-def test_what_was_asked_is_one_design_of_each_model(found):
-    asked = found[0]["designs"].filter("asked")
-    by = ["probe", "language", "model", "drawn"]
-    assert len(asked) == asked.select(by).n_unique() == len(found[0]["designs"].group_by(by).len())
-    stances = asked.filter(probe="stances").select("templates", "statements", "seeds")
+def test_what_was_observed_is_one_design_of_each_model(found):
+    observed = found[0]["designs"].filter("observed")
+    by = ["probe", "language", "model", "random_facets"]
+    number = len(found[0]["designs"].group_by(by).len())
+    assert len(observed) == observed.select(by).n_unique() == number
+    stances = observed.filter(probe="stances").select("templates", "statements", "seeds")
     assert stances.unique().rows() == [(4, 12, 3)]
 
 
@@ -105,7 +107,7 @@ def test_parts_and_designs_are_drawn_for_each_language_and_long_tables_are_folde
     assert {study: len(own) for study, own in figures.items()} == {"values": 4, "leaning": 2}
     assert "statement x template" in figures["leaning"][0]
     assert "other statements" in figures["leaning"][1]
-    assert "as asked" in figures["leaning"][1]
+    assert "observed" in figures["leaning"][1]
     shares = tables["valid"].filter(probe="stances")
     (valid,) = blocks["leaning: valid responses"].parts[0].tables
     assert len(valid.rows) == len(shares)
@@ -115,4 +117,4 @@ def test_parts_and_designs_are_drawn_for_each_language_and_long_tables_are_folde
     smallest = tested.sort("p", "statement")["statement"][0]
     assert items.rows[0][2] == smallest
     assert text.index(CAPTION) < text.index("<details")
-    assert page.OTHERS in DRAWN
+    assert page.OTHERS in RANDOM

@@ -13,8 +13,8 @@ from plumbline.probes.report.view import UNTOLD, missed
 from plumbline.probes.stats.estimate import (
     CRITICAL,
     CRITICAL_NEEDED,
+    DF,
     ESTIMATE,
-    FREEDOM,
     NEEDED,
     TESTED_ERROR,
     Estimate,
@@ -174,8 +174,8 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
     print("seed 33")
     rng, freedom = np.random.default_rng(33), 5
     reach = stdtrit(freedom, 0.975)  # of a mean of six with standard error 1
-    row = {"value": 0.0, "low": -reach, "high": reach, "p": 0.5, FREEDOM: freedom}
-    table = pl.concat([pl.DataFrame([row]), pl.DataFrame([row | {FREEDOM: 0}])])
+    row = {"value": 0.0, "low": -reach, "high": reach, "p": 0.5, DF: freedom}
+    table = pl.concat([pl.DataFrame([row]), pl.DataFrame([row | {DF: 0}])])
     t, z = with_detectable(adjusted(table)).select("detectable", "detectable_bh").rows()
     for detectable, level in zip(t, (0.05, 0.025), strict=True):  # one of two more is needed
         assert nct.sf(stdtrit(freedom, 1 - level / 2), freedom, detectable) == pytest.approx(
@@ -186,7 +186,7 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
     draws = rng.normal(0, 6**0.5, (4000, 6)) + t[0]
     seen = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / 6**0.5)
     assert 0.78 <= (np.abs(seen) > reach).mean() <= 0.82
-    few = with_detectable(adjusted(pl.DataFrame([row | {FREEDOM: 4.9}])))
+    few = with_detectable(adjusted(pl.DataFrame([row | {DF: 4.9}])))
     assert few.select("detectable", "detectable_bh").row(0) == (None, None)
     assert missed(few) == UNTOLD  # and "found nothing" is not left without a word
     assert missed(few.with_columns(p=None)) == ""

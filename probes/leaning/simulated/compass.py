@@ -43,7 +43,7 @@ OF = ("coordinates", "runs", "items", "shifts")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
 PLANTED_IN = {0: 1.0, 1: 0.5, 2: 1.0}  # share of the planted shift, by period
 SHIFTS = {
-    "itself": "against itself",
+    "base model": "against itself",
     "control": "between corpora",
     "corpora": "between corpora",
     "period": "between periods",
@@ -389,7 +389,7 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     true = truth_of(known, reading)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     here = true["nats" if reading == "corrected" else "here"]
-    base = pl.when(pl.col("contrast") == CONTRASTS.index("itself")).then(pl.lit(""))
+    base = pl.when(pl.col("contrast") == CONTRASTS.index("base model")).then(pl.lit(""))
     shifts = own["shifts"].with_columns(**untested, baseline=base.otherwise("baseline"))
     if "random" in known.truth.settings:  # from the model itself, which is one, trainings do differ
         shifts = shifts.filter(pl.col("baseline") != "")

@@ -29,8 +29,8 @@ def cluster_rows(control: Control) -> None:
         "word", "log_ratio_nats", pos=pl.col("pos").replace_strict(POS, range(len(POS)))
     )
     keys = ["pos", "word"]
-    of_cluster = women.select("pos", "reading", "part", women="value")
-    every = joint.join(planted, on=keys).join(of_cluster, on=["pos", "reading", "part"])
+    of_cluster = women.select("pos", "reading", "cluster_id", women="value")
+    every = joint.join(planted, on=keys).join(of_cluster, on=["pos", "reading", "cluster_id"])
     for (reading,), both in every.group_by("reading", maintain_order=True):
         if control.null or len(both) < LEAST:
             continue

@@ -263,7 +263,7 @@ def _varied(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, by: str) -
     """Add what the differences by one deviation say."""
     parts = []
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    what = ["pos", "kind", "variation", "men", "women", "others", "top_k", "candidates"]
+    what = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
     for (pos, kind, variation, *people, size, words), part in table.group_by(
         what, maintain_order=True
     ):

@@ -64,7 +64,7 @@ TRUTHS = {
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
-F = ("freedom", "residual", "f")
+F = ("df", "residual_df", "f")
 ARGMAX = READINGS.index("argmax")
 
 

@@ -213,9 +213,10 @@ def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame
     each = {name: pl.when(alone).then(own).otherwise(chances[name]) for name, own in sides.items()}
     whole = {f"all_{name}": own.mean().over("language", "reading") for name, own in each.items()}
     words = words.with_columns(**each, **whole)
-    told = words.group_by("language", "reading", "part").agg(pl.col(*each, *whole).mean())
+    by = ["language", "reading", "cluster_id"]
+    told = words.group_by(by).agg(pl.col(*each, *whole).mean())
     female = pl.col("gender") == columns.FEMALE
-    shares = tables["shares"].join(told, on=["language", "reading", "part"], maintain_order="left")
+    shares = tables["shares"].join(told, on=by, maintain_order="left")
     true, over_all = (
         pl.when(female).then(women).otherwise(men) / (women + men)
         for women, men in ((pl.col(f"{of}women"), pl.col(f"{of}men")) for of in ("", "all_"))

@@ -174,7 +174,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             if lexicon not in LEXICA:
                 continue
             scores = means[LEXICA.index(lexicon)]
-            guess = np.where(scores > row["over"], 1, np.where(scores < row["under"], -1, 0))
+            negative, positive = row["negative_below"], row["positive_above"]
+            guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
             measured = {"accuracy": (guess == labels).mean(), "macro-F1": _f1(guess, labels)}
             nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
             for m, measure in enumerate(MEASURES):

@@ -106,7 +106,7 @@ def share_rows(
         outside = rest / len(parts)  # with most words inside, a share varies less
         yield share.row(
             **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
-            part=number,
+            cluster_id=number,
             gender=GENDERS.index(genders[g]),
             count=int(count),
             words=words,
@@ -133,7 +133,7 @@ def overlap_rows(
             null = f"words permuted over clusters, {params.n_permutations:,} times"
             yield share.row(
                 **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
-                part=number,
+                cluster_id=number,
                 gender=GENDERS.index(genders[g]),
                 count=int(inside[:, g].sum()),
                 words=len(inside),

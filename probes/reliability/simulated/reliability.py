@@ -204,7 +204,7 @@ def _of_mean(term: str, part: float) -> pl.Expr:
     cells = pl.lit(1.0)
     for facet in facets:
         cells = cells * pl.col(columns[facet])
-    drawn = (pl.col("drawn") == 1) | pl.lit(facets != ["statement"])
+    drawn = (pl.col("random_facets") == 1) | pl.lit(facets != ["statement"])
     return pl.when(drawn).then(part / cells).otherwise(0.0)
 
 
