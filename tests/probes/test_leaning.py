@@ -391,9 +391,7 @@ def test_what_cannot_be_asked_is_told(place, change):
     shutil.rmtree("data/pretrained/masked")
     with pytest.raises(UserError, match="STAGE=pretrain@masked` first"):
         Task("stances", "masked").shards()
-    with pytest.raises(
-        UserError, match="a model of kind classifier cannot generate or predict"
-    ):
+    with pytest.raises(UserError, match="a model of kind classifier cannot generate or predict"):
         Task("stances", "stance")
     place(language="cs")
     with pytest.raises(UserError, match=f"{CONFIG} has no statement in 'cs'"):
