@@ -54,7 +54,10 @@ def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path
     write(tmp_path, [("a", "en"), ("b", "en"), ("b", "fr")], [0.5, 0.01])
     (block,) = blocks(tmp_path)
     assert block.title == "ADJ, pmi, argmax"
-    assert [part.figure for part in block.parts] == ["<svg/>"] * 3
+    assert [part.figure for part in block.parts] == ["<svg/>"] * 3 + [""]
+    (table,) = block.parts[-1].tables
+    assert table.caption == "Men and women, difference of the shares"
+    assert "miss" in table.note
     (names,) = block.parts[0].tables
     assert names.rows == [["a", "10", "10", "–"], ["b", "10", "10", "–"]]
     labels = {title.split(":")[0]: {r["label"] for r in rows} for title, rows in drawn}
@@ -75,7 +78,7 @@ def test_the_star_is_that_of_names_where_there_is_one(tmp_path, drawn, p_bh, sta
 def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
     write(tmp_path, [("a", "en"), ("b", "en")], [0.01])
     (block,) = blocks(tmp_path)
-    (figure,) = (part.figure for part in block.parts)
+    (figure,) = (part.figure for part in block.parts if part.figure)
     ET.fromstring(figure)
     assert figure.count('font-size="16">*<') == 6  # a star for each model and sentiment
     assert figure.count('fill="#fff" stroke="#000"') == 3 + 1  # women: in panels, in the legend
