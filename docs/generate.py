@@ -133,16 +133,10 @@ def _found(name: str, study: str) -> str:
         told += ["Smallest effects that are found with power .8, at .05 and after adjustment:", ""]
         told += ["| test | simulated run | at .05 | adjusted |", "|---|---|---:|---:|"]
     for line in found:
-        least = (line.get(key) for key in (summary.LEAST, summary.LEAST_ADJUSTED))
-        told.append(f"| {line['test']} | {line['shape']} | {' | '.join(map(_effect, least))} |")
+        least = (summary.effect(line, key) for key in (summary.LEAST, summary.LEAST_ADJUSTED))
+        told.append(f"| {line['test']} | {line['shape']} | {' | '.join(least)} |")
     text = "\n".join(told)
     return f"<!-- begin generated -->\n{text}\n<!-- end generated -->\n\n"
-
-
-def _effect(found: tuple[float | None, ...] | None) -> str:
-    if found is None:
-        return "–"
-    return "above all tried" if found[0] is None else f"{found[0]:.2f}"
 
 
 def calibration(text: str) -> str:
@@ -185,7 +179,7 @@ def _rates(table: pl.DataFrame) -> list[str]:
             for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
         ]
         least = (summary.LEAST, summary.LEAST_ADJUSTED)
-        cells += [_effect(line.get(name)) for name in (*least, *summary.TOLD)]
+        cells += [summary.effect(line, name) for name in (*least, *summary.TOLD)]
         cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
         lines.append(f"| {' | '.join([*cells, line['verdict']])} |")
     return lines

@@ -149,6 +149,14 @@ def decides(line: Line) -> bool:
     return not line["test"].startswith(NOT_IN_TABLES) and not line["test"].endswith(PARTS_OF_P)
 
 
+def effect(line: Line, measure: str) -> str:
+    """Return the smallest effect found, or another share of a line, as it is written."""
+    if measure not in line:
+        return "–"
+    value = line[measure][0]
+    return "above all tried" if value is None else f"{value:.2f}"
+
+
 def sentence(found: list[Line]) -> str:
     """Return the calibration of the tests that decide something in one sentence."""
     found = [line for line in found if decides(line)]

@@ -45,12 +45,7 @@ def _lines(folder: Path, studies: Collection[str]) -> Iterator[str]:
         there = path.is_file() and (study in studies or study not in STUDIES)
         for line in summary.lines(pl.read_parquet(path)) if there else ():
             if summary.LEAST in line and summary.decides(line):
-                found = (line.get(name) for name in (summary.LEAST, summary.LEAST_ADJUSTED))
-                cells = [analysis, line["test"], line["shape"], *map(_told, found)]
+                least = (summary.LEAST, summary.LEAST_ADJUSTED)
+                found = (summary.effect(line, measure) for measure in least)
+                cells = [analysis, line["test"], line["shape"], *found]
                 yield f"| {' | '.join(cells)} |"
-
-
-def _told(found: tuple[float | None, ...] | None) -> str:
-    if found is None:
-        return "–"
-    return "above all tried" if found[0] is None else f"{found[0]:.2f}"

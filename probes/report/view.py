@@ -335,7 +335,7 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
             yield made._replace(note=missed(part, listing.numbers), missing=missing)
 
 
-UNTOLD = "These tests miss any effect, or rest on too little to tell which ones they miss."
+UNTOLD = "{} miss any effect, or rest on too little to tell which ones they miss."
 MISS = "miss effects under {} more than one time in five."
 MARGIN = "find a margin of {} kept four times in five where nothing differs."
 BESIDE = re.compile(r"\bp_(?!bh|bonferroni)(\w+?)(?:_bh)?(?![\w])")  # a p with a name of its own
@@ -351,26 +351,20 @@ def missed(frame: pl.DataFrame, numbers: str = "") -> str:
     >>> missed(pl.DataFrame({"detectable": [0.1, 0.3, 0.2], "detectable_bh": [0.3, 0.5, 0.4]}))
     'Half of these tests miss effects under 0.2 (adjusted: 0.4) more than one time in five.'
     """
-    told = []
-    for name in ("", *dict.fromkeys(BESIDE.findall(numbers))):
-        end = f"_{name}" if name else ""
-        p, one, adjusted = f"p{end}", f"detectable{end}", f"detectable_bh{end}"
-        if not {one, adjusted} <= {*frame.columns}:
-            if not name and "p" in frame.columns and frame["p"].count():
-                told.append(UNTOLD)
-            continue
-        of, text = ("these tests", MISS) if not name else (f"the tests of {p}", MISS)
-        if name == "equivalence":
-            text = MARGIN
-        own = frame.drop_nulls(one)
-        if own.is_empty():
-            tested = p in frame.columns and frame[p].count()
-            told += [UNTOLD.replace("These tests", of[0].upper() + of[1:])] if tested else []
-            continue
-        middle, after = usual(own[one]), usual(own[adjusted])
-        least = f"{after:.2g}" if after is not None else "half of them miss any effect"
-        told.append(f"Half of {of} " + text.format(f"{middle:.2g} (adjusted: {least})"))
-    return " ".join(told)
+    ends = ("", *(f"_{name}" for name in dict.fromkeys(BESIDE.findall(numbers))))
+    return " ".join(filter(None, (_missed(frame, end) for end in ends)))
+
+
+def _missed(frame: pl.DataFrame, end: str) -> str:
+    p, one, adjusted = f"p{end}", f"detectable{end}", f"detectable_bh{end}"
+    which = f"the tests of {p}" if end else "these tests"
+    if not {one, adjusted} <= {*frame.columns} or frame[one].count() == 0:
+        tested = p in frame.columns and frame[p].count() > 0
+        return UNTOLD.format(which[0].upper() + which[1:]) if tested else ""
+    middle, after = usual(frame[one].drop_nulls()), usual(frame.drop_nulls(one)[adjusted])
+    least = f"{after:.2g}" if after is not None else "half of them miss any effect"
+    text = MARGIN if end == "_equivalence" else MISS
+    return f"Half of {which} " + text.format(f"{middle:.2g} (adjusted: {least})")
 
 
 def usual(detectable: pl.Series) -> float | None:

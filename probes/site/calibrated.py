@@ -45,10 +45,6 @@ def _row(line: summary.Line) -> Row:
         value, low, high = line.get(name, (None, None, None))
         return "–" if value is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
-    def effect(name: str) -> str:
-        value = line.get(name, (None,))[0]
-        return "above all tried" if name in line and value is None else number(value)
-
     decoys = ", ".join(f"{truth} {number(value)}" for truth, value in line["decoys"].items())
     return {
         "test": line["test"],
@@ -57,8 +53,8 @@ def _row(line: summary.Line) -> Row:
         "size": share(summary.SIZE),
         "families": share(summary.FAMILIES),
         "coverage": share(summary.COVERAGE),
-        "smallest": effect(summary.LEAST),
-        "adjusted": effect(summary.LEAST_ADJUSTED),
+        "smallest": summary.effect(line, summary.LEAST),
+        "adjusted": summary.effect(line, summary.LEAST_ADJUSTED),
         "decoys": decoys or "–",
         "bounds": line["verdict"],
     }
