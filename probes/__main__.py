@@ -81,11 +81,21 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument(
         "--fits", action="store_true", help="only fail if this machine has less room than that"
     )
-    about = "simulate the tests of an analysis: their size, power and coverage, into a table"
-    simulating = command("calibrate", about, _calibrate)
+    simulating = command(
+        "calibrate",
+        "simulate the tests of an analysis: their size, power and coverage, into a table",
+        _calibrate,
+    )
     simulating.add_argument("analysis", nargs="*", help="default: all that can be simulated")
     simulating.add_argument(
         "--replicates", type=int, default=0, help="tables of each truth (default: of the params)"
+    )
+    simulating.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="SHAPE_OR_TRUTH",
+        help="of one analysis: simulate these; rows of all others stay as the table has them",
     )
     simulating.add_argument(
         *("--out", "-o"),
@@ -334,8 +344,10 @@ def _calibrate(given: argparse.Namespace) -> None:
         if found:
             raise UserError(f"calibrate {' '.join(found)}: to be simulated anew")
         return
+    if given.only and len(names) != 1:
+        raise UserError(f"--only {given.only[0]!r}: of which analysis? name one")
     for name in names:
-        print(calibrate(name, given.replicates, given.runner, workers, given.out))
+        print(calibrate(name, given.replicates, given.runner, workers, given.out, given.only))
 
 
 def _analyse(given: argparse.Namespace) -> None:

@@ -35,7 +35,7 @@ from plumbline.probes.calibration.tally import tally
 from plumbline.probes.core.run_analysis import write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 FOLDER = Path("data/tables/calibration")
 KEPT = Path("data/.calibration")  # chunks: nothing that a stage hangs on
@@ -107,15 +107,18 @@ def calibrate(
     runner: str = "local",
     workers: int = 0,
     folder: Path = FOLDER,
+    only: Sequence[str] = (),
 ) -> Path:
     """Simulate an analysis and return the folder of its table of rates.
 
     ``replicates``: of each shape and truth; 0 for those of the params, which may differ by shape.
     ``runner``, ``workers``: processes of this machine (0: one a core), or tasks on a Ray cluster.
     ``folder``: in which the folder of the table is written.
+    ``only``: shapes and truths that are simulated; rows of all others stay as the table has them.
 
-    Raises UserError if nothing simulates it, its shapes are not those of its module, or the table
-    would take the place of one of more replicates or of other shapes.
+    Raises UserError if nothing simulates it, its shapes are not those of its module, the table
+    would take the place of one of more replicates or of other shapes, or rows that are to stay
+    are not there or not of the code as it is.
     """
     settings = section("calibration", Settings)
     if strange := {*settings.replicates_of, *settings.shapes} - {*those()}:
@@ -125,14 +128,16 @@ def calibrate(
     module = simulated(analysis)
     shapes = _shapes(module, analysis, settings)
     numbers = _numbers(analysis, settings, shapes, replicates)
-    _keep(folder / analysis, numbers)
+    cells = _cells(analysis, shapes, module.TRUTHS, only)
+    _keep(folder / analysis, numbers, cells)
+    rest = [(x, y) for x in shapes for y in module.TRUTHS if (x, y) not in cells]
+    stay = _staying(folder / analysis, analysis, rest, settings) if rest else []
     code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
     work = _kept(analysis, settings, shapes)
     chunks = [
         Chunk(analysis, shape, truth, first, min(first + settings.chunk, numbers[shape]))
         for first in range(0, max(numbers.values()), settings.chunk)
-        for shape in shapes
-        for truth in module.TRUTHS
+        for shape, truth in cells
         if first < numbers[shape]
     ]
     todo = [chunk for chunk in chunks if not (work / chunk.file()).is_file()]
@@ -146,9 +151,10 @@ def calibrate(
             bar.update()
     tallies = pl.concat(pl.read_parquet(work / chunk.file()) for chunk in chunks)
     command = f"python -m plumbline.probes calibrate {analysis}"
-    command += f" --replicates {replicates}" * bool(replicates)
+    command += f" --replicates {replicates}" * bool(replicates and not only)
     origin = Origin([], command, settings.version)
-    tables = {"calibration": rows(analysis, tallies)}
+    table = pl.concat([*stay, rows(analysis, tallies)])
+    tables = {"calibration": table.sort(CALIBRATION.key)}
     return write_tables(folder / analysis, tables, {"calibration": CALIBRATION}, code, origin)
 
 
@@ -204,19 +210,51 @@ def _numbers(
     return {shape: given.get(shape, settings.replicates) for shape in shapes}
 
 
-def _keep(folder: Path, numbers: dict[str, int]) -> None:
+def _cells(
+    analysis: str, shapes: Collection[str], truths: Collection[str], only: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return the shapes and truths that are simulated together."""
+    if strange := sorted({*only} - {*shapes, *truths}):
+        raise UserError(
+            f"calibrate {analysis}: no shape or truth {strange[0]!r}; "
+            f"one of {', '.join(map(repr, [*shapes, *truths]))}"
+        )
+    of = [[x for x in names if x in only] or [*names] for names in (shapes, truths)]
+    return [(shape, truth) for shape in of[0] for truth in of[1]]
+
+
+def _staying(
+    folder: Path, analysis: str, rest: list[tuple[str, str]], settings: Settings
+) -> list[pl.DataFrame]:
+    """Return rows of the table there is, of shapes and truths that come out the same today."""
+    path = folder / "calibration.parquet"
+    if not path.is_file():
+        raise UserError(f"{path}: no table whose other rows could stay; simulate all, no --only")
+    own = pl.read_parquet(path).partition_by("shape", "truth", as_dict=True)
+    for cell in rest:
+        first = made(Chunk(analysis, *cell, 0, 1), settings)
+        if cell not in own or {*own[cell]["first"]} != {*firsts(first).values()}:
+            told = "come out otherwise today" if cell in own else "are not there"
+            raise UserError(
+                f"{path}: rows of {cell[0]!r}, {cell[1]!r} {told}; name them after --only too"
+            )
+    return [own[cell] for cell in rest]
+
+
+def _keep(folder: Path, numbers: dict[str, int], cells: list[tuple[str, str]]) -> None:
     """Refuse to write a table in the place of one that says more."""
     path = folder / "calibration.parquet"
     if not path.is_file():
         return
-    there = pl.read_parquet(path, columns=["shape", "replicates"])
+    there = pl.read_parquet(path, columns=["shape", "truth", "replicates"])
     if others := sorted({*there["shape"]} - {*numbers}):
         raise UserError(
             f"{path}: has the simulated run {others[0]!r}, which this table would lack; "
             "give --out FOLDER for one of its own"
         )
-    for shape, most in there.group_by("shape").agg(pl.col("replicates").max()).sort("shape").rows():
-        if most > numbers[shape]:
+    cell, largest = ["shape", "truth"], pl.col("replicates").max()
+    for shape, truth, most in there.group_by(cell).agg(largest).sort(cell).rows():
+        if (shape, truth) in cells and most > numbers[shape]:
             raise UserError(
                 f"{path}: is of {most:,} replicates, more than {numbers[shape]:,}; "
                 "give --out FOLDER, or --replicates"

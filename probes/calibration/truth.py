@@ -74,7 +74,9 @@ def outcome(
     """
     name = p.removeprefix("p")  # beside p_seeds is detectable_seeds
     told = f"detectable{name}" if f"detectable{name}" in table.columns else None
-    told_bh = f"detectable_bh{name}" if told and p_adjusted == f"{p}_bh" else None
+    told_bh = {f"{p}_bh": f"detectable_bh{name}", "p_bonferroni": "detectable_bonferroni"}.get(
+        p_adjusted if told else ""
+    )
 
     def column(value: pl.Expr | float | None) -> pl.Expr:
         return value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.Float64)

@@ -23,8 +23,28 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, adjusted, finite, significant, typed
-from plumbline.probes.stats.linear import drop, dummies, estimable, jackknife, least_squares
+from plumbline.probes.stats.estimate import (
+    DECIMALS,
+    DETECTABLE,
+    ESTIMATE,
+    LEAST_DF,
+    LEVEL,
+    NEEDED,
+    POWER,
+    Estimate,
+    adjusted,
+    finite,
+    significant,
+    typed,
+)
+from plumbline.probes.stats.linear import (
+    detectable_f,
+    drop,
+    dummies,
+    estimable,
+    jackknife,
+    least_squares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +118,22 @@ TESTS = Schema.keyed(
     Column("f", "float64", "F statistic; null where it cannot be had", nullable=True, minimum=0),
     columns.share("p", "of F, errors normal and equal", nullable=True),
     columns.share("p_bh", "Benjamini-Hochberg", nullable=True),
+    Column(
+        "detectable",
+        "float64",
+        "effects of the factor, in points, that p would find at .05 with power .8: their root mean "
+        "square over shares, less what other factors explain; null where there is no test, or "
+        "with fewer than 5 residual degrees of freedom",
+        nullable=True,
+        minimum=0,
+    ),
+    Column(
+        "detectable_bh",
+        "float64",
+        "the same of p_bh, at the level that one more finding of this family needs",
+        nullable=True,
+        minimum=0,
+    ),
     columns.REASON,
     columns.TESTED,
 )
@@ -172,6 +208,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         fitted = pl.DataFrame(found[name], infer_schema_length=None)
         fitted = fitted.with_columns(test=pl.when(pl.col("factor") > 0).then("p"))
         fitted = adjusted(fitted, "test", over=["models", "deviation", "reading", *by])
+        fitted = _with_detectable(fitted) if name == "tests" else fitted
         tested = pl.when(pl.col("test").is_not_null()).then("family_test").otherwise(0)
         tables[name] = typed(fitted.with_columns(p_bh="test_bh", tested=tested), SCHEMAS[name])
     _assert_sums(tables["coefficients"])
@@ -329,9 +366,25 @@ def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
             "df": found.freedom,
             "residual_df": found.residual,
             "f": finite(found.f),
+            "error": finite(found.error),
             "p": p,
             "reason": reason,
         }
+
+
+def _with_detectable(tests: pl.DataFrame) -> pl.DataFrame:
+    """Add what F tests would find, in the units of the response; see :func:`detectable_f`."""
+    keys, told = TESTS.key, pl.col("p").is_not_null() & (pl.col("residual_df") >= LEAST_DF)
+    some = tests.filter(told)
+    error = some["error"].to_numpy()
+    df, residual, rows = (some[name].to_numpy() for name in ("df", "residual_df", "rows"))
+    levels = (np.full(len(some), LEVEL), some[NEEDED].to_numpy())
+    found = {
+        name: pl.Series(detectable_f(df, residual, rows, level, POWER) * error).round(DECIMALS)
+        for name, level in zip(DETECTABLE, levels, strict=True)
+    }
+    own = some.select(keys).with_columns(**found)
+    return tests.drop(NEEDED).join(own, on=keys, how="left", maintain_order="left")
 
 
 def _assert_sums(table: pl.DataFrame) -> None:

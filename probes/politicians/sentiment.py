@@ -25,7 +25,14 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     by_latent,
 )
 from plumbline.probes.politicians.words.word_counts import by_name, sources
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, significant, typed
+from plumbline.probes.stats.estimate import (
+    BONFERRONI,
+    ESTIMATE,
+    adjusted,
+    detectable_bonferroni,
+    significant,
+    typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +89,8 @@ DIFFERENCES = columns.schema(
     ),
     *SIZE,
     *ESTIMATE,
-    columns.share(
-        "p_bonferroni", "p times `family`, at most 1; `detectable` is of p, at .05", nullable=True
-    ),
+    columns.share("p_bonferroni", "p times `family`, at most 1", nullable=True),
+    BONFERRONI,
     Column(
         "family",
         "int64",
@@ -127,6 +133,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
     bonferroni = (pl.col("p") * pl.col("family")).clip(upper_bound=1)
     tests = tests.with_columns(p_bonferroni=bonferroni.map_elements(significant, pl.Float64))
+    tests = detectable_bonferroni(tests, "family")
     return {
         "shares": typed(pl.DataFrame(shared), SHARES),
         "differences": typed(tests, DIFFERENCES).sort(DIFFERENCES.key),

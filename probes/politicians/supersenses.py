@@ -25,7 +25,15 @@ from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.politicians.words.sentiment_shares import over_names
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, finite, significant
+from plumbline.probes.stats.estimate import (
+    BONFERRONI,
+    ESTIMATE,
+    Resampling,
+    adjusted,
+    detectable_bonferroni,
+    finite,
+    significant,
+)
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import (
     COUNTINGS,
@@ -96,9 +104,10 @@ SUPERSENSES = columns.schema(
     Column("high_words", "float64", "upper end of it"),
     columns.share(
         "p_bonferroni",
-        "p times the number of classes, 13 or 15: the family of the paper; `detectable` is of p",
+        "p times the number of classes, 13 or 15: the family of the paper",
         nullable=True,
     ),
+    BONFERRONI,
     Column(
         "family",
         "int64",
@@ -246,7 +255,7 @@ def by_class(
         deviation=DEVIATIONS.index(source),
         sentiment=(WHOLE, *SENTIMENTS).index(sentiment),
     )
-    table = adjusted(table, over=["unit", "counting"])
+    table = detectable_bonferroni(adjusted(table, over=["unit", "counting"]), "classes")
     return pl.concat(table.partition_by("unit", "counting", maintain_order=True))
 
 
@@ -376,6 +385,7 @@ def _rows(
                     low_words=finite(low),
                     high_words=finite(high),
                     p_bonferroni=bonferroni,
+                    classes=len(compared),
                     cluster="name" if replicates else unit,
                     null=UNTESTED if p is None else null,
                     p=p,

@@ -333,6 +333,33 @@ def detectable_beside(
     return table.with_columns(told[of].alias(f"{of}_{name}") for of in names)
 
 
+def detectable_bonferroni(table: pl.DataFrame, number: str) -> pl.DataFrame:
+    """Add ``detectable_bonferroni``: what p would find with power .8 at .05 over the tests.
+
+    ``number``: column of how many tests p is multiplied by; null where there is none.
+
+    Examples
+    --------
+    Of 13 tests z(1 - .05 / 26) + z(.8) standard errors.
+
+    >>> row = {"value": 1.0, "low": -0.959964, "high": 2.959964, "p": 0.3, "tests": 13}
+    >>> detectable_bonferroni(pl.DataFrame([row]), "tests")["detectable_bonferroni"].to_list()
+    [3.732133]
+    """
+    level = pl.lit(LEVEL) / pl.col(number).cast(pl.Float64)
+    told = with_detectable(table.with_columns(level.alias(NEEDED), p_bh="p"))
+    return table.with_columns(told["detectable_bh"].alias("detectable_bonferroni"))
+
+
+BONFERRONI = Column(
+    "detectable_bonferroni",
+    "float64",
+    "distance from the null that p_bonferroni finds at .05 with power .8; null as `detectable`",
+    nullable=True,
+    minimum=0,
+)
+
+
 def beside(name: str, what: str, *, adjusted: bool = True) -> tuple[Column, ...]:
     """Return the columns of :func:`detectable_beside`."""
     also = f"the same of p_{name}_bh, at the level that one more finding needs"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc
+from scipy.special import fdtrc, fdtri, ncfdtrinc
 
 from plumbline.probes.stats.intervals import t_half_width, two_sided
 
@@ -40,6 +40,7 @@ class Drop(NamedTuple):
     p: float
     freedom: int  # of the factor
     residual: int
+    error: float  # residual standard deviation of an observation
 
 
 class Mixed(NamedTuple):
@@ -142,7 +143,7 @@ def drop(
 
     >>> design = np.array([[1.0, 0], [1, 0], [1, 1], [1, 1]])
     >>> [round(x, 4) for x in drop(np.array([1.0, 2, 3, 6]), design, np.array([1]))]
-    [3.6, 0.1982, 1, 2]
+    [3.6, 0.1982, 1, 2, 1.5811]
     """
     sizes = np.ones(len(response)) if sizes is None else sizes
     root = np.sqrt(sizes)
@@ -152,9 +153,29 @@ def drop(
     spent, residual = rank - rest, int(sizes.sum()) - rank
     squares = full + within
     if residual < 1 or not spent or squares <= TOLERANCE**2:
-        return Drop(float("nan"), float("nan"), spent, residual)
+        return Drop(math.nan, math.nan, spent, residual, math.nan)
     f = max(lesser - full, 0.0) / spent / (squares / residual)
-    return Drop(f, float(fdtrc(spent, residual, f)), spent, residual)
+    return Drop(f, float(fdtrc(spent, residual, f)), spent, residual, math.sqrt(squares / residual))
+
+
+def detectable_f(
+    freedom: Integers, residual: Integers, rows: Integers, level: Floats | float, power: float
+) -> Floats:
+    """Return Cohen's f that an F test finds at a level with this power, one for each test.
+
+    f is the root mean square over rows of what a factor adds that the others do not explain, over
+    the residual standard deviation; F has the noncentrality rows times f squared. Cohen (1988),
+    Statistical Power Analysis for the Behavioral Sciences, equations 8.2.1 and 8.3.6.
+
+    Examples
+    --------
+    Cohen's table 8.4.4: four groups of 45 find .25 at .05 with power .8.
+
+    >>> float(detectable_f(np.array(3), np.array(176), np.array(180), 0.05, 0.8).round(3))
+    0.249
+    """
+    critical = fdtri(freedom, residual, 1 - np.asarray(level))
+    return np.asarray(np.sqrt(ncfdtrinc(freedom, residual, 1 - power, critical) / rows))
 
 
 def _left(response: Floats, design: Floats) -> tuple[float, int]:

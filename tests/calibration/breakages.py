@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.special import fdtrc
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.calibration.truth import PLANTED, Truth
@@ -164,6 +165,19 @@ def half_confident(true: Callable[..., object], *given: object) -> object:
     return true(draws, smoothing, seed, confidence / 2, merged)
 
 
+def models_not_held_together(
+    true: Callable[..., object], y: np.ndarray, matrix: np.ndarray, _: object, *given: object
+) -> object:
+    """Return a jackknife over rows: what a model's languages have in common is left out."""
+    return true(y, matrix, range(len(y)), *given)
+
+
+def parameters_free(true: Callable[..., object], y: np.ndarray, *given: object) -> object:
+    """Return an F test whose residual degrees of freedom are the number of rows."""
+    found = true(y, *given)
+    return found._replace(p=float(fdtrc(found.freedom, len(y), found.f)))
+
+
 PEOPLE, LEXICA = "**/people/*.parquet", "**/lexica/*.parquet"
 WORDS = "**/outputs/associations/*/*/*.parquet"
 OF_GROUPS, TRAINED = "**/outputs/completions/*/en/*.parquet", "**/after_training/*/en/*.parquet"
@@ -207,6 +221,14 @@ BREAKAGES = [
     Breakage("sentiment", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
     Breakage("anova", "genders swapped", rewritten("**/shares.parquet", genders)),
     Breakage("anova", "sentiments swapped", rewritten("**/shares.parquet", poles_of_shares)),
+    Breakage(
+        "anova",
+        "models not held together",
+        target="anova:jackknife",
+        instead=models_not_held_together,
+        shape="17 models",
+    ),
+    Breakage("anova", "parameters not counted", target="anova:drop", instead=parameters_free),
     Breakage("clusters", "words shuffled", rewritten("**/representations/*/*/*", shuffled("word"))),
     Breakage("clusters", "genders swapped", rewritten("**/pmi/*/pmi.parquet", genders)),
     Breakage("lexicon_evaluation", "labels shuffled", rewritten("**/texts/*", shuffled("label"))),

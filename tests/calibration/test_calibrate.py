@@ -121,6 +121,31 @@ def test_a_table_is_older_where_its_first_replicates_come_out_otherwise(here, mo
     assert calibrate.older("pmi") == []
 
 
+@pytest.mark.slow
+def test_only_what_is_named_is_simulated_anew(project, here, monkeypatch):
+    other = ", ".join(f"{k}: {v}" for k, v in (SMALL | {"words": 15}).items())
+    changed(project, "small:", f"other: {{{other}}}\n      small:")
+    calibrate.calibrate("pmi", 4, folder=Path("whole"))
+    calibrate.calibrate("pmi", 2)
+    here.asked.clear()
+    planted = next(name for name, truth in pmi.TRUTHS.items() if truth.kind == "planted")
+    calibrate.calibrate("pmi", 4, only=["small", planted])
+    whole = pl.read_parquet("whole/pmi/calibration.parquet")
+    named = (pl.col("shape") == "small") & (pl.col("truth") == planted)
+    assert table().filter(named).equals(whole.filter(named))
+    assert set(table().filter(~named)["replicates"]) == {2}
+    calibrate.calibrate("pmi", 4, only=["other"])
+    calibrate.calibrate("pmi", 4, only=[*pmi.TRUTHS])
+    path = Path("pmi/calibration.parquet")
+    assert (calibrate.FOLDER / path).read_bytes() == ("whole" / path).read_bytes()
+    with pytest.raises(UserError, match="4 replicates, more than 2"):
+        calibrate.calibrate("pmi", 2, only=["other"])
+    monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20, "min_count": 9})
+    monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that say something else")
+    with pytest.raises(UserError, match=r"rows of 'other', .* come out otherwise today"):
+        calibrate.calibrate("pmi", 4, only=["small"])
+
+
 def test_what_is_simulated_hangs_on_what_it_imports_and_on_nothing_else():
     names = {path.name for path in calibrate.code_of("values")}
     assert {"values.py", "ratings.py", "answers.py", "t_tests.py", "tally.py"} <= names
@@ -159,6 +184,9 @@ def test_two_processes_and_a_cluster_write_what_one_does(monkeypatch):
         (["nothing"], "calibrate nothing: nothing simulates it; one of pmi"),
         (["pmi", "--replicates", "1"], "--replicates 1: two at least"),
         (["pmi", "--workers", "many"], "--workers many: not a number of workers"),
+        (["pmi", "clusters", "--only", "small"], "--only 'small': of which analysis? name one"),
+        (["pmi", "--only", "smal"], "calibrate pmi: no shape or truth 'smal'; one of 'small', "),
+        (["pmi", "--only", min(pmi.TRUTHS)], "no table whose other rows could stay"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(words, told, capsys):

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import statsmodels.formula.api as smf
 import yaml
+from scipy.stats import nct, t
 from statsmodels.stats.anova import anova_lm
 
 from plumbline.builders.core.errors import UserError
@@ -112,6 +113,7 @@ def test_two_by_two_worked_by_hand(study):
     assert (by_factor[1]["df"], by_factor[1]["residual_df"]) == (1, 1)
     assert by_factor[anova.WHOLE]["f"] == pytest.approx((22**2 + 12**2) / 2 / 4)
     assert by_factor[anova.WHOLE]["df"] == 2
+    assert (by_factor[1]["p"] is None, by_factor[1]["detectable"]) == (False, None)  # of one degree
 
 
 def test_negative_shares_that_do_not_vary_are_told_apart_from_a_test(study):
@@ -298,6 +300,31 @@ def test_a_planted_family_is_found_and_nothing_else(study):
     women = found["coefficients"].filter(**of_women).filter(pl.col("factor") > 0)
     assert (women["p_bh"] > 0.05).all()
     assert {r["n"] for r in three.iter_rows(named=True) if r["interval"] == JACKKNIFE} == {12}
+
+
+def test_what_f_would_find_of_two_sizes_is_what_t_would(study):
+    # six families in two sizes, one row each: 12 rows, less 7 parameters
+    rng = np.random.default_rng(SEED)
+    for family, size in product("ABCDEF", ("base", "large")):
+        positive = 20 + 10 * "ABCDEF".index(family) + int(rng.integers(0, 9))
+        name = f"{family}-{size}".lower()
+        study.model(name, family, size)
+        study.shares(name, (positive, 20, 80 - positive), (30, 30, 40))
+    references = {name: own | {"family": "A"} for name, own in PARAMS.references.items()}
+    found = study.run(PARAMS.model_copy(update={"references": references}))
+    of_men = {"response": RESPONSE["male"], "sentiment": POSITIVE}
+    coefficients = found["coefficients"].filter(**of_men, interval=LEAST_SQUARES)
+    large = coefficients.filter(level="large").row(0, named=True)
+    error = (large["high"] - large["value"]) / t.ppf(0.975, 5)
+    tests = found["tests"].filter(**of_men, unit=SHARE)
+    size = tests.filter(factor=2).row(0, named=True)
+    assert (size["df"], size["residual_df"], size["rows"]) == (1, 5, 12)
+    noncentral = nct(5, 2 * size["detectable"] / error)  # a half each from their mean
+    critical = t.ppf(0.975, 5)
+    assert noncentral.sf(critical) + noncentral.cdf(-critical) == pytest.approx(0.8, abs=1e-4)
+    some = tests.filter(pl.col("p_bh") > 0.05)
+    assert (some["detectable_bh"] > some["detectable"]).all()
+    assert len(some)
 
 
 def test_what_cannot_be_told_has_no_number_and_says_why(study):

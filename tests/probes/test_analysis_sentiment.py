@@ -128,6 +128,12 @@ def test_families_are_all_real_models_and_each_world_by_itself(study):
         assert real["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-4)
         bonferroni = np.minimum(1, real["p"].to_numpy() * 12)
         assert real["p_bonferroni"].to_numpy() == pytest.approx(bonferroni, rel=1e-4)
+        # where nothing is found, the first finding of Benjamini and Hochberg is Bonferroni's
+        told = real.filter(pl.col("detectable").is_not_null())
+        assert len(told)
+        assert real["p_bh"].min() > 0.05
+        assert told["detectable_bonferroni"].equals(told["detectable_bh"])
+        assert (told["detectable_bonferroni"] > 1.2 * told["detectable"]).all()
         own = table.filter(model="world", test=test)
         assert set(own["family"]) == {6}
 

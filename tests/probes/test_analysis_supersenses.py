@@ -12,6 +12,7 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, supersenses
 from plumbline.probes.politicians.supersenses import PAIRS, by_class, within
 from plumbline.probes.politicians.words.columns import UNITS
+from plumbline.probes.stats.estimate import with_detectable
 from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
@@ -85,6 +86,10 @@ def test_all_classes_are_in_the_family_seen_or_not(hundred):
     assert rows["adj.weather"]["p"] == 1
     assert rows["adj.weather"]["low"] < 0 < rows["adj.weather"]["high"]
     assert rows["adj.body"]["family"] == 13
+    # the critical difference at .05 / 13 for that at .05, by quantiles of z: 2.89051 for 1.95996
+    body = cells(with_detectable(hundred))["adj.body"]
+    further = body["detectable_bonferroni"] - body["detectable"]
+    assert further == pytest.approx(body["critical"] * (2.89051 / 1.95996 - 1), rel=1e-4)
     # two of thirteen tests have the same p: Benjamini-Hochberg gives 13 / 2 of it
     assert rows["adj.body"]["p_bh"] == pytest.approx(6.5 * 0.017149, abs=4e-6)
 

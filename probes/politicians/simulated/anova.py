@@ -21,7 +21,15 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.anova import DESIGNS, FACTORS, INTERVALS, RESPONSES, UNITS
+from plumbline.probes.politicians.anova import (
+    DESIGNS,
+    FACTORS,
+    INTERVALS,
+    NAMES,
+    RESPONSES,
+    UNITS,
+    build,
+)
 from plumbline.probes.politicians.words.sentiment_shares import READINGS
 
 if TYPE_CHECKING:
@@ -70,7 +78,7 @@ ARGMAX = READINGS.index("argmax")
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate: what is known of models, and the table of shares."""
-    rows, names = [], []
+    rows, names, described = [], [], []
     effects = truth.settings.get("effects", (0,))
     every = (shape.alone | shape.of_many).items()
     apart = [[language] for language in shape.languages]
@@ -89,6 +97,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.settings.get("spread", 1) if size != "base" else 1
+            group = int(family in shape.of_many)
+            described += [(group, names[-1], family, size, x) for x in own_languages]
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
             for deviation, effect in enumerate(effects):
                 for language in own_languages:
@@ -107,12 +117,42 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     pl.DataFrame(rows, schema=keys, orient="row").with_columns(
         pos=0, reading=ARGMAX, top_k=shape.words
     ).write_parquet(inputs.tables("sentiment") / "shares.parquet")
-    return Drawn(inputs, effects)
+    facts_of = pl.DataFrame(
+        described, schema=["group", "model", *DESIGNS["three-way"]], orient="row"
+    )
+    return Drawn(inputs, (effects, _moved(facts_of, worlds=shape.worlds)))
+
+
+def _moved(described: pl.DataFrame, *, worlds: bool) -> pl.DataFrame:
+    """Return how far a planted point moves the shares by each factor, in each design.
+
+    That is the root mean square over models of its planted levels, less what all other factors of
+    the design explain: what F tests.
+    """
+    parts = [(0, g, x, own) for (g, x), own in described.group_by("group", "language")]
+    group = 0 if worlds else 1
+    parts.append((1, group, "all", described.filter(group=group)))
+    found = []
+    for design, g, language, own in parts:
+        factors = DESIGNS[NAMES[design]]
+        built = build(own, factors, REFERENCES)
+        planted = {f: own[f].is_in(CHANGED).to_numpy().astype(float) for f in factors}
+        planted["all"] = np.sum([*planted.values()], axis=0)
+        for factor, of in planted.items():
+            others = [0] + [
+                i for i, c in enumerate(built.columns[1:], 1) if factor not in (c[0], "all")
+            ]
+            matrix = built.matrix[:, others]
+            left = of - matrix @ np.linalg.lstsq(matrix, of)[0]
+            found.append((design, g, language, FACTORS.index(factor), (left**2).mean() ** 0.5))
+    keys = ["design", "group", "language", "factor", "moved"]
+    return pl.DataFrame(found, schema=keys, orient="row")
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
-    sizes = dict(enumerate(drawn.known))
+    effects, moved = drawn.known
+    sizes = dict(enumerate(effects))
     planted = pl.col("deviation").cast(pl.Int64).replace_strict(sizes)
     planted = planted.cast(pl.Float64)
     men = pl.col("response").is_in([GENDERS.index("male"), RESPONSES.index("male minus female")])
@@ -130,14 +170,19 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         # every factor has a level with what is planted
         rows = (
             tables["tests"]
+            .with_columns(pl.col("design", "group", "factor").cast(pl.Int64))
             .filter(design=d)
-            .with_columns(value=0.0, low=0.0, high=0.0, detectable=None, detectable_bh=None)
+            .join(moved, on=["design", "group", "language", "factor"], how="left")
+            .with_columns(value=0.0, low=None, high=None)
         )
         effect_of = planted * sign + 0.0
         shares, words = (rows.filter(unit=unit) for unit in range(len(UNITS)))
-        found[f"tests: {design}"] = outcome(shares, effect=effect_of, family=["deviation"])
+        found[f"tests: {design}"] = outcome(
+            shares, effect=effect_of, target=effect_of.abs() * pl.col("moved"), family=["deviation"]
+        )
         p = fdtrc(*(words[name].cast(pl.Float64).to_numpy() for name in F))
-        words = words.with_columns(p=pl.Series(p).fill_nan(None), p_bh=None)
+        none = dict.fromkeys(("detectable", "detectable_bh", "p_bh"))
+        words = words.with_columns(p=pl.Series(p).fill_nan(None), **none)
         name = f"not in the tables: F of words, {design}"
         found[name] = outcome(words, effect=effect_of)
     return found
