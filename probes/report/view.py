@@ -311,6 +311,8 @@ def _parts(view: View, at: Row, tables: Tables) -> Iterator[Part]:
         found = tuple(table for one in view.listings for table in _listed(one, own, place))
         if drawn or found:
             heading, caption = (_filled(text, own) for text in (view.heading, view.caption))
+            if not found:  # else the tables say so
+                caption = " ".join(filter(None, (caption, missed(own))))
             yield Part(heading, drawn, caption, found)
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from plumbline.probes.report import figures
 from plumbline.probes.report.tables import Tables, kept, parts
 from plumbline.probes.report.view import Place, study, sure
+from plumbline.probes.stats.estimate import DETECTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,11 +57,11 @@ def heat(name: str) -> Callable[[pl.DataFrame, Place], str]:
         cells = {(r[name], r["affect"]): r for r in own.with_columns(sure=sure()).to_dicts()}
         rows = own[name].unique().sort().to_list()
         every = [[cells.get((row, affect), {"value": None}) for affect in affects] for row in rows]
-        values = [[None if r["value"] is None else 100 * r["value"] for r in of] for of in every]
+        values = [[r["value"] for r in of] for of in every]
         known = [(r, c) for r, of in enumerate(values) for c, x in enumerate(of) if x is not None]
         marked = [(r, c) for r, c in known if every[r][c]["sure"]]
         title = f"{place.title}: {own['top_k'][0]} words"
-        look = {"ends": (0.0, 70.0), "unit": "percent of covered words", "marked": marked}
+        look = {"ends": (0.0, 0.8), "unit": "share of covered words", "marked": marked}
         return figures.heat(values, [*map(str, rows)], affects, title=title, **look)  # type: ignore[arg-type]
 
     return draw
@@ -95,7 +96,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
     table = tables.read("shift/shifts")
     if table.is_empty():
         return table
-    limits = ("difference", "low_difference", "high_difference")
+    limits = ("difference", "low_difference", "high_difference", *DETECTABLE)
     scaled = pl.col("base", "value", "low", "high", "spread", *limits)
     emotion = pl.col("measure") == "emotion"
     moved = pl.col("significant").any().over("model", "language", "ranking", "measure", "category")

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimate import LEVEL, adjusted, detectable_beside, finite, typed
+from plumbline.probes.stats.estimate import (
+    DECIMALS,
+    DETECTABLE,
+    LEVEL,
+    NEEDED,
+    POWER,
+    adjusted,
+    detectable_beside,
+    finite,
+    typed,
+)
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import ratings as rows_of
@@ -98,6 +109,8 @@ def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
         table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
+    if name == "consistency":
+        table = with_detectable_correlations(table)
     if name == "gender":
         table = adjusted(table, "p_equivalence", FAMILIES[name])
         of = "equivalence_error", "equivalence_freedom"
@@ -158,12 +171,14 @@ def consistency(
         if n < 3:
             continue
         x, y = own[kept], whose[kept]
+        p, error = shuffled_p(x, y, first.place[kept], params)
         yield estimate(
             correlation(x, y, first.drawn[kept]),
             n,
             params,
             null="0: unrelated, one side shuffled over statements, opposites together",
-            p=shuffled_p(x, y, first.place[kept], params),
+            p=p,
+            error=error,
             scale=str(first.about["scale"][0]),
             comparison=COMPARISONS.index(comparison),
             first=one,
@@ -209,15 +224,20 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
     return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
 
 
-def shuffled_p(x: Array, y: Array, place: NDArray[np.int64], params: Params) -> float | None:
-    """Return the two-sided p of a correlation with one side shuffled.
+def shuffled_p(
+    x: Array, y: Array, place: NDArray[np.int64], params: Params
+) -> tuple[float | None, float | None]:
+    """Return the two-sided p of a correlation with one side shuffled, and the error of its z.
 
     A statement and its opposite are moved together, and change places with each other: values of
     both sides are alike in a pair whether or not the sides are related.
+
+    The error is that of Fisher's z, 1 / sqrt(n - 3), of as many independent statements as would
+    correlate like the shuffled ones, whose correlations have a variance of 1 / (n - 1).
     """
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
-        return None
+        return None, None
     rng = np.random.default_rng(params.seed)
     order = np.tile(np.arange(len(x)), (params.n_permutations, 1))
     size = np.bincount(place)[place]
@@ -226,4 +246,31 @@ def shuffled_p(x: Array, y: Array, place: NDArray[np.int64], params: Params) -> 
         pairs = rows[np.argsort(place[rows], kind="stable")].reshape(-1, number)
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
-    return float(permutation_p(x @ y, x[order] @ y, relative=True))
+    drawn = x[order] @ y
+    left = float((x @ x) * (y @ y) / (drawn**2).mean()) - 2 if drawn.any() else 0.0  # n - 3
+    error = left**-0.5 if left > 1 else None
+    return float(permutation_p(x @ y, drawn, relative=True)), error
+
+
+def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
+    """Add the correlations that the tests find with power .8, from the errors of Fisher's z.
+
+    The interval does not tell: the larger a correlation, the narrower it is. Cohen (1988),
+    Statistical Power Analysis for the Behavioral Sciences, section 3.2.
+
+    Examples
+    --------
+    Of 84 statements r = .3 is found with power .8: Cohen's table 3.4.1.
+
+    >>> row = {"error": 81**-0.5, "p": 0.2, "p_bh": 0.2, NEEDED: 0.05}
+    >>> with_detectable_correlations(pl.DataFrame([row]))["detectable"].round(2).to_list()
+    [0.3]
+    """
+    error = table["error"].cast(pl.Float64).to_numpy()
+    levels = np.full(len(table), LEVEL), table[NEEDED].cast(pl.Float64).to_numpy()
+    return table.drop(NEEDED).with_columns(
+        pl.Series(name, np.tanh((ndtri(1 - level / 2) + ndtri(POWER)) * error))
+        .fill_nan(None)
+        .round(DECIMALS)
+        for name, level in zip(DETECTABLE, levels, strict=True)
+    )

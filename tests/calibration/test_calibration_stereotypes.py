@@ -100,6 +100,15 @@ def test_what_is_planted_has_its_sign(analysis):
     assert (own["value"] * own["effect"] < 0).mean() <= 0.1
 
 
+def test_groups_that_move_apart_are_less_like_those_before():
+    _, found = replicate("shift", Truth(PLANTED, "", {"groups": (0.0, 2.0, 2.0)}), SEED + 4)
+    for measure in ("retained", "rsa faithful", "rsa corrected"):
+        own = found[f"{measure}: all groups"]
+        moved = own.filter(pl.col("effect") < 0)["value"]
+        assert moved.max() < min(0, own.filter(effect=0.0)["value"].min())
+        assert len(moved) == 2
+
+
 def test_models_that_share_all_are_alike():
     truth = Truth(PLANTED, "", {"shared": (1.0, 1.0, 1.0)})
     _, found = replicate("rsa", truth, SEED + 2)

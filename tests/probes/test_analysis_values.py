@@ -408,8 +408,29 @@ def test_the_p_of_a_correlation_has_its_size_however_much_opposites_are_alike(al
     for _ in range(400):
         both = rng.standard_normal((20, 2, 2))
         both[:, 1] = alike * both[:, 0] + np.sqrt(1 - alike**2) * both[:, 1]
-        p.append(shuffled_p(*both.reshape(-1, 2).T, place, PARAMS))
+        p.append(shuffled_p(*both.reshape(-1, 2).T, place, PARAMS)[0])
     assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08  # three SE around
+
+
+@pytest.mark.parametrize(("alike", "left"), [(0, 37), (0.9, 19)])  # of n statements n - 3
+def test_the_correlation_that_is_detectable_is_found_four_times_of_five(alike, left):
+    seed, place = 6, np.repeat(np.arange(20), 2)
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+
+    def drawn(r):
+        """Return statements and opposites that correlate on both sides, the sides by r."""
+        both = rng.standard_normal((20, 2, 2))
+        both[:, 1] = alike * both[:, 0] + np.sqrt(1 - alike**2) * both[:, 1]
+        both[..., 1] = r * both[..., 0] + np.sqrt(1 - r**2) * both[..., 1]
+        return shuffled_p(*both.reshape(-1, 2).T, place, PARAMS)
+
+    usual = np.tanh(2.80159 * np.median([drawn(0.5)[1] for _ in range(50)]))
+    again = np.tanh(2.80159 * np.median([drawn(0.0)[1] for _ in range(50)]))
+    assert usual == pytest.approx(again, rel=0.05)  # whatever the correlation is
+    assert usual == pytest.approx(np.tanh(2.80159 / left**0.5), rel=0.1)
+    found = np.mean([drawn(usual)[0] <= 0.05 for _ in range(300)])
+    assert 0.73 <= found <= 0.87  # three SE around
 
 
 @pytest.mark.slow

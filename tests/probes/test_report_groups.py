@@ -128,6 +128,14 @@ def test_groups_are_drawn_for_the_shortest_lists_alone(data, tmp_path):
     ]
 
 
+def test_below_a_figure_alone_is_what_its_tests_would_miss(data, page):
+    told = read(data, "emotions").filter(pl.col("category") == "age", pl.col("group") != "")
+    least = told.filter(pl.col("model") == "a")["detectable"].drop_nulls().median()
+    _, _, after = page.words.partition("groups of age")
+    assert 0 < least < 1
+    assert f"Half of these tests miss effects under {least:.2g} (" in after[:4000]
+
+
 def test_a_mark_and_a_missing_value_change_a_heat_map():
     values = [[10.0, 20.0], [30.0, 60.0]]
     plain, marked = (

@@ -10,6 +10,7 @@ from page_read import Page, put, shown
 from trained import trained
 
 from plumbline.probes.report import figures
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.stereotypes import shift as analysis
 from plumbline.probes.stereotypes.shift import Params
@@ -57,6 +58,17 @@ def test_emotions_are_shown_beside_the_control_with_p(data, rows):
             found = [row for row in rows if row[:2] == ["positive", corpus] and row[6] == first[0]]
             assert [row for row in found if row[7].startswith(first[1])]
             assert found[0][8:] == [f"{r['p']:.4f}", f"{r['p_bh']:.3f}"]
+
+
+def test_emotions_and_what_tests_of_them_would_find_are_in_percent(data):
+    raw = pl.read_parquet(data / "tables/shift/shifts.parquet")
+    shown_as = stereotypes.shifts(Tables(data))
+    emotion = raw["measure"] == MEASURES.index("emotion")
+    for name in ("difference", "detectable", "detectable_bh"):
+        for where, times in ((emotion, 100), (~emotion, 1)):
+            own, told = raw.filter(where)[name].drop_nulls(), shown_as.filter(where)[name]
+            assert told.drop_nulls().to_list() == pytest.approx((own * times).to_list())
+            assert len(own)
 
 
 def test_categories_that_no_outlet_moves_are_left_out(page):

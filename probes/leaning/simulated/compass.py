@@ -50,6 +50,7 @@ SHIFTS = {
     "polarisation": "apart, between periods",
 }
 MIDDLE = 50.0  # of an axis, percent
+CONTENT = ("popular", "quirk", "by_prompt", "training", "by_pair")  # of a shape
 EDGE = 2 * float(np.arctanh(0.3))  # log-odds from which a stance is strong
 UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four options are as likely
 
@@ -109,6 +110,10 @@ TRUTHS = {
         "shifts of two corpora, SDs over trainings",
         {"left": (-1.5, 3.0), "right": (4.5, 0.0)},
     ),
+    "weak opinions": Truth(
+        PLANTED, "all that statements differ by is half as large", {"opinions": 0.5}
+    ),
+    "faint opinions": Truth(PLANTED, "the same: a quarter", {"opinions": 0.25}),
     "habits": Truth(
         DECOY,
         "one corpus makes a model agree with everything, trainings on the other vary twice as much",
@@ -148,6 +153,9 @@ class Known(NamedTuple):
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
     told = truth.settings
+    if "opinions" in told:
+        weaker = {name: told["opinions"] * getattr(shape, name) for name in CONTENT}
+        shape = shape.model_copy(update=weaker)
     axes = len(AXES)
     states = [State("", 0, np.zeros(axes), 0.0, 0.0)]
     for corpus, period in product(CORPORA, (0,) if shape.periods == 1 else (1, 2)):
@@ -330,10 +338,13 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             for test, frame in _intervals(known, own, READINGS[reading]).items():
                 found[f"{test}, interval: {READINGS[reading]}"] = frame
     for name, own_rows in tables["stability"].partition_by("comparison", as_dict=True).items():
-        effect = {PLANTED: 1.0, NULL: 0.0}.get(known.truth.kind)
-        fixed = (pl.col("corpus") == "") & (known.shape.response_format == "mask")
+        strength = known.truth.settings.get("opinions", 1.0)
+        effect = strength if known.truth.kind == PLANTED else None
+        itself = pl.col("corpus") == ""  # as sure of weak opinions as of others: without noise
+        fixed = itself & (known.shape.response_format == "mask")
         random = "random" in known.truth.settings
-        told = pl.when(~fixed).then(0.0) if random else pl.lit(effect or None, pl.Float64)
+        told = pl.when(~fixed).then(0.0) if random else pl.lit(effect, pl.Float64)
+        told = told if strength == 1 else pl.when(~itself).then(told)
         apart = own_rows.with_columns(pl.col("value", "low", "high") - pl.col("chance"))
         found[f"stability, {COMPARISONS[name[0]]}"] = outcome(apart, effect=told, family=FAMILY)
     return found

@@ -36,6 +36,10 @@ TRUTHS = {
         "log-odds of being right that one corpus adds, by group",
         {"effects": (1.0, 1.5, 2.8)},
     ),
+    "hardly able": Truth(
+        PLANTED, "log-odds of being right, of all on all texts: a ninth", {"ability": 0.1}
+    ),
+    "less able": Truth(PLANTED, "the same: a third", {"ability": 0.3}),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
 }
@@ -65,6 +69,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     if "guess" in truth.settings:
         still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
         own = shape.model_copy(update=still)
+    own = own.model_copy(update={"ability": truth.settings.get("ability", own.ability)})
     spread = {"other": own.spread, CORPORA[1]: own.spread * truth.settings.get("spread", 1.0)}
 
     def accuracy(corpus: str, group: str) -> float:

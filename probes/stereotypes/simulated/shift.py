@@ -3,8 +3,9 @@
 A training adds to the scores of words what it does to all groups alike, to each word and to the
 words of each affect, and what it does to each group: normal parts, of such spreads that the mean
 share of an affect varies over trainings about as much as the change of one group varies over
-groups. Outlets are planted to raise words of one affect, or attributes. Simplified: one share, one
-model and ranking; equally many articles; an outlet has one effect in all groups and trainings.
+groups. Outlets are planted to raise words of one affect, or attributes, or to move groups apart.
+Simplified: one share, one model and ranking; equally many articles; an outlet has one effect in
+all trainings.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ TRUTHS = {
     "attributes planted": Truth(
         PLANTED, "nats of attributes after an outlet", {"attributes": (0.6, 1.2, 2.4)}
     ),
+    "groups move apart": Truth(
+        PLANTED,
+        "spread in nats of what an outlet does to the words of an affect in each group",
+        {"groups": (0.4, 0.8, 1.6)},
+    ),
     "outlets vary more": Truth(
         DECOY, "what outlets do to all groups has twice the spread of the control's", {"vary": 2.0}
     ),
@@ -99,11 +105,15 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         if corpus != CONTROL:
             raised = truth.settings.get("words", (0, 0, 0))[number] * words.affects[:, RAISED]
             raised = raised + truth.settings.get("attributes", (0, 0, 0))[number] * owned
+        apart = none  # the same in all its trainings
+        if corpus != CONTROL and "groups" in truth.settings:
+            spread = truth.settings["groups"][number]
+            apart = rng.normal(0, spread, (len(groups), len(AFFECTS))) @ words.affects.T
         vary = 1.0 if corpus == CONTROL else truth.settings.get("vary", 1.0)
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words) + raised
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
-            moved = moved + rng.normal(0, shape.each_group, none.shape)
+            moved = moved + apart + rng.normal(0, shape.each_group, none.shape)
             after = lists(base + moved[:, None])
             made.write_training(inputs, "m", after, corpus, seed)
     return Drawn(inputs, Known(truth.kind, dict(truth.settings)))
@@ -150,10 +160,11 @@ def _effect(measure: str, known: Known) -> pl.Expr:
     if known.kind == NULL or (known.kind == DECOY and measure == EMOTION):
         return pl.lit(0.0)
     nats: pl.Expr = pl.lit(None, dtype=pl.Float64)
-    key = {EMOTION: "words", RECALL: "attributes"}.get(measure, "")
+    # profiles that were like those before, and words that stay, become fewer
+    key, sign = {EMOTION: ("words", 1), RECALL: ("attributes", 1)}.get(measure, ("groups", -1))
     if known.kind == PLANTED and key in known.settings:
         sizes = dict(zip(OUTLETS, known.settings[key], strict=True))
-        of = pl.col("corpus").replace_strict(sizes, return_dtype=pl.Float64)
+        of = sign * pl.col("corpus").replace_strict(sizes, return_dtype=pl.Float64)
         here = pl.col("outcome") == AFFECTS[RAISED] if measure == EMOTION else pl.lit(value=True)
         nats = pl.when(here).then(of)
     return nats

@@ -67,6 +67,16 @@ TRUTHS = {
             "shape": {"frame": 0.35, "denied": 0.2, "method": 0.5},
         },
     ),
+    "less is related": Truth(
+        PLANTED,
+        "templates, denials, opposites, genders and methods are less related",
+        {"shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9}},
+    ),
+    "little is related": Truth(
+        PLANTED,
+        "the same: little",
+        {"shape": {"frame": 0.2, "denied": 0.1, "opposite": 0.3, "gender": 2.0, "method": 0.25}},
+    ),
     "genders differ": Truth(
         PLANTED, "values of the genders", {"gender": (0, 0.06, -0.14, 0.3), "likely": (0.64, 0.6)}
     ),
@@ -366,7 +376,8 @@ def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
-    told = known.kind == NULL or known.of.values.any()  # where correlations are planted
+    apart = known.of.gender.any()
+    told = known.kind == NULL or (known.kind == PLANTED and not apart)  # of correlations
     effect = pl.col("target").round(2) + 0.0 if told else pl.lit(None)
     parts = {f", {n}": pl.col("comparison") == c for c, n in enumerate(COMPARISONS)}
     parts[""] = pl.lit(value=True)
