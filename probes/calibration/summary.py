@@ -46,16 +46,17 @@ Line = dict[str, Any]
 def lines(table: pl.DataFrame) -> list[Line]:
     """Return a line for each test and shape of a table of rates.
 
-    Each has ``test``, ``shape``, ``replicates``; value, low and high of each measure by the names
-    above: under the null, of several nulls that farthest from what is right; of the effects found,
-    the least over truths; ``decoys``, shares of wrong findings by truth; ``outside``, what does not
+    Each has ``test``, ``shape``; ``replicates`` of the truth with the fewest; value, low and high of
+    each measure by the names above: under the null, of several nulls that farthest from what is
+    right; of the effects found, the least over truths; ``decoys``, shares of wrong findings by truth; ``outside``, what does not
     hold under some truth, in words; and ``verdict``: that, or ``inside`` where the whole intervals
     of all rates are inside of their bounds, or ``not outside``, which more tables would decide.
     """
     found = []
+    tables = table.group_by("shape", "truth").agg(pl.col("replicates").max())
+    number = dict(tables.group_by("shape").agg(pl.col("replicates").min()).rows())
     for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
-        number = max(own["replicates"].to_list())
-        line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
+        line: Line = {"test": test, "shape": shape, "replicates": number[shape], "decoys": {}}
         line["outside"] = list(dict.fromkeys(filter(None, map(_outside, own.to_dicts()))))
         line["outside"] += _dead(own)
         judged = [row for row in own.to_dicts() if _judged(row)]
