@@ -46,11 +46,12 @@ Line = dict[str, Any]
 def lines(table: pl.DataFrame) -> list[Line]:
     """Return a line for each test and shape of a table of rates.
 
-    Each has ``test``, ``shape``; ``replicates`` of the truth with the fewest; value, low and high of
-    each measure by the names above: under the null, of several nulls that farthest from what is
-    right; of the effects found, the least over truths; ``decoys``, shares of wrong findings by truth; ``outside``, what does not
-    hold under some truth, in words; and ``verdict``: that, or ``inside`` where the whole intervals
-    of all rates are inside of their bounds, or ``not outside``, which more tables would decide.
+    Each has ``test``, ``shape``; ``replicates``, of the truth with the fewest; value, low and high
+    of each measure by the names above: under the null, of several nulls that farthest from what is
+    right; of the effects found, the least over truths; ``decoys``, shares of wrong findings by
+    truth; ``outside``, what does not hold under some truth, in words; and ``verdict``: that, or
+    ``inside`` where the whole intervals of all rates are inside of their bounds, or ``not
+    outside``, which more tables would decide.
     """
     found = []
     tables = table.group_by("shape", "truth").agg(pl.col("replicates").max())
