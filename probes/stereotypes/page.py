@@ -9,7 +9,6 @@ import polars as pl
 from plumbline.probes.report import figures
 from plumbline.probes.report.tables import Tables, kept, parts
 from plumbline.probes.report.view import Place, study, sure
-from plumbline.probes.stats.estimate import DETECTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +95,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
     table = tables.read("shift/shifts")
     if table.is_empty():
         return table
-    limits = ("difference", "low_difference", "high_difference", *DETECTABLE)
+    limits = ("difference", "low_difference", "high_difference", "detectable", "detectable_bh")
     scaled = pl.col("base", "value", "low", "high", "spread", *limits)
     emotion = pl.col("measure") == "emotion"
     moved = pl.col("significant").any().over("model", "language", "ranking", "measure", "category")

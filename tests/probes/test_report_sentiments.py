@@ -24,7 +24,8 @@ def write(folder, places, p_bh):
                 shares.append(place | row)
             for test, p in enumerate(p_bh):
                 row = {"test": test, "value": -0.1, "low": -0.2, "high": 0.1, "p": p, "p_bh": p}
-                apart.append(place | row | {"p_bonferroni": 1.0, "family": 3})
+                row |= {"p_bonferroni": 1.0, "detectable_bonferroni": 0.3, "family": 3}
+                apart.append(place | row)
     tables = {
         name: typed(pl.DataFrame(rows), sentiment.SCHEMAS[name])
         for name, rows in (("shares", shares), ("differences", apart))
