@@ -337,6 +337,8 @@ def _calibrate(given: argparse.Namespace) -> None:
         raise UserError(f"--replicates {given.replicates}: two at least, or 0 for the params")
     for name in names:
         simulated(name)  # an unknown name is reported before anything is simulated
+    if given.only and (given.check or len(names) != 1):
+        raise UserError(f"--only {given.only[0]!r}: with one analysis, and without --check")
     if given.check:
         found = {name: told for name in names if (told := older(name, given.out))}
         for name, told in found.items():
@@ -344,8 +346,6 @@ def _calibrate(given: argparse.Namespace) -> None:
         if found:
             raise UserError(f"calibrate {' '.join(found)}: to be simulated anew")
         return
-    if given.only and len(names) != 1:
-        raise UserError(f"--only {given.only[0]!r}: of which analysis? name one")
     for name in names:
         print(calibrate(name, given.replicates, given.runner, workers, given.out, given.only))
 

@@ -230,14 +230,20 @@ def _staying(
     path = folder / "calibration.parquet"
     if not path.is_file():
         raise UserError(f"{path}: no table whose other rows could stay; simulate all, no --only")
-    own = pl.read_parquet(path).partition_by("shape", "truth", as_dict=True)
+    there = pl.read_parquet(path)
+    if "first" not in there.columns:
+        raise UserError(f"{path}: simulated by older code; simulate all, no --only")
+    own = there.partition_by("shape", "truth", as_dict=True)
+    if gone := sorted({truth for _, truth in own} - {*simulated(analysis).TRUTHS}):
+        raise UserError(f"{path}: has the truth {gone[0]!r}, which there is no more; no --only")
+    wrong = []
     for cell in rest:
         first = made(Chunk(analysis, *cell, 0, 1), settings)
         if cell not in own or {*own[cell]["first"]} != {*firsts(first).values()}:
             told = "come out otherwise today" if cell in own else "are not there"
-            raise UserError(
-                f"{path}: rows of {cell[0]!r}, {cell[1]!r} {told}; name them after --only too"
-            )
+            wrong.append(f"rows of {cell[0]!r}, {cell[1]!r} {told}")
+    if wrong:
+        raise UserError(f"{path}: {'; '.join(wrong)}: name them after --only too")
     return [own[cell] for cell in rest]
 
 

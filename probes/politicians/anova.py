@@ -380,7 +380,9 @@ def _with_detectable(tests: pl.DataFrame) -> pl.DataFrame:
     df, residual, rows = (some[name].to_numpy() for name in ("df", "residual_df", "rows"))
     levels = (np.full(len(some), LEVEL), some[NEEDED].to_numpy())
     found = {
-        name: pl.Series(detectable_f(df, residual, rows, level, POWER) * error).round(DECIMALS)
+        name: pl.Series(detectable_f(df, residual, rows, level, POWER) * error)
+        .fill_nan(None)
+        .round(DECIMALS)
         for name, level in zip(DETECTABLE, levels, strict=True)
     }
     own = some.select(keys).with_columns(**found)

@@ -138,6 +138,7 @@ class View(NamedTuple):
     heading: str = ""  # this and the caption may name columns of the first row in braces
     caption: str = ""
     figure: Callable[[pl.DataFrame, Place], str | Forest] | None = None
+    tests: str = ""  # columns of p with names of their own that the figure marks
 
 
 class Fold(NamedTuple):
@@ -312,7 +313,7 @@ def _parts(view: View, at: Row, tables: Tables) -> Iterator[Part]:
         if drawn or found:
             heading, caption = (_filled(text, own) for text in (view.heading, view.caption))
             if not found:  # else the tables say so
-                caption = " ".join(filter(None, (caption, missed(own))))
+                caption = " ".join(filter(None, (caption, missed(own, view.tests))))
             yield Part(heading, drawn, caption, found)
 
 

@@ -50,6 +50,7 @@ OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
 LEAST = 2  # statements for calibration: one has no spread about its line
+FEW = 2.5  # independent statements, less 3: of fewer no correlation is known to be found
 OPTIONAL = ("respondents", "standing")  # tables that may have no row
 FAMILIES = {  # columns that are equal in tests that are adjusted together
     "values": ("model", "language", "scale", "reading"),
@@ -247,8 +248,9 @@ def shuffled_p(
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
     drawn = x[order] @ y
-    left = float((x @ x) * (y @ y) / (drawn**2).mean()) - 2 if drawn.any() else 0.0  # n - 3
-    error = left**-0.5 if left > 1 else None
+    spread = float(drawn.var())  # singles and pairs of other means are shuffled around those
+    left = float((x @ x) * (y @ y)) / spread - 2 if spread > 0 else 0.0  # n - 3
+    error = left**-0.5 if left > FEW else None
     return float(permutation_p(x @ y, drawn, relative=True)), error
 
 

@@ -143,7 +143,10 @@ def test_only_what_is_named_is_simulated_anew(project, here, monkeypatch):
         calibrate.calibrate("pmi", 2, only=["other"])
     monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20, "min_count": 9})
     monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that say something else")
-    with pytest.raises(UserError, match=r"rows of 'other', .* come out otherwise today"):
+    with pytest.raises(UserError, match=r"(rows of 'other', .* come out otherwise today\W+){2}"):
+        calibrate.calibrate("pmi", 4, only=["small"])
+    monkeypatch.delitem(pmi.TRUTHS, planted)
+    with pytest.raises(UserError, match="which there is no more"):
         calibrate.calibrate("pmi", 4, only=["small"])
 
 
@@ -185,7 +188,8 @@ def test_two_processes_and_a_cluster_write_what_one_does(monkeypatch):
         (["nothing"], "calibrate nothing: nothing simulates it; one of pmi"),
         (["pmi", "--replicates", "1"], "--replicates 1: two at least"),
         (["pmi", "--workers", "many"], "--workers many: not a number of workers"),
-        (["pmi", "clusters", "--only", "small"], "--only 'small': of which analysis? name one"),
+        (["pmi", "clusters", "--only", "small"], "--only 'small': with one analysis"),
+        (["pmi", "--check", "--only", "small"], "and without --check"),
         (["pmi", "--only", "smal"], "calibrate pmi: no shape or truth 'smal'; one of 'small', "),
         (["pmi", "--only", min(pmi.TRUTHS)], "no table whose other rows could stay"),
     ],

@@ -19,6 +19,11 @@ SEED = 20261123
 FEWER = {"n_permutations": 99, "n_bootstrap": 60, "max_ensembles": 6}
 FEWER |= {"n_permutations_stability": 99}
 BETWEEN = ("shifts between corpora", "shifts between periods", "shifts apart, between periods")
+PLANTED_IN = {  # some of the tests
+    "compass": {"stability, prompts", "stability, opposites", "shifts between corpora: corrected"},
+    "fairness": {"overall", "groups", "differences, p"},
+    "ensemble": set(),
+}
 MODULES = ("compass", "fairness", "ensemble")
 
 
@@ -69,6 +74,7 @@ def test_every_truth_of_every_shape_is_told(tmp_path, name):
                 assert tally(rows)["effect"].is_not_null().all()
     number = Counter(test for test, _ in levels)
     assert {test for test, of in number.items() if of < 3} == set()
+    assert set(number) >= PLANTED_IN[name]
 
 
 def test_no_p_of_compass_is_forgotten(tmp_path):

@@ -323,8 +323,8 @@ def test_what_f_would_find_of_two_sizes_is_what_t_would(study):
     critical = t.ppf(0.975, 5)
     assert noncentral.sf(critical) + noncentral.cdf(-critical) == pytest.approx(0.8, abs=1e-4)
     some = tests.filter(pl.col("p_bh") > 0.05)
-    assert (some["detectable_bh"] > some["detectable"]).all()
-    assert len(some)
+    assert some["detectable_bh"].null_count() < len(some)
+    assert (some["detectable_bh"] > some["detectable"]).drop_nulls().all()
 
 
 def test_what_cannot_be_told_has_no_number_and_says_why(study):

@@ -429,6 +429,11 @@ def test_the_correlation_that_is_detectable_is_found_four_times_of_five(alike, l
     again = np.tanh(2.80159 * np.median([drawn(0.0)[1] for _ in range(50)]))
     assert usual == pytest.approx(again, rel=0.05)  # whatever the correlation is
     assert usual == pytest.approx(np.tanh(2.80159 / left**0.5), rel=0.1)
+    apart = np.repeat([0.0, 5.0], 20)  # statements without opposites, of another mean
+    mixed = np.concatenate([np.arange(20), np.repeat(np.arange(20, 30), 2)])
+    sides = [rng.standard_normal((2, 40)) + apart for _ in range(20)]
+    mine = np.median([shuffled_p(*own, mixed, PARAMS)[1] for own in sides])
+    assert mine < 0.6 / np.sqrt(37)  # of the spread about that mean, which is most of all
     found = np.mean([drawn(usual)[0] <= 0.05 for _ in range(300)])
     assert 0.73 <= found <= 0.87  # three SE around
 
