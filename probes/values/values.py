@@ -234,7 +234,9 @@ def shuffled_p(
     both sides are alike in a pair whether or not the sides are related.
 
     The error is that of Fisher's z, 1 / sqrt(n - 3), of as many independent statements as would
-    correlate like the shuffled ones, whose correlations have a variance of 1 / (n - 1).
+    correlate like the shuffled ones, whose correlations have a variance of 1 / (n - 1). These are
+    around 0, but where statements with and without opposites have other means: what is detectable
+    is a distance from where they are.
     """
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
