@@ -75,7 +75,7 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
     "stereotypes": (0.2, 0.4, 0.8),  # nats
     "values": (0.0, 0.15, -0.3, 0.6),  # points of the rating
     "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
-    "leaning": (0.4, -0.8),  # nats
+    "leaning": (0.2, -0.4, 0.8),  # nats, in each table another two
 }
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
@@ -272,6 +272,7 @@ def _axes(
     inputs = responses.written_to(folder, MODELS, q=rows)
     popular = rng.normal(0, POPULAR, (len(responses.AXES), shape.pairs))
     quirk = rng.normal(0, QUIRK, len(rows))
+    leans = rng.choice(EFFECTS["leaning"], len(responses.AXES), replace=False)
     for model, has in zip(MODELS, biased, strict=True):
         own = rng.normal(0, OWN, popular.shape)
         habit = rng.normal(2.0 * (other and model == MODELS[1]), HABIT, shape.prompts)
@@ -279,14 +280,14 @@ def _axes(
         for p, frame in enumerate(FRAMES[: shape.prompts]):
             for i, row in enumerate(rows):
                 a, pair = responses.AXES.index(row["axis"]), i // 2 % shape.pairs
-                lean = EFFECTS["leaning"][a] * has + popular[a, pair] + own[a, pair]
+                lean = leans[a] * has + popular[a, pair] + own[a, pair]
                 side = -1.0 if row["reversed"] else 1.0
                 odds = side * lean + quirk[i] + rng.normal(0, PROMPT) + habit[p]
                 place = {"id": row["id"], "frame": frame} | responses.state()
                 told.append(place | responses.filled(float(odds)))
             told.append(responses.prior(float(habit[p]), frame=frame, **responses.state()))
         responses.save(inputs, "mask", told, model)
-    return inputs, dict(zip(responses.AXES, EFFECTS["leaning"], strict=True)), {}
+    return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:

@@ -89,6 +89,7 @@ def write(
     knows: dict[str, list[str]] | None = None,
     spread: float | Mapping[str, float] = 0.0,
     threshold: float = 0.0,
+    calling: Mapping[str, float] | None = None,
     by_text: float = 0.0,
     task: str = "planted",
     hard: float = 0.0,
@@ -104,6 +105,7 @@ def write(
     together.
     ``threshold``: SD over trainings, as ``spread``, of log-odds added on positive texts, taken off
     on others.
+    ``calling``: the mean of these log-odds by corpus; 0 of one that is not named.
     ``by_text``: SD over words of log-odds that a pretraining adds.
     ``each``: texts of a word: a classifier is right on all of them or on none.
     ``hard``: SD over words of the log-odds: alike for all classifiers.
@@ -121,6 +123,7 @@ def write(
             rng.normal(0, sd * bool(corpus), (size[0], 1)) + rng.normal(0, sd, size)
             for sd in (own, threshold)
         )
+        calls += (calling or {}).get(corpus, 0.0)
         chance = {group: accuracy(corpus, group) for group in groups}
         log_odds = logit(np.array([chance[group] for group in of]))
         by_word = rng.normal(0, by_text, (size[0] if corpus else 1, 1, words))
@@ -179,6 +182,7 @@ def drawn(
     rng: np.random.Generator,
     corpora: Sequence[str],
     spread: Mapping[str, float] | None = None,
+    calling: Mapping[str, float] | None = None,
 ) -> Answers:
     """Write the outputs of one model in a shape; ``spread`` by corpus instead of the shape's."""
     return write(
@@ -191,6 +195,7 @@ def drawn(
         seeds=shape.seeds,
         spread=shape.spread if spread is None else spread,
         threshold=shape.threshold,
+        calling=calling,
         by_text=shape.by_text,
         task=shape.task,
         hard=shape.hard,

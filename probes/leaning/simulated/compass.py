@@ -119,6 +119,11 @@ TRUTHS = {
         "one corpus makes a model agree with everything, trainings on the other vary twice as much",
         {"agreeing": 1.0, "spread": 2.0},
     ),
+    "random habits": Truth(
+        DECOY,
+        "all responses are random, but that each training agrees with everything, and prompts vary",
+        {"random": True, "agreeing": 1.0, "habits": True},
+    ),
     "texts": Truth(
         DECOY,
         "corpora differ by chance, in texts that all trainings read",
@@ -157,11 +162,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         weaker = {name: told["opinions"] * getattr(shape, name) for name in CONTENT}
         shape = shape.model_copy(update=weaker)
     axes = len(AXES)
-    states = [State("", 0, np.zeros(axes), 0.0, 0.0)]
+    states = [State("", 0, np.zeros(axes), told.get("agreeing", 0.0) * ("habits" in told), 0.0)]
     for corpus, period in product(CORPORA, (0,) if shape.periods == 1 else (1, 2)):
         planted = np.array(told.get(corpus, (0.0, 0.0))) * shape.training * PLANTED_IN[period]
         texts = rng.normal(0, told.get("texts", 0.0) * shape.training, axes)
-        agreeing = told.get("agreeing", 0.0) * (corpus == "left")
+        agreeing = told.get("agreeing", 0.0) * (corpus == "left" or "habits" in told)
         spread = told.get("spread", 1.0) if corpus == "right" else 1.0
         states.append(State(corpus, period, planted + texts, agreeing, spread))
     random = "random" in told
@@ -188,7 +193,8 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
         size = (len(seeds), shape.prompts)
         random = "random" in known.truth.settings
-        habit = rng.normal(own.agreeing, 0 if random else shape.habit * max(1, own.spread), size)
+        still = random and "habits" not in known.truth.settings
+        habit = rng.normal(own.agreeing, 0 if still else shape.habit * max(1, own.spread), size)
         odds = np.stack([_odds(known, own, len(seeds), form, rng) for form in range(forms)], 2)
         every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
         place = np.indices(every).reshape(4, -1)
@@ -204,7 +210,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         given = shape.model_copy(update={"noise": UNIFORM}) if random else shape
         parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
         if shape.response_format == "mask":
-            error = 0.0 if random or not own.corpus else shape.calibration
+            error = 0.0 if still or not own.corpus else shape.calibration
             parts.append(_priors(about, frames, habit + rng.normal(0, error, size)))
     return pl.concat(parts, how="diagonal_relaxed")
 

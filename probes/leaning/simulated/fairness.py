@@ -42,6 +42,11 @@ TRUTHS = {
     "less able": Truth(PLANTED, "the same: a third", {"ability": 0.3}),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
+    "calls": Truth(
+        DECOY,
+        "all guess, and those of one corpus call six texts of seven positive",
+        {"guess": True, "calls": 1.8},
+    ),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -75,7 +80,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     def accuracy(corpus: str, group: str) -> float:
         return float(expit(own.ability + _added(truth, corpus, group)))
 
-    told = classified.drawn(folder, own, accuracy, rng, CORPORA, spread)
+    calling = {CORPORA[0]: truth.settings.get("calls", 0.0)}
+    told = classified.drawn(folder, own, accuracy, rng, CORPORA, spread, calling)
     return Drawn(told.inputs, Known(own, truth, told.runs))
 
 
@@ -92,36 +98,44 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 
     p over texts has a true null where nothing but luck differs; elsewhere trainings do differ, and
     it is told where it should not be taken for a corpus. Who guesses the positive class more often
-    has the better F1, so that F1 has no true null where thresholds differ. Against the model itself
+    has the better F1, so that F1 has no true null where thresholds differ, and over trainings none
+    where a corpus has a threshold of its own. Where a group is harder for all its contrast is
+    larger too, which is no decoy. Against the model itself
     p over trainings has nearly a true null: log-odds that vary more, as those of trainings do, are
     of a lower mean accuracy. Effects are log-odds.
     """
     known: Known = drawn.known
     effects = np.array(known.truth.settings.get("effects", (0.0,) * len(GROUPS)))
-    guess, kind = "guess" in known.truth.settings, known.truth.kind
+    settings, kind = known.truth.settings, known.truth.kind
+    guess = "guess" in settings
     mine, every = pl.col("corpus") == CORPORA[0], pl.col("group") == "all"
     planted = pl.when(mine & every & (kind == PLANTED)).then(None).when(mine).then(_at(effects))
     differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
     still = pl.lit(guess or kind == DECOY) | (pl.col("effect") != 0)
-    over_texts = pl.when(still & ~(pl.lit(guess) & (pl.col("metric") == "F1"))).then("effect")
+    calls, f1 = pl.lit("calls" in settings), pl.col("metric") == "F1"
+    here = ~calls | mine  # a decoy is told where it is, and not where another corpus is
+    over_texts = pl.when(still & here & ~(pl.lit(guess) & f1)).then("effect")
+    varied = ~pl.lit("spread" in settings) | (pl.col("corpus") == CORPORA[1])
     apart = pl.when(mine).then(_at((effects - effects.mean()).round(2))).otherwise(0.0)
     contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     found = {
         "overall": outcome(
             tables["overall"],
-            effect=0.0 if guess else pl.when(~mine).then(pl.lit(known.shape.ability)),
+            effect=pl.when(here if guess else ~mine).then(0.0 if guess else known.shape.ability),
             family=FAMILY,
             by_mean=False,  # the value is no distance from what guesses reach
         ),
         "groups": outcome(
             tables["groups"].drop(contrast.values()).rename(contrast),
-            effect=pl.when(pl.lit(kind != DECOY)).then(apart),
+            effect=pl.when(pl.lit("harder" not in settings) & here & varied).then(apart),
             family=FAMILY,
         ),
     }
     nothing = pl.lit(None, pl.Float64)  # intervals are told below
     over = _apart(differences.filter(reading=CORRECTED), truth_of(known))
     over = over.with_columns(low=nothing, high=nothing)
+    if "calls" in settings:  # F1 does differ, and is adjusted with the rest
+        over = over.with_columns(p_bh=nothing, p_trainings_bh=nothing)
     known_of = pl.col("metric").is_in(MEAN_OF) & (kind == PLANTED)
     found["differences, p"] = outcome(
         over,
@@ -136,7 +150,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         if rows["p_trainings"].count():
             found[f"differences, p_trainings, {side}, {metric}"] = outcome(
                 rows,
-                effect=pl.col("effect"),
+                effect=pl.when(~calls | (mine & ~f1)).then("effect"),
                 target=pl.col("apart") if metric in MEAN_OF and kind == PLANTED else None,
                 family=FAMILY,
                 p="p_trainings",
@@ -155,6 +169,9 @@ def _intervals(known: Known, tables: Tables) -> Tables:
     """Return intervals over texts, of these trainings, and over trainings, of all."""
     true = truth_of(known)
     here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
+    if "calls" in known.truth.settings:
+        # texts are half positive here, and not in a bootstrap, with which accuracy varies there
+        here &= pl.col("metric") != "accuracy"
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     overall = tables["overall"].filter(here).with_columns(**untested, group=pl.lit("all"))
     rows = tables["differences"].filter(here).with_columns(**untested)

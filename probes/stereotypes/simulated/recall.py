@@ -58,6 +58,11 @@ TRUTHS = {
     "frequent words": Truth(
         DECOY, "attributes are frequent words, in lists of any group", {"frequent": 1.0}
     ),
+    "lists shuffled": Truth(
+        DECOY,
+        "attributes are in the lists of their groups, in random order, whatever their frequency",
+        {"lifts": (0.2, 0.4, 0.8), "shuffled": True},
+    ),
 }
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 199}
 
@@ -69,6 +74,7 @@ class Known(NamedTuple):
     population: int
     lifts: dict[str, float]  # by category
     frequent: float
+    shuffled: bool
 
 
 @lru_cache(maxsize=64)
@@ -123,12 +129,18 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         ]
         for own in of.said
     ]
+    shuffled, frequency = truth.settings.get("shuffled", False), words.frequency
+    if shuffled:  # of words that are listed attributes are the rarer ones
+        frequency = rng.permutation(frequency)
+        best = np.argsort(-of.scores, axis=2)[..., : shape.top]
+        mixed = rng.permuted(np.take_along_axis(of.scores, best, axis=2), axis=2)
+        np.put_along_axis(of.scores, best, mixed, axis=2)
     said = made.write_attributes(inputs, shape.groups, attributes)
     made.write_vocabulary(inputs, "m", dict.fromkeys(said["attribute"].unique().sort(), 1))
-    lists = made.table(shape.groups, of.scores, words.frequency, shape.top, pieces=words.pieces)
+    lists = made.table(shape.groups, of.scores, frequency, shape.top, pieces=words.pieces)
     made.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = Known(truth.kind, number, by_category, frequent)
+    known = Known(truth.kind, number, by_category, frequent, shuffled)
     return Drawn(inputs, (shape, known), {"top_k": shape.top})
 
 
@@ -167,11 +179,17 @@ def recall(
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
-    """Return the rows of each test: of either null, each reading and kind of attributes."""
+    """Return the rows of each test: of either null, each reading and kind of attributes.
+
+    A decoy of one null is none of the other: frequent words are in no random order, and lists that
+    are shuffled are still those of their groups.
+    """
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
     tested = tested.with_columns(pl.col("reading", "attributes").cast(pl.Int64))
     tested = tested.join(_known(*drawn.known), on=["category", "reading", "k"])
-    kind, nothing = drawn.known[1].kind, pl.lit(None, dtype=pl.Float64)
+    kind, shuffled = drawn.known[1].kind, drawn.known[1].shuffled
+    nothing = pl.lit(None, dtype=pl.Float64)
+    of_null = "p_random_order" if shuffled else "p"
     found = {}
     for code, what in enumerate(KINDS):
         own = tested.filter(pl.col("attributes") == code)
@@ -179,9 +197,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             apart = own.with_columns(
                 value=pl.col("value") - pl.col(null), low=nothing, high=nothing
             )
-            effect = pl.col("effect")
-            if kind == DECOY and p == "p_random_order":
-                effect = nothing  # frequent words are not in random order
+            effect = pl.lit(0.0) if shuffled else pl.col("effect")
+            if kind == DECOY and p != of_null:
+                effect = nothing
             target = pl.col("target") - pl.col(f"true_{null}") if kind == PLANTED else None
             how: dict[str, Any] = {"effect": effect, "target": target}
             how |= {"p": p, "p_adjusted": f"{p}_bh"}
@@ -195,7 +213,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         ):
             untested = part.with_columns(p=nothing, p_bh=nothing)
             effect = pl.col("effect").fill_null(0.0)
-            target = pl.col("target")
+            target = nothing if shuffled else pl.col("target")
             found[f"recall: {what}, {name}"] = outcome(untested, effect=effect, target=target)
     return found
 
