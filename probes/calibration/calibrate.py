@@ -15,6 +15,7 @@ import os
 import tempfile
 import warnings
 import zlib
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -159,14 +160,12 @@ def calibrate(
 
 
 def first(analysis: str, settings: Settings, *, told: bool = False) -> dict[tuple[str, str], str]:
-    """Return what the first replicate says, of every shape and of every truth once at least.
+    """Return what the first replicate of each shape and truth says.
 
     See :func:`plumbline.probes.calibration.rates.firsts`.
     """
     module = simulated(analysis)
-    shapes, truths = [*_shapes(module, analysis, settings)], [*module.TRUTHS]
-    number = max(len(shapes), len(truths))
-    some = {(shapes[n % len(shapes)], truths[n % len(truths)]) for n in range(number)}
+    some = product(_shapes(module, analysis, settings), module.TRUTHS)
     each = [made(Chunk(analysis, *key, 0, 1), settings) for key in sorted(some)]
     return firsts(pl.concat(each), told=told)
 

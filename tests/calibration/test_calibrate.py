@@ -122,6 +122,28 @@ def test_a_table_is_older_where_its_first_replicates_come_out_otherwise(here, mo
 
 
 @pytest.mark.slow
+def test_every_shape_is_looked_at_with_every_truth(project, here, monkeypatch):
+    other = ", ".join(f"{k}: {v}" for k, v in (SMALL | {"words": 15}).items())
+    changed(project, "small:", f"other: {{{other}}}\n      small:")
+    calibrate.calibrate("pmi", 2)
+    monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that say something else")
+    draw = pmi.draw
+    for shape, words in (("other", 15), ("small", 20)):
+        for name, truth in pmi.TRUTHS.items():
+
+            def drawn(folder, own, given, rng, *, words=words, truth=truth):
+                if given.words == words and own == truth:
+                    given = given.model_copy(update={"men": 300, "women": 300})
+                return draw(folder, own, given, rng)
+
+            monkeypatch.setattr(pmi, "draw", drawn)
+            assert calibrate.older("pmi") == [f"{shape}: {name}"]
+    here.asked.clear()
+    calibrate.calibrate("pmi", 2)
+    assert len(here.asked) == 2 * len(pmi.TRUTHS)
+
+
+@pytest.mark.slow
 def test_only_what_is_named_is_simulated_anew(project, here, monkeypatch):
     other = ", ".join(f"{k}: {v}" for k, v in (SMALL | {"words": 15}).items())
     changed(project, "small:", f"other: {{{other}}}\n      small:")

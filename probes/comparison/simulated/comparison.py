@@ -75,7 +75,7 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
     "stereotypes": (0.2, 0.4, 0.8),  # nats
     "values": (0.0, 0.15, -0.3, 0.6),  # points of the rating
     "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
-    "leaning": (0.2, -0.4, 0.8),  # nats, in each table another two
+    "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
 }
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
@@ -272,7 +272,8 @@ def _axes(
     inputs = responses.written_to(folder, MODELS, q=rows)
     popular = rng.normal(0, POPULAR, (len(responses.AXES), shape.pairs))
     quirk = rng.normal(0, QUIRK, len(rows))
-    leans = rng.choice(EFFECTS["leaning"], len(responses.AXES), replace=False)
+    *small, large = EFFECTS["leaning"]
+    leans = rng.permutation([rng.choice(small), large])
     for model, has in zip(MODELS, biased, strict=True):
         own = rng.normal(0, OWN, popular.shape)
         habit = rng.normal(2.0 * (other and model == MODELS[1]), HABIT, shape.prompts)
