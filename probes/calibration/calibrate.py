@@ -165,8 +165,8 @@ def first(analysis: str, settings: Settings, *, told: bool = False) -> dict[tupl
     See :func:`plumbline.probes.calibration.rates.firsts`.
     """
     module = simulated(analysis)
-    some = product(_shapes(module, analysis, settings), module.TRUTHS)
-    each = [made(Chunk(analysis, *key, 0, 1), settings) for key in sorted(some)]
+    cells = product(_shapes(module, analysis, settings), module.TRUTHS)
+    each = [made(Chunk(analysis, shape, truth, 0, 1), settings) for shape, truth in cells]
     return firsts(pl.concat(each), told=told)
 
 
