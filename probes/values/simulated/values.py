@@ -70,7 +70,10 @@ TRUTHS = {
     "less is related": Truth(
         PLANTED,
         "templates, denials, opposites, genders and methods are less related",
-        {"shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9}},
+        {
+            "likely": (0.55, 0.54),
+            "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
+        },
     ),
     "little is related": Truth(
         PLANTED,
@@ -86,6 +89,16 @@ TRUTHS = {
     "women agree": Truth(DECOY, "women agree more with anything, 1 SD", {"habit": 1.0}),
     "women are louder": Truth(
         DECOY, "the part of the feminine gender varies three times as much", {"louder": 3.0}
+    ),
+    "nothing is related, all else differs": Truth(
+        DECOY,
+        "these three together, but every frame, denial and method is drawn by itself",
+        {"unrelated": True, "shift": 1.0, "habit": 1.0, "louder": 3.0},
+    ),
+    "gender at the margin, women are louder": Truth(
+        DECOY,
+        "gender makes the least difference that matters, and its parts vary otherwise",
+        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "louder": 3.0},
     ),
 }
 PARAMS: dict[str, Any] = {
@@ -153,7 +166,8 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
     )
     apart = np.sqrt(2) * ndtri(np.array(given.get("likely", (0.5, 0.5))))  # in SDs
     of = of._replace(likely=apart / 2 * np.array([s.both for s in spreads(shape, of)]))
-    wide = np.array([np.hypot(s.line, s.genders[0]) for s in spreads(shape, of)])
+    wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, of)])
+    wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in either gender
     points = {
         name: np.array(given.get(name, (0.0,) * shape.axes)[: shape.axes])
         for name in ("values", "gender", "women")
@@ -274,10 +288,11 @@ def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "axis", "gender"]
     table = table.with_columns(pl.col("reading", "fitted", "gender").cast(pl.Int64))
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
+    moved = known.kind == DECOY and known.of.gender.any()  # which is one of differences
     return {
         f"values, {reading}{of}": outcome(
             table.filter(reading=code, fitted=fitted),
-            effect=_effect(known, 2, 3),
+            effect=pl.when(not moved).then(_effect(known, 2, 3)),
             target=pl.col("target"),
             null_value=3,
         )
@@ -293,8 +308,10 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
     # the null of equivalence is the margin; of what is outside nothing is told
     inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
-    inside = pl.when(inside >= 0).then(inside) if known.kind != DECOY else pl.lit(None)
+    moved, decoy = bool(known.of.gender.any()), known.kind == DECOY
+    inside = pl.when(inside >= 0).then(inside) if moved or not decoy else pl.lit(None)
     several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > NEAR)
+    several |= pl.lit(decoy and moved) & (pl.col("target").abs() > NEAR)
     neutral = pl.col("axis") == CALIBRATION
     habit = (pl.col("measure") == 1) & (pl.col("fitted") == 1) & (known.of.habit != 0)
     effect = pl.when(~several & ~habit).then(_effect(known, 2))  # a habit is agreement
@@ -378,6 +395,7 @@ def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
     apart = known.of.gender.any()
     told = known.kind == NULL or (known.kind == PLANTED and not apart)  # of correlations
+    told = told or known.of.unrelated
     effect = pl.col("target").round(2) + 0.0 if told else pl.lit(None)
     parts = {f", {n}": pl.col("comparison") == c for c, n in enumerate(COMPARISONS)}
     parts[""] = pl.lit(value=True)
