@@ -132,9 +132,11 @@ def calibrate(
     cells = _cells(analysis, shapes, module.TRUTHS, only)
     _keep(folder / analysis, numbers, cells)
     rest = [(x, y) for x in shapes for y in module.TRUTHS if (x, y) not in cells]
-    stay = _staying(folder / analysis, analysis, rest, settings) if rest else []
+    there = _there(folder / analysis, analysis) if rest else {}
+    drawn = _first(analysis, settings)
+    stay = _staying(folder / analysis, there, rest, firsts(drawn))
     code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
-    work = _kept(analysis, settings, shapes)
+    work = _kept(analysis, settings, shapes, firsts(drawn, told=True))
     chunks = [
         Chunk(analysis, shape, truth, first, min(first + settings.chunk, numbers[shape]))
         for first in range(0, max(numbers.values()), settings.chunk)
@@ -159,15 +161,12 @@ def calibrate(
     return write_tables(folder / analysis, tables, {"calibration": CALIBRATION}, code, origin)
 
 
-def first(analysis: str, settings: Settings, *, told: bool = False) -> dict[tuple[str, str], str]:
-    """Return what the first replicate of each shape and truth says.
-
-    See :func:`plumbline.probes.calibration.rates.firsts`.
-    """
+def _first(analysis: str, settings: Settings) -> pl.DataFrame:
+    """Return the tallies of the first replicate of each shape and truth."""
     module = simulated(analysis)
     cells = product(_shapes(module, analysis, settings), module.TRUTHS)
-    each = [made(Chunk(analysis, shape, truth, 0, 1), settings) for shape, truth in cells]
-    return firsts(pl.concat(each), told=told)
+    each = (Chunk(analysis, shape, truth, 0, 1) for shape, truth in cells)
+    return pl.concat(made(chunk, settings) for chunk in each)
 
 
 def older(analysis: str, folder: Path = FOLDER) -> list[str]:
@@ -186,7 +185,7 @@ def older(analysis: str, folder: Path = FOLDER) -> list[str]:
     if "first" not in there.columns:
         return ["simulated by older code"]
     known = {tuple(of): sha256 for *of, sha256 in there.select("shape", "truth", "first").rows()}
-    now = first(analysis, section("calibration", Settings))
+    now = firsts(_first(analysis, section("calibration", Settings)))
     return [
         f"{shape}: {truth}"
         for (shape, truth), sha256 in now.items()
@@ -222,28 +221,39 @@ def _cells(
     return [(shape, truth) for shape in of[0] for truth in of[1]]
 
 
-def _staying(
-    folder: Path, analysis: str, rest: list[tuple[str, str]], settings: Settings
-) -> list[pl.DataFrame]:
-    """Return rows of the table there is, of shapes and truths that come out the same today."""
+def _there(folder: Path, analysis: str) -> dict[tuple[str, str], pl.DataFrame]:
+    """Return the rows of the table there is, by shape and truth."""
     path = folder / "calibration.parquet"
     if not path.is_file():
         raise UserError(f"{path}: no table whose other rows could stay; simulate all, no --only")
     there = pl.read_parquet(path)
     if "first" not in there.columns:
         raise UserError(f"{path}: simulated by older code; simulate all, no --only")
-    own = there.partition_by("shape", "truth", as_dict=True)
+    own = {
+        (of[0], of[1]): rows
+        for of, rows in there.partition_by("shape", "truth", as_dict=True).items()
+    }
     if gone := sorted({truth for _, truth in own} - {*simulated(analysis).TRUTHS}):
         raise UserError(f"{path}: has the truth {gone[0]!r}, which there is no more; no --only")
+    return own
+
+
+def _staying(
+    folder: Path,
+    there: dict[tuple[str, str], pl.DataFrame],
+    rest: list[tuple[str, str]],
+    now: dict[tuple[str, str], str],
+) -> list[pl.DataFrame]:
+    """Return rows of the table there is, of shapes and truths that come out the same today."""
     wrong = []
     for cell in rest:
-        first = made(Chunk(analysis, *cell, 0, 1), settings)
-        if cell not in own or {*own[cell]["first"]} != {*firsts(first).values()}:
-            told = "come out otherwise today" if cell in own else "are not there"
+        if cell not in there or {*there[cell]["first"]} != {now[cell]}:
+            told = "come out otherwise today" if cell in there else "are not there"
             wrong.append(f"rows of {cell[0]!r}, {cell[1]!r} {told}")
     if wrong:
+        path = folder / "calibration.parquet"
         raise UserError(f"{path}: {'; '.join(wrong)}: name them after --only too")
-    return [own[cell] for cell in rest]
+    return [there[cell] for cell in rest]
 
 
 def _keep(folder: Path, numbers: dict[str, int], cells: list[tuple[str, str]]) -> None:
@@ -359,14 +369,16 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
         ) from error
 
 
-def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
+def _kept(
+    analysis: str, settings: Settings, shapes: dict[str, Any], now: dict[tuple[str, str], str]
+) -> Path:
     """Return the folder of chunks with these settings, of code that says the same."""
     own = {
         "seed": settings.seed,
         "chunk": settings.chunk,
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
         "params": simulating(analysis)[1].model_dump(mode="json"),
-        "first": {"; ".join(of): own for of, own in first(analysis, settings, told=True).items()},
+        "first": {"; ".join(of): own for of, own in now.items()},
     }
     text = json.dumps(own, sort_keys=True, indent=1)
     work = KEPT / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
