@@ -44,7 +44,10 @@ def replicate(analysis, kind, folder):
     """Draw one replicate in the first shape, and analyse it as a whole."""
     module = simulated(analysis)
     shape = next(iter(module.SHAPES.values()))
-    drawn = module.draw(folder, of_kind(module, kind), shape, np.random.default_rng(SEED))
+    truth = of_kind(module, kind)
+    if "sizes" in truth.settings:
+        truth = truth._replace(settings={**truth.settings, "sizes": (1.0,)})
+    drawn = module.draw(folder, truth, shape, np.random.default_rng(SEED))
     run, params = simulating(analysis)
     given = params.model_dump() | module.PARAMS | dict(drawn.params)
     tables = run(drawn.inputs, type(params).model_validate(given))

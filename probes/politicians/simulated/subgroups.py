@@ -46,13 +46,18 @@ TRUTHS = {
     "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
     "natives": Truth(
         PLANTED,
-        "sentiments go with gender, and more so among natives",
-        {"nats": ((1.2, 0.0), (0.6, 0.15))},
+        "sentiments go with gender, and more so among natives; in half of the tables half as much",
+        {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
     ),
     "the same everywhere": Truth(
         DECOY,
         "subgroups differ in size and in words, not in what goes with gender",
         {"nats": ((1.2, 1.2), (0.6, 0.6))},
+    ),
+    "positive words are common": Truth(
+        DECOY,
+        "positive words are frequent, and more so among natives; no sentiment goes with a gender",
+        {"common": 1.0},
     ),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
@@ -63,27 +68,38 @@ TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards wom
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
-    populations, sentiments = zip(*(_words(shape, pos) for pos in range(2)), strict=True)
-    names, each = _names(shape, truth, populations, rng)
+    common, nats = truth.settings.get("common", 0.0), truth.settings.get("nats", NONE)
+    if "sizes" in truth.settings:
+        size = float(rng.choice(truth.settings["sizes"]))
+        nats = tuple(tuple(size * one for one in pos) for pos in nats)
+    populations, sentiments = zip(*(_words(shape, pos, common) for pos in range(2)), strict=True)
+    names, each = _names(shape, nats, populations, rng)
     inputs = lists.write_people(folder, names, ("m",))
     lists.write_lists(inputs, "m", names, each, shape.length, rng)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", list(sentiments))
-    return Drawn(inputs, _known(shape, truth.kind, truth.settings.get("nats", NONE)))
+    return Drawn(inputs, _known(shape, nats, common))
 
 
-def _words(shape: Shape, pos: int) -> tuple[lists.Population, lists.Integers]:
-    """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,)."""
+def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lists.Integers]:
+    """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,).
+
+    ``common``: nats by which positive words are more frequent, and negative ones less; in the last
+    origin, of which most natives are, twice as many.
+    """
     sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
     of = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
-    return of._replace(effect=TOWARDS[sentiment]), sentiment
+    side = TOWARDS[sentiment]
+    more = common * np.linspace(0, 1, shape.origins)[:, None] * side
+    frequency = of.frequency + common * side
+    return of._replace(frequency=frequency, origin=of.origin + more, effect=side), sentiment
 
 
 def _names(
-    shape: Shape, truth: Truth, populations: tuple[lists.Population, ...], rng: np.random.Generator
+    shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: np.random.Generator
 ) -> tuple[lists.Names, list[lists.Array]]:
     """Draw names and their utilities for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
-    nats = np.array(truth.settings.get("nats", NONE))[:, np.where(drawn.native, 0, 1)]
+    nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
     each = [
         lists.utilities(of, drawn.origin, drawn.side() * own)
         for of, own in zip(populations, nats, strict=True)
@@ -121,15 +137,14 @@ class Known:
         return round(sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two, 2)
 
 
-@lru_cache(maxsize=8)
-def _known(shape: Shape, kind: str, nats: Any) -> Known:
+@lru_cache(maxsize=16)
+def _known(shape: Shape, nats: Any, common: float) -> Known:
     """Draw other samples of names, and return what holds on average."""
-    words = [_words(shape, pos) for pos in range(2)]
-    truth, rng = Truth(kind, "", {"nats": nats}), np.random.default_rng(12)
+    words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
     found: dict[str, dict[tuple[int, ...], list[float]]] = {"difference": {}, "share": {}}
     found["agreement"] = {}
     for _ in range(SAMPLES):
-        names, each = _names(shape, truth, tuple(of for of, _ in words), rng)
+        names, each = _names(shape, nats, tuple(of for of, _ in words), rng)
         parts = _parts(names)
         for pos, ((_, sentiment), utility) in enumerate(zip(words, each, strict=True)):
             best = lists.best(utility, shape.length, rng)[names.bearer]
