@@ -2,7 +2,8 @@
 
 docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own
 help, the tables of columns in the pages of datasets and studies from their schemas, and
-docs/reference.md, which lists all of these, from schemas and pages.
+docs/reference.md, which lists all of these, from schemas and pages; the figures of calibration
+from its tables.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pydantic import BaseModel
 CALIBRATION = "docs/methods/calibration.md"
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
+
+from reasons import with_figures  # noqa: E402
 
 from plumbline.builders import DATASETS  # noqa: E402
 from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
@@ -154,7 +157,8 @@ def calibration(text: str) -> str:
             *(_rates(pl.read_parquet(found)) if found.is_file() else ["Not run yet."]),
             "",
         ]
-    return GENERATED.sub("", text).rstrip() + "\n\n" + "\n".join(lines) + "<!-- end generated -->\n"
+    text = with_figures(GENERATED.sub("", text), TOP / "data/tables/calibration")
+    return text.rstrip() + "\n\n" + "\n".join(lines) + "<!-- end generated -->\n"
 
 
 def _settings(shape: BaseModel) -> str:

@@ -377,6 +377,8 @@ def _plan(given: argparse.Namespace) -> None:
     from plumbline.probes.commands import cost, params_overlay, power
 
     if not given.study:
+        if given.sizes or given.fits:
+            raise UserError("--sizes and --fits are of a study; name its params after --study")
         found = list(cost.plans(given.seconds, given.model))
         print(cost.table(found))
         return print(f"\n{power.table([one.probe for one in found])}".rstrip())

@@ -17,6 +17,7 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
+from plumbline.probes.__main__ import main
 from plumbline.probes.commands import cost
 from plumbline.probes.commands.check_params import check, named_snapshots
 from plumbline.probes.commands.cost import (
@@ -71,6 +72,21 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
         asked = {name for what in LISTS[study] for name in TREE["assignments"][what]}
         beside = {TREE["probes"]["stances"]["generation"]["nli_model"], *REWORDING}
         assert names - beside == asked - {"chatgpt", "gpt-4"}, study
+
+
+def test_the_plan_of_the_study_is_printed_with_what_its_tests_would_find(capsys, monkeypatch):
+    monkeypatch.chdir(TOP)
+    assert main(["plan", "--study", str(FULL), "--sizes", str(SIZES)]) == 0
+    told = capsys.readouterr().out
+    assert "| pretrain | " in told
+    for analysis in ("pmi", "recall", "values", "nationality", "compass"):
+        assert f"\n| {analysis} | " in told
+
+
+@pytest.mark.parametrize("alone", [["--fits"], ["--sizes", str(SIZES)]])
+def test_what_is_of_a_study_is_refused_without_one(alone, capsys):
+    assert main(["plan", *alone]) != 0
+    assert "--study" in capsys.readouterr().err
 
 
 def test_the_latent_model_is_fitted_with_all_40_pairs_of_weights_of_the_paper():

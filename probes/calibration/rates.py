@@ -300,18 +300,22 @@ def _smallest(
     """Yield the smallest effect that is found, nan where it is above all that were planted."""
     planted = tallies.filter(pl.col("kind") == PLANTED)
     for key, own in _each(planted, KEY[:-1]):
-        sums = own.group_by("effect").agg(pl.col(hits, of).sum())
+        sums = own.group_by("effect").agg(pl.col(hits, of).sum(), tables=pl.len())
         sums = sums.filter((pl.col("effect") > 0) & (pl.col(of) > 0)).sort("effect")
         if len(sums):
             power = (sums[hits] / sums[of]).to_numpy()
-            yield key | {"effect": None}, smallest(sums["effect"].to_numpy(), power), own
+            told = smallest(sums["effect"].to_numpy(), power, sums["tables"].to_numpy())
+            yield key | {"effect": None}, told, own
 
 
-def smallest(effects: NDArray[np.float64], power: NDArray[np.float64]) -> float:
+def smallest(
+    effects: NDArray[np.float64], power: NDArray[np.float64], tables: NDArray[np.int64]
+) -> float:
     """Return the effect that is found with power .8; nan if it is above all, (effects,) each.
 
-    Between effects the normal quantile of power is taken as linear, as it is of a z test. Where
-    the smallest of them is found as often it is that one: smaller ones were not simulated.
+    Between effects the normal quantile of power is taken as linear, as it is of a z test; that of
+    what all or none of the ``tables`` find is that of half a table from it. Where the smallest
+    effect is found as often it is that one: smaller ones were not simulated.
 
     Examples
     --------
@@ -320,10 +324,11 @@ def smallest(effects: NDArray[np.float64], power: NDArray[np.float64]) -> float:
     >>> effects = np.array([2.0, 3.0])
     >>> from scipy.special import ndtr
     >>> power = ndtr(effects - 1.96)
-    >>> round(smallest(effects, power), 2)
+    >>> round(smallest(effects, power, np.array([500, 500])), 2)
     2.8
     """
-    quantiles = np.maximum.accumulate(ndtri(np.clip(power, 1e-6, 1 - 1e-6)))
+    half = 0.5 / (tables + 1)
+    quantiles = np.maximum.accumulate(ndtri(np.clip(power, half, 1 - half)))
     wanted = ndtri(POWER)
     if quantiles[-1] < wanted:
         return float("nan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -20,12 +20,15 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
     "coverage of intervals",
 )
 FOUND_05, DEAD = "found at .05", "found under all truths together"
+FOUND_BH = "found after adjustment"
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
 LEAST, LEAST_ADJUSTED = "smallest effect found", "smallest found after adjustment"
 DETECTABLE = "found at the effect told as detectable"
 DETECTABLE_BH = "found after adjustment at that told as detectable"
 FALSE = "false among findings"
 TOLD = (DETECTABLE, DETECTABLE_BH)
+OF_POWER = {LEAST: FOUND_05, LEAST_ADJUSTED: FOUND_BH}
+AT_MOST = "at most"  # key of the measures whose smallest effect is the smallest that was planted
 # How names of tests begin that no table has, or end of which p of a table is the larger of two.
 NOT_IN_TABLES, PARTS_OF_P = "not in the tables", (": p_groups", ": p_seeds")
 BOUNDS = {  # of what is told as right
@@ -43,23 +46,40 @@ OF_NULL = (SIZE, SIZE_01, FAMILIES)
 Line = dict[str, Any]
 
 
+class Beyond(NamedTuple):
+    """A rate whose whole interval is outside of its bounds."""
+
+    measure: str
+    truth: str  # empty: the null
+    value: float
+    side: str  # above or below
+    bound: float
+
+    def words(self) -> str:
+        """Return it as it is written."""
+        where = self.truth and f" ({self.truth})"
+        return f"{self.measure}{where} is {self.value:.3f}, {self.side} {self.bound}"
+
+
 def lines(table: pl.DataFrame) -> list[Line]:
     """Return a line for each test and shape of a table of rates.
 
     Each has ``test``, ``shape``; ``replicates``, of the truth with the fewest; value, low and high
     of each measure by the names above: under the null, of several nulls that farthest from what is
-    right; of the effects found, the least over truths; ``decoys``, shares of wrong findings by
-    truth; ``outside``, what does not hold under some truth, in words; and ``verdict``: that, or
+    right; of the effects found, the least over truths; :data:`AT_MOST`, which of these are the
+    least that was planted, and smaller ones may be found; ``decoys``, shares of wrong findings by
+    truth; ``beyond``, what does not hold under some truth, and ``outside``, the same in words; and
+    ``verdict``: that, or
     ``inside`` where the whole intervals of all rates are inside of their bounds, or ``not
     outside``, which more tables would decide.
     """
     found = []
-    tables = table.group_by("shape", "truth").agg(pl.col("replicates").max())
-    number = dict(tables.group_by("shape").agg(pl.col("replicates").min()).rows())
     for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
-        line: Line = {"test": test, "shape": shape, "replicates": number[shape], "decoys": {}}
-        line["outside"] = list(dict.fromkeys(filter(None, map(_outside, own.to_dicts()))))
-        line["outside"] += _dead(own)
+        number = own.group_by("truth").agg(pl.col("replicates").max())["replicates"].min()
+        line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
+        beyond = filter(None, map(_outside, own.to_dicts()))
+        line["beyond"] = list(dict.fromkeys([*beyond, *_dead(own)]))
+        line["outside"] = [of.words() for of in line["beyond"]]
         judged = [row for row in own.to_dicts() if _judged(row)]
         line["verdict"] = "; ".join(line["outside"]) or _verdict(judged)
         for row in own.iter_rows(named=True):
@@ -73,8 +93,15 @@ def lines(table: pl.DataFrame) -> list[Line]:
                 line[measure] = max(told, line.get(measure, told), key=_distance(measure))
             elif measure == WRONG:
                 line["decoys"][row["truth"]] = row["value"]
+        line[AT_MOST] = {m for m in OF_POWER if m in line and _tried(own, m, line[m][0])}
         found.append(line)
     return found
+
+
+def _tried(own: pl.DataFrame, measure: str, value: float | None) -> bool:
+    """Tell whether an effect that is found with .8 is the smallest that a truth has planted."""
+    planted = own.filter(pl.col("measure") == OF_POWER[measure], pl.col("effect") > 0)
+    return value in planted.group_by("truth").agg(pl.col("effect").min())["effect"]
 
 
 def _distance(measure: str) -> Callable[[Told], float]:
@@ -105,23 +132,23 @@ def _other(row: dict[str, Any]) -> re.Match[str] | None:
     return re.search(r"(\d+)% interval$", row["test"])
 
 
-def _outside(row: dict[str, Any]) -> str:
-    """Say what is outside of its bounds by its whole interval.
+def _outside(row: dict[str, Any]) -> Beyond | None:
+    """Return what is outside of its bounds by its whole interval.
 
     Where the bound is what right tests have, one in forty would be outside by chance: that of 99%
     is taken there.
     """
     measure, value = row["measure"], row["value"]
     if not _judged(row):
-        return ""
+        return None
     least, most = bounds(row)
-    where = "" if row["kind"] == "null" else f" ({row['truth']})"
+    truth = "" if row["kind"] == "null" else row["truth"]
     if value - (value - row["low"]) * (WIDER if measure in AT_BOUND else 1.0) > most:
-        return f"{measure}{where} is {value:.3f}, above {most}"
-    return f"{measure}{where} is {value:.3f}, below {least}" if row["high"] < least else ""
+        return Beyond(measure, truth, value, "above", most)
+    return Beyond(measure, truth, value, "below", least) if row["high"] < least else None
 
 
-def _dead(own: pl.DataFrame) -> list[str]:
+def _dead(own: pl.DataFrame) -> list[Beyond]:
     """Say that a test found nothing whatever the truth, where as many tables say that of size."""
     found = own.filter(pl.col("measure").is_in((SIZE, FOUND_05, WRONG)) & (pl.col("tests") > 0))
     if found.is_empty() or "planted" not in found["kind"] or found["value"].sum() > 0:
@@ -129,7 +156,7 @@ def _dead(own: pl.DataFrame) -> list[str]:
     tables = int(found.group_by("truth").agg(pl.col("replicates").max())["replicates"].sum())
     least, z = BOUNDS[SIZE][0], NormalDist().inv_cdf(0.975)
     high = z**2 / (tables + z**2)  # Wilson's, of none
-    return [f"{DEAD} is 0.000, below {least}"] if high < least else []
+    return [Beyond(DEAD, "", 0.0, "below", least)] if high < least else []
 
 
 def _judged(row: dict[str, Any]) -> bool:
@@ -156,7 +183,8 @@ def effect(line: Line, measure: str) -> str:
     if measure not in line:
         return "–"
     value = line[measure][0]
-    return "above all tried" if value is None else f"{value:.2f}"
+    most = "at most " * (measure in line.get(AT_MOST, ()))
+    return "above all tried" if value is None else f"{most}{value:.2f}"
 
 
 def sentence(found: list[Line]) -> str:

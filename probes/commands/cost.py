@@ -143,7 +143,7 @@ def table(found: list[Plan]) -> str:
         if p.tokens is None:
             there = pointer(p.model).is_file()
             why = "not tried: it trains" if there else f"bring it first: {BRING}{p.model}"
-            rest = f"| | | | {why} |"
+            rest = f" | | | {why} |"
         else:
             rest = f"{p.tokens:,} | {p.operations:.3g} | {p.gigabytes:.3f} | {p.hours:.2f} |"
         lines.append(f"| {p.probe} | {p.model} | {p.prompts:,} | {rest}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from plumbline.builders.core.params import STUDIES
-from plumbline.probes import SIMULATIONS, module_of
+from plumbline.probes import PROBES, SIMULATIONS, module_of
 from plumbline.probes.calibration import summary
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ NOTE = (
 def table(probes: Collection[str] = (), folder: Path = FOLDER) -> str:
     """Return what each analysis would find, as a Markdown table; "" where nothing is simulated.
 
-    ``probes``: whose studies are told of; by default all of them.
+    ``probes``: whose studies are told of; by default all of them. What is no probe is of none.
     """
-    studies = {_study(probe) for probe in probes} or {*STUDIES}
+    studies = {_study(probe) for probe in probes if probe in PROBES} or {*STUDIES}
     lines = list(_lines(folder, studies))
     if not lines:
         return ""
@@ -44,7 +44,8 @@ def _lines(folder: Path, studies: Collection[str]) -> Iterator[str]:
         path, study = folder / analysis / "calibration.parquet", _study(own)
         there = path.is_file() and (study in studies or study not in STUDIES)
         for line in summary.lines(pl.read_parquet(path)) if there else ():
-            if summary.LEAST in line and summary.decides(line):
+            other = line["test"] in STUDIES and line["test"] not in studies  # of what is across all
+            if summary.LEAST in line and summary.decides(line) and not other:
                 least = (summary.LEAST, summary.LEAST_ADJUSTED)
                 found = (summary.effect(line, measure) for measure in least)
                 cells = [analysis, line["test"], line["shape"], *found]

@@ -1,106 +1,58 @@
-"""The tables of calibration: what is outside of its bounds, or not simulated, has its reason."""
+"""The tables of calibration: what is outside of its bounds, found by a decoy, or not simulated.
+
+Each needs a reason on the page, and each reason something that it is of.
+"""
 
 from __future__ import annotations
 
-import re
-from fnmatch import fnmatchcase
-from typing import NamedTuple
+import sys
 
 import polars as pl
 import pytest
 from documented import TOP
 
-from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.calibrate import FOLDER, those
+from plumbline.probes.calibration.calibrate import FOLDER
 from plumbline.probes.calibration.rates import COVERAGE, FOUND_05, SIZE, WRONG
 
-PAGE = TOP / "docs/methods/calibration.md"
-ROW = re.compile(r"^\| (\w+) \| (`.+`) \| (.+?) \| (.+) \|$", re.MULTILINE)
-RATE = re.compile(r"(?P<measure>.+?)(?: \(.+\))? is [\d.]+, (?P<side>above|below) ")
+sys.path.insert(0, str(TOP / "docs"))
+import reasons
+from reasons import DECOYS, LACKING, OUTSIDE, Case, Reason
+
+PAGE = (TOP / "docs/methods/calibration.md").read_text(encoding="utf-8")
+LEAST = {OUTSIDE: 20, DECOYS: 8, LACKING: 8}  # rows, fewer of which are not all that are known
 
 
-OUTSIDE, LACKING = "## Outside of their bounds, and why", "## Not simulated, and why"
-SIZES, APART = 3, 1.1  # of planted effects, and by what factor they are apart at least
-UNTOLD = "not in the tables: "  # tests of readings that have no p
+@pytest.mark.parametrize("section", LEAST)
+def test_what_is_outside_or_not_simulated_has_a_reason(section):
+    rows, cases = reasons.reasons(PAGE, section), reasons.cases(section, TOP / FOLDER)
+    without = [case for case in cases if not any(row.explains(case) for row in rows)]
+    assert cases
+    assert not without
 
 
-class Declared(NamedTuple):
-    """A line of a table of the page: what is outside, or lacking, and why."""
-
-    analysis: str
-    tests: tuple[str, ...]
-    what: str
-    why: str
-
-    def explains(self, analysis: str, test: str, what: str) -> bool:
-        same = analysis == self.analysis and what == self.what
-        return same and any(fnmatchcase(test, of) for of in self.tests)
-
-
-def declared(section: str) -> list[Declared]:
-    text = PAGE.read_text(encoding="utf-8").partition(section)[2]
-    rows = ROW.findall(text.partition("\n## ")[0])
-    return [Declared(of, tuple(re.findall("`([^`]+)`", tests)), *own) for of, tests, *own in rows]
-
-
-def outside(analysis: str) -> list[tuple[str, str, str]]:
-    """Return what is outside by its whole interval: analysis, test, rate and side."""
-    path = TOP / FOLDER / analysis / "calibration.parquet"
-    lines = summary.lines(pl.read_parquet(path)) if path.is_file() else []
-    found = [(line["test"], RATE.match(text)) for line in lines for text in line["outside"]]
-    return [(analysis, test, f"{of['measure']}, {of['side']}") for test, of in found if of]
-
-
-def lacking(table: pl.DataFrame) -> list[tuple[str, str, str]]:
-    """Return which tests lack a true null, three planted sizes or a decoy: analysis, test, what."""
-    measure = pl.col("measure")
-    of_tests = table.filter(
-        measure.is_in([SIZE, FOUND_05, WRONG]), ~pl.col("test").str.starts_with(UNTOLD)
-    )
-    counted = of_tests.group_by("analysis", "test").agg(
-        null=(measure == SIZE).any(),
-        sizes=pl.col("effect").filter(measure == FOUND_05).unique().sort(),
-        decoy=(measure == WRONG).any(),
-    )
-    return [
-        (row["analysis"], row["test"], what)
-        for row in counted.sort("analysis", "test").iter_rows(named=True)
-        for what in ("null", "sizes", "decoy")
-        if not (row[what] if what != "sizes" else apart(row[what]) >= SIZES)
-    ]
-
-
-def apart(sizes: list[float]) -> int:
-    """Return how many of some sizes, from the smallest on, are not those before once more."""
-    number, last = 0, 0.0
-    for size in sizes:
-        if size >= APART * last:
-            number, last = number + 1, size
-    return number
-
-
-def unsimulated(analysis: str) -> list[tuple[str, str, str]]:
-    path = TOP / FOLDER / analysis / "calibration.parquet"
-    return lacking(pl.read_parquet(path)) if path.is_file() else []
-
-
-@pytest.mark.parametrize("analysis", those())
-@pytest.mark.parametrize(("section", "found"), [(OUTSIDE, outside), (LACKING, unsimulated)])
-def test_what_is_outside_or_not_simulated_has_a_reason(analysis, section, found):
-    reasons = declared(section)
-    without = [of for of in found(analysis) if not any(row.explains(*of) for row in reasons)]
-    assert not without, f"{PAGE.name} does not say why"
-
-
-@pytest.mark.parametrize(
-    ("section", "found", "least"), [(OUTSIDE, outside, 20), (LACKING, unsimulated, 10)]
-)
-def test_no_reason_is_of_what_is_inside_or_simulated(section, found, least):
-    every = [of for analysis in those() for of in found(analysis)]
-    reasons = declared(section)
-    dead = [row for row in reasons if not any(row.explains(*of) for of in every)]
-    assert len(reasons) > least
+@pytest.mark.parametrize("section", LEAST)
+def test_no_reason_is_of_what_is_inside_or_simulated(section):
+    rows, cases = reasons.reasons(PAGE, section), reasons.cases(section, TOP / FOLDER)
+    each = [(row, pattern) for row in rows for pattern in row.tests]
+    dead = [(r.row(), of) for r, of in each if not any(r.explains(c, of) for c in cases)]
+    assert len(rows) > LEAST[section]
     assert not dead
+
+
+def test_the_figures_of_reasons_are_those_of_the_tables():
+    assert reasons.with_figures(PAGE, TOP / FOLDER) == PAGE
+    row = next(row for row in reasons.reasons(PAGE, OUTSIDE) if row.figures)
+    other = PAGE.replace(row.row(), row._replace(figures=".123").row())
+    assert other != PAGE
+    assert reasons.with_figures(other, TOP / FOLDER) == PAGE
+
+
+def test_a_reason_is_of_the_tests_and_the_side_that_it_names():
+    reason = Reason("a", ("one, *", "two"), "size at .05, above", ".1", "why")
+    assert reason.explains(Case("a", "one, more", "size at .05, above"))
+    assert not reason.explains(Case("a", "one, more", "size at .05, above"), "two")
+    for other in (("b", "two", reason.what), ("a", "three", reason.what), ("a", "two", "below")):
+        assert not reason.explains(Case(*other))
 
 
 def test_a_test_without_its_null_a_third_size_or_a_decoy_is_seen():
@@ -109,8 +61,15 @@ def test_a_test_without_its_null_a_third_size_or_a_decoy_is_seen():
         *[("whole", FOUND_05, size) for size in (0.1, 0.2, 0.4)],
         *[("half", FOUND_05, size) for size in (0.1, 0.2, 0.21)],
         ("half, interval", COVERAGE, 0.0),
-        (f"{UNTOLD}half", FOUND_05, 0.1),
+        ("not in the tables: half", FOUND_05, 0.1),
     ]
     table = pl.DataFrame(rows, ["test", "measure", "effect"], orient="row")
-    found = lacking(table.with_columns(analysis=pl.lit("a")))
-    assert found == [("a", "half", what) for what in ("null", "sizes", "decoy")]
+    found = list(reasons.lacking(table.with_columns(analysis=pl.lit("a"))))
+    assert found == [Case("a", "half", what) for what in ("null", "sizes", "decoy")]
+
+
+@pytest.mark.parametrize(("low", "seen"), [(0.06, False), (0.08, True)])
+def test_what_a_decoy_makes_be_found_needs_a_reason(low, seen):
+    row = {"analysis": "a", "test": "t", "truth": "d", "measure": WRONG, "value": 0.1, "low": low}
+    found = list(reasons.decoys(pl.DataFrame([row])))
+    assert found == [Case("a", "t", "d", 0.1)] * seen

@@ -118,9 +118,20 @@ def test_a_rate_of_ten_replicates_is_held_as_often_as_is_said():
 
 def test_the_smallest_effect_of_a_z_test():
     effects, exact = np.array([1.0, 2.0, 4.0]), 1.959964 + 0.841621
-    assert smallest(effects, ndtr(effects - 1.959964)) == pytest.approx(exact, abs=1e-4)
-    assert np.isnan(smallest(effects, np.array([0.06, 0.1, 0.2])))
-    assert smallest(effects, np.array([0.95, 1.0, 1.0])) == 1.0  # none smaller was tried
+    many = np.full(3, 1000)
+    found = smallest(effects, ndtr(effects - 1.959964), many)
+    assert found == pytest.approx(exact, abs=1e-4)
+    assert np.isnan(smallest(effects, np.array([0.06, 0.1, 0.2]), many))
+    assert smallest(effects, np.array([0.95, 1.0, 1.0]), many) == 1.0  # none smaller was tried
+
+
+@pytest.mark.parametrize("tables", [50, 200, 1000])
+def test_what_all_tables_find_does_not_make_the_smallest_effect_too_small(tables):
+    # as many tables as rarely miss the larger one: .99 is found of 4.29
+    effects = np.array([2.0, 4.29])
+    seen = np.array([ndtr(2.0 - 1.959964), 1.0])
+    exact = 1.959964 + 0.841621
+    assert abs(smallest(effects, seen, np.full(2, tables)) - exact) < 0.25
 
 
 def z_tests(
@@ -396,6 +407,14 @@ def test_the_smallest_effects_stand_beside_the_tests(tmp_path):
     assert abs(found - 2.8) < 0.3  # of a z test: 1.96 + .84
     assert adjusted > found
     assert told["| values"] == ["above all tried", "above all tried"]
+    (tmp_path / "clusters").mkdir()
+    large = z_tests(PLANTED, [0.0, 4.0, 5.0], seed=SEED, replicates=20)
+    rows("clusters", large).write_parquet(tmp_path / "clusters" / "calibration.parquet")
+    (line,) = [line for line in power.table(folder=tmp_path).splitlines() if "| clusters" in line]
+    assert line.split(" | ")[3:] == [
+        "at most 4.00",
+        "at most 4.00 |",
+    ]  # smaller ones were not tried
     of_values = power.table(["agreement"], tmp_path)  # a probe of that study alone
     assert "| values |" in of_values
     assert "| pmi |" not in of_values
