@@ -87,23 +87,24 @@ def decoys(table: pl.DataFrame) -> Iterator[Case]:
 
 
 def lacking(table: pl.DataFrame) -> Iterator[Case]:
-    """Yield which tests lack a true null, three planted sizes, or a decoy."""
+    """Yield which tests lack a true null, three planted sizes, a decoy, or `detectable`."""
     measure = pl.col("measure")
     told = table.filter(~pl.col("test").str.starts_with(summary.NOT_IN_TABLES))
     counted = (
-        told.filter(measure.is_in([summary.SIZE, summary.FOUND_05, summary.WRONG]))
+        told.filter(measure.is_in([summary.SIZE, summary.FOUND_05, summary.WRONG, *summary.TOLD]))
         .group_by("analysis", "test")
         .agg(
             null=(measure == summary.SIZE).any(),
             sizes=pl.col("effect").filter(measure == summary.FOUND_05).unique().sort(),
             decoy=(measure == summary.WRONG).any(),
+            detectable=(measure == summary.DETECTABLE).any(),
         )
     )
     for row in counted.sort("analysis", "test").iter_rows(named=True):
         row["sizes"] = apart(row["sizes"]) >= SIZES
         yield from (
             Case(row["analysis"], row["test"], what)
-            for what in ("null", "sizes", "decoy")
+            for what in ("null", "sizes", "decoy", "detectable")
             if not row[what]
         )
 
@@ -145,11 +146,16 @@ def span(values: list[float]) -> str:
 
 
 def with_figures(text: str, folder: Path) -> str:
-    """Return the page with the figures of its rows; "none" where a row is of nothing."""
+    """Return the page with the figures of its rows; "none" where a row is of nothing.
+
+    Raises ValueError if a row is not written as others are.
+    """
     for section in WITH_FIGURES:
         every = cases(section, folder)
         for reason in reasons(text, section):
             own = [c.value for c in every if reason.explains(c) and c.value is not None]
             figures = span(own) if own else "none"
+            if reason.row() not in text:
+                raise ValueError(f"{section[3:]}: mend the row that should be {reason.row()!r}")
             text = text.replace(reason.row(), reason._replace(figures=figures).row(), 1)
     return text

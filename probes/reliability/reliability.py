@@ -59,7 +59,7 @@ GROUP = ["measure", "scale"]
 FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
 ANSWERS = ("agreement", "stances")  # probes whose scores are above 0 where a model agrees
-RESPONDENTS = 10  # in each language, with fewer of which bands of the rest tell nothing
+RESPONDENTS = 10  # in each language, fewer of which seldom agree with as many statements
 ENOUGH = 0.5  # share of valid responses with which it is told what scores vary with
 NUMBERS = ("value", "low", "high", "p", "p_bh")
 POOLED = ("model", "language")  # facets where all of them are taken together
@@ -315,7 +315,7 @@ def _items(
         reason = f"{grid.shape[2]} {conditions}s in all languages: {RESPONDENTS} are needed"
     of = None if reason else odds(grid > 0)
     method = f"{params.confidence:.0%} normal interval of Mantel and Haenszel's log-odds ratio"
-    null = "0: who agrees with as many of the others agrees as often"
+    null = "0: who agrees with as many statements agrees as often with this one"
     reach = float(ndtri((1 + params.confidence) / 2))
     yield from _each(told, "odds", reason or spread, of, reach, method, null)
 

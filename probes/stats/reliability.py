@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 LEAST = 3  # levels of a facet with which something is told of it
 FLAT = 1e-12  # errors so small beside the scores are rounding
 FLAGGED = 0.05  # adjusted p at which an item is no anchor for the others
-MATCHED, BANDS = 20, 5  # respondents in a band of the rest of their answers; bands at most
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
@@ -151,13 +150,18 @@ def split_halves(
     """Return the mean of the Spearman-Brown reliability over splits of the items into halves.
 
     All splits, or ``splits`` drawn ones where there are more; of an odd number of items one half
-    has one more. Below -1 it is told as -1: that of halves that are opposites has no end. The
+    has one more, which Horst's formula allows for. Below -1 it is told as -1: that of halves that are opposites has no end. The
     interval is of a bootstrap over cases, the splits staying as they are.
 
     Parameters
     ----------
     scores : (cases, items) array
         None missing.
+
+    References
+    ----------
+    Horst (1951), Estimating total test reliability from parts of unequal length, Educational and
+    Psychological Measurement 11(3), p. 368-371.
 
     Examples
     --------
@@ -172,7 +176,8 @@ def split_halves(
     one, other = centred @ halves, centred @ (1 - halves)
     units = keys(str(place) for place in range(n))
     drawn = poisson(bits(units, draws, seed)).T.astype(np.float64)
-    found = _stepped_up(np.vstack([np.ones((1, n)), drawn]), one, other)
+    share = (k // 2) / k
+    found = _stepped_up(np.vstack([np.ones((1, n)), drawn]), one, other, 4 * share * (1 - share))
     value = float(found[0])
     low, high = interval(found[1:], n, confidence)
     return Estimate(
@@ -193,15 +198,19 @@ def _halves(k: int, splits: int, seed: int) -> Floats:
     return found
 
 
-def _stepped_up(weights: Floats, one: Floats, other: Floats) -> Floats:
-    """Return the mean of 2 r / (1 + r) over splits for weights (draws, cases) of the cases."""
+def _stepped_up(weights: Floats, one: Floats, other: Floats, even: float) -> Floats:
+    """Return the mean reliability over splits for weights (draws, cases) of the cases.
+
+    ``even``: four times the product of the halves' shares of the items; of 1 it is 2 r / (1 + r).
+    """
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = weights @ one / total, weights @ other / total
         cov = weights @ (one * other) / total - a * b
         spread = (weights @ one**2 / total - a**2) * (weights @ other**2 / total - b**2)
         r = cov / np.sqrt(np.maximum(spread, 0))
-        stepped = np.where(np.isfinite(r), np.maximum(2 * r / (1 + r), -1), np.nan)
+        whole = 2 * r / (r + np.sqrt(r**2 + even * (1 - r**2)))
+        stepped = np.where(np.isfinite(r), np.maximum(whole, -1), np.nan)
     known = np.isfinite(stepped)
     sums = np.where(known, stepped, 0).sum(axis=1)
     return np.asarray(np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan))
@@ -259,9 +268,9 @@ def functioning(scores: Floats) -> Functioning:
     unit = square / conditions * groups / (groups - 1)
     anchors = np.ones(items, dtype=np.bool_)
     for _ in range(2):
-        effect = apart - apart[anchors].mean(axis=0)
-        of = float(anchors.sum())
-        error = np.sqrt(unit * np.where(anchors, 1 - 1 / of, 1 + 1 / of))[:, None]
+        others = (anchors.sum() - anchors)[:, None]  # anchors beside the item
+        effect = apart - (apart[anchors].sum(axis=0) - apart * anchors[:, None]) / others
+        error = np.sqrt(unit * (1 + 1 / others))
         error = np.broadcast_to(error, effect.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             flat = error <= FLAT * max(1.0, float(np.abs(scores).max()))
@@ -280,7 +289,7 @@ def functioning(scores: Floats) -> Functioning:
 class Odds(NamedTuple):
     """How the odds of agreeing with items differ in a group, (items, groups) each; nan: no test."""
 
-    effect: Floats  # pooled log-odds ratio of the group against the others, matched on the rest
+    effect: Floats  # pooled log-odds ratio of the group against the others, matched on all items
     error: Floats  # its standard error
     p: Floats
     anchors: NDArray[np.bool_]  # (items,)
@@ -289,11 +298,13 @@ class Odds(NamedTuple):
 def odds(agreed: NDArray[np.bool_]) -> Odds:
     """Test each item for odds of agreement of its own in a group, by Mantel and Haenszel.
 
-    The null: respondents of a group and of the others who agree with as many of the other items
-    have the same odds of agreeing with this one. Respondents are matched in bands of that number,
-    :data:`MATCHED` to each at least; items found at an adjusted p of :data:`FLAGGED` are no part of
-    it in a second pass. p is that of the statistic without correction for continuity. Where all of
-    a group agree, or none, the ratio and its error are of cells with one half more.
+    The null: respondents of a group and of the others who agree with as many items, this one
+    among them, have the same odds of agreeing with it. Without the item, or in bands of several
+    numbers, groups that differ in all items are not matched (Holland and Thayer 1988).
+    Items found at an adjusted p of :data:`FLAGGED` match nobody but for themselves in a second
+    pass. p is that of the statistic without correction for continuity. Where all of a group agree,
+    or none, the ratio and its error are of cells with one half more; where no number of items has
+    respondents of both sides, there is no test.
 
     Parameters
     ----------
@@ -308,12 +319,12 @@ def odds(agreed: NDArray[np.bool_]) -> Odds:
 
     Examples
     --------
-    Ten of ten agree in one group with an item, none in the other, and with the rest alike.
+    Six of ten agree in one group with an item, none in the other, and with the rest alike.
 
-    >>> rest = np.tile(np.arange(10) % 2 == 0, (4, 2, 1))
-    >>> one = np.stack([np.ones(10, bool), np.zeros(10, bool)])[None]
+    >>> rest = np.tile(np.arange(10) % 5 < np.arange(4)[:, None, None] + 1, (1, 2, 1))
+    >>> one = np.stack([np.arange(10) > 3, np.zeros(10, bool)])[None]
     >>> found = odds(np.concatenate([one, rest]))
-    >>> bool(found.p[0, 1] < 0.001), bool(found.effect[0, 1] < 0), bool(found.p[1, 1] > 0.9)
+    >>> bool(found.p[0, 1] < 0.05), bool(found.effect[0, 1] < 0), bool(found.p[1, 1] > 0.3)
     (True, True, True)
     """
     items, groups, respondents = agreed.shape
@@ -326,9 +337,9 @@ def odds(agreed: NDArray[np.bool_]) -> Odds:
         effect, error, p = np.full((3, items, groups), np.nan)
         total = flat[anchors].sum(axis=0)
         for item, own in enumerate(flat):
-            band = _bands(total - own * anchors[item])
+            score = total + own * ~anchors[item]
             for g in range(groups):
-                effect[item, g], error[item, g], p[item, g] = stratified(own, group == g, band)
+                effect[item, g], error[item, g], p[item, g] = stratified(own, group == g, score)
         tested = p[:, 1:] if groups == 2 else p
         adjusted, known = np.ones(tested.shape), np.isfinite(tested)
         adjusted[known] = benjamini_hochberg(tested[known])
@@ -339,26 +350,19 @@ def odds(agreed: NDArray[np.bool_]) -> Odds:
     return Odds(effect, error, p, anchors)
 
 
-def _bands(rest: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return in which band of a number each respondent is; equal numbers are in one band."""
-    number = max(1, min(BANDS, len(rest) // MATCHED))
-    cuts = np.quantile(rest, np.arange(1, number) / number)
-    return np.searchsorted(np.unique(cuts), rest, side="left")
-
-
 def stratified(
-    own: NDArray[np.bool_], inside: NDArray[np.bool_], band: NDArray[np.int64]
+    own: NDArray[np.bool_], inside: NDArray[np.bool_], stratum: NDArray[np.int64]
 ) -> tuple[float, float, float]:
-    """Return the log-odds ratio over bands, its error and p; nan where no band tells anything.
+    """Return the log-odds ratio over strata, its error and p; nan where none tells anything.
 
     Parameters
     ----------
-    own, inside, band : (respondents,) arrays
-        Whether each agrees, whether it is of the group, and the number of its band, from 0.
+    own, inside, stratum : (respondents,) arrays
+        Whether each agrees, whether it is of the group, and the number of its stratum, from 0.
     """
     from statsmodels.stats.contingency_tables import StratifiedTable  # seconds to import
 
-    cells = np.bincount(band * 4 + 2 * ~inside + ~own, minlength=4 * (int(band.max()) + 1))
+    cells = np.bincount(stratum * 4 + 2 * ~inside + ~own, minlength=4 * (int(stratum.max()) + 1))
     tables = cells.reshape(-1, 2, 2).astype(np.float64)
     tables = tables[(tables.sum(axis=1) > 0).all(axis=1) & (tables.sum(axis=2) > 0).all(axis=1)]
     if not len(tables):
@@ -377,7 +381,10 @@ def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
     That is, that the mean difference over samples drawn anew has another sign than the one seen:
     by t of the difference over sqrt(2) standard errors, as both runs are uncertain. The standard
     error is of crossed samples, see :mod:`plumbline.probes.stats.crossed`. It has no interval: it
-    is a prediction, and right as often as it says. It is nan where differences do not vary.
+    is a prediction. It supposes that all true differences were as likely before (a flat prior), and
+    is right as often as it says of models that may lie far apart; of models that lie within a
+    standard error of each other more ranks swap (.33 of those of which .25 are predicted). It is
+    nan where differences do not vary.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ import pytest
 from documented import TOP
 
 from plumbline.probes.calibration.calibrate import FOLDER
-from plumbline.probes.calibration.rates import COVERAGE, FOUND_05, SIZE, WRONG
+from plumbline.probes.calibration.summary import COVERAGE, DETECTABLE, FOUND_05, SIZE, WRONG
 
 sys.path.insert(0, str(TOP / "docs"))
 import reasons
@@ -45,6 +45,8 @@ def test_the_figures_of_reasons_are_those_of_the_tables():
     other = PAGE.replace(row.row(), row._replace(figures=".123").row())
     assert other != PAGE
     assert reasons.with_figures(other, TOP / FOLDER) == PAGE
+    with pytest.raises(ValueError, match="mend the row"):
+        reasons.with_figures(PAGE.replace(row.row(), row.row()[:-1] + " |"), TOP / FOLDER)
 
 
 def test_a_reason_is_of_the_tests_and_the_side_that_it_names():
@@ -57,7 +59,7 @@ def test_a_reason_is_of_the_tests_and_the_side_that_it_names():
 
 def test_a_test_without_its_null_a_third_size_or_a_decoy_is_seen():
     rows = [
-        *[("whole", SIZE, 0.0), ("whole", WRONG, 0.0)],
+        *[("whole", SIZE, 0.0), ("whole", WRONG, 0.0), ("whole", DETECTABLE, None)],
         *[("whole", FOUND_05, size) for size in (0.1, 0.2, 0.4)],
         *[("half", FOUND_05, size) for size in (0.1, 0.2, 0.21)],
         ("half, interval", COVERAGE, 0.0),
@@ -65,7 +67,7 @@ def test_a_test_without_its_null_a_third_size_or_a_decoy_is_seen():
     ]
     table = pl.DataFrame(rows, ["test", "measure", "effect"], orient="row")
     found = list(reasons.lacking(table.with_columns(analysis=pl.lit("a"))))
-    assert found == [Case("a", "half", what) for what in ("null", "sizes", "decoy")]
+    assert found == [Case("a", "half", what) for what in ("null", "sizes", "decoy", "detectable")]
 
 
 @pytest.mark.parametrize(("low", "seen"), [(0.06, False), (0.08, True)])

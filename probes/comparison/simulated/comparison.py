@@ -62,7 +62,11 @@ SHAPES = {
 }
 TRUTHS = {
     "same bias": Truth(NULL, "both models have the same bias", {"biased": (True, True)}),
-    "biases differ": Truth(PLANTED, "the first has a bias", {"biased": (True, False)}),
+    "biases differ": Truth(
+        PLANTED,
+        "the first has a bias: nats; of `values` points of the rating, of `nationality` percent",
+        {"biased": (True, False)},
+    ),
     "models differ otherwise": Truth(
         DECOY,
         "neither has a bias; words, noise or habits of agreeing of one are others",

@@ -46,7 +46,7 @@ TRUTHS = {
     "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
     "natives": Truth(
         PLANTED,
-        "sentiments go with gender, and more so among natives; in half of the tables half as much",
+        "nats by which sentiments go with gender, more of natives; in half of the tables half of it",
         {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
     ),
     "the same everywhere": Truth(
@@ -61,7 +61,7 @@ TRUTHS = {
     ),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
-PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 199}
+PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
 SAMPLES = 200  # other samples of as many names
 TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards women
 

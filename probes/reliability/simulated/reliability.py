@@ -61,7 +61,11 @@ ALONE = dict.fromkeys(PARTS, 0.0) | {"statement": 1.0, "rest": 0.2}
 OTHERWISE = (1.2, -1.8, 2.6)  # of three statements in the last language
 TRUTHS = {
     "statements alone": Truth(NULL, "scores vary with the statement, and by chance", ALONE),
-    "parts, and items": Truth(PLANTED, "parts; items work otherwise", PARTS | {"items": 1.0}),
+    "parts, and items": Truth(
+        PLANTED,
+        "parts of variance; items work otherwise, SDs of the statements",
+        PARTS | {"items": 1.0},
+    ),
     "language": Truth(DECOY, "all statements differ between languages", PARTS | {"shift": 2.0}),
 }
 PARAMS: dict[str, Any] = {

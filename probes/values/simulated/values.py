@@ -60,7 +60,7 @@ TRUTHS = {
     ),
     "values differ": Truth(
         PLANTED,
-        "values and likelihood; templates, denials and methods are little related",
+        "points of the rating by value, and likelihood; templates, denials, methods are little related",
         {
             "values": (0, 0.4, -0.7, 1.0),
             "likely": (0.58, 0.68),
@@ -69,7 +69,7 @@ TRUTHS = {
     ),
     "less is related": Truth(
         PLANTED,
-        "templates, denials, opposites, genders and methods are less related",
+        "correlations: templates, denials, opposites, genders and methods are less related",
         {
             "likely": (0.55, 0.54),
             "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
@@ -81,7 +81,9 @@ TRUTHS = {
         {"shape": {"frame": 0.2, "denied": 0.1, "opposite": 0.3, "gender": 2.0, "method": 0.25}},
     ),
     "genders differ": Truth(
-        PLANTED, "values of the genders", {"gender": (0, 0.06, -0.14, 0.3), "likely": (0.64, 0.6)}
+        PLANTED,
+        "points of the rating between genders, by value",
+        {"gender": (0, 0.06, -0.14, 0.3), "likely": (0.64, 0.6)},
     ),
     "political is agreed with": Truth(
         DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
