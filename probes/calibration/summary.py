@@ -75,8 +75,8 @@ def lines(table: pl.DataFrame) -> list[Line]:
     """
     found = []
     for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
-        told = own.filter(pl.col("measure") != FALSE)  # which is of tables with whole families
-        number = told.group_by("truth").agg(pl.col("replicates").max())["replicates"].min()
+        counted = own.filter(pl.col("measure") != FALSE)  # which is of tables with whole families
+        number = counted.group_by("truth").agg(pl.col("replicates").max())["replicates"].min()
         line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
         beyond = filter(None, map(_outside, own.to_dicts()))
         line["beyond"] = list(dict.fromkeys([*beyond, *_dead(own)]))

@@ -150,8 +150,9 @@ def split_halves(
     """Return the mean of the Spearman-Brown reliability over splits of the items into halves.
 
     All splits, or ``splits`` drawn ones where there are more; of an odd number of items one half
-    has one more, which Horst's formula allows for. Below -1 it is told as -1: that of halves that are opposites has no end. The
-    interval is of a bootstrap over cases, the splits staying as they are.
+    has one more, which Horst's formula allows for. Below -1 it is told as -1: that of halves that
+    are opposites has no end. The interval is of a bootstrap over cases, the splits staying as they
+    are.
 
     Parameters
     ----------

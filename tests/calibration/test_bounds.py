@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from documented import TOP
 
+from plumbline.probes.calibration import summary
 from plumbline.probes.calibration.calibrate import FOLDER
 from plumbline.probes.calibration.summary import COVERAGE, DETECTABLE, FOUND_05, SIZE, WRONG
 
@@ -37,6 +38,16 @@ def test_no_reason_is_of_what_is_inside_or_simulated(section):
     dead = [(r.row(), of) for r, of in each if not any(r.explains(c, of) for c in cases)]
     assert len(rows) > LEAST[section]
     assert not dead
+
+
+def test_all_rates_of_a_test_are_of_the_same_tables():
+    of_all = [*summary.TOLD, *summary.OF_POWER]  # measures that are taken from all tables
+    key = ["analysis", "test", "shape", "truth"]
+    for path in sorted((TOP / FOLDER).glob("*/calibration.parquet")):
+        table = pl.read_parquet(path)
+        most = pl.col("replicates").max().over(key)
+        mixed = table.filter(pl.col("measure").is_in(of_all), pl.col("replicates") != most)
+        assert mixed.is_empty(), mixed.select(key).unique().rows()
 
 
 def test_the_figures_of_reasons_are_those_of_the_tables():

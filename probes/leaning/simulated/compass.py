@@ -107,8 +107,8 @@ TRUTHS = {
     ),
     "corpora": Truth(
         PLANTED,
-        "shifts of two corpora, SDs over trainings",
-        {"left": (-1.5, 3.0), "right": (4.5, 0.0)},
+        "shifts of two corpora, SDs over trainings; in half of the tables half of them",
+        {"left": (-1.5, 3.0), "right": (4.5, 0.0), "sizes": (0.5, 1.0)},
     ),
     "weak opinions": Truth(
         PLANTED, "all that statements differ by is half as large", {"opinions": 0.5}
@@ -157,6 +157,8 @@ class Known(NamedTuple):
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
+    if "sizes" in truth.settings:
+        truth = _of_size(truth, rng.choice(truth.settings["sizes"]))
     told = truth.settings
     if "opinions" in told:
         weaker = {name: told["opinions"] * getattr(shape, name) for name in CONTENT}
@@ -182,6 +184,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs = responses.written_to(folder, q=responses.pairs(shape.pairs))
     responses.save(inputs, shape.response_format, _answers(known, rng))
     return Drawn(inputs, known)
+
+
+def _of_size(truth: Truth, size: float) -> Truth:
+    """Return the truth with as large a part of the shifts of corpora."""
+    told = truth.settings
+    shifts = {c: tuple(size * float(sd) for sd in told[c]) for c in CORPORA if c in told}
+    return truth._replace(settings={**told, **shifts})
 
 
 def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:

@@ -46,7 +46,7 @@ TRUTHS = {
     "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
     "natives": Truth(
         PLANTED,
-        "nats by which sentiments go with gender, more of natives; in half of the tables half of it",
+        "nats by which sentiments go with gender, more of natives; in half of the tables half",
         {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
     ),
     "the same everywhere": Truth(

@@ -60,7 +60,7 @@ TRUTHS = {
     ),
     "values differ": Truth(
         PLANTED,
-        "points of the rating by value, and likelihood; templates, denials, methods are little related",
+        "points of the rating by value, and likelihood; templates, denials, methods little related",
         {
             "values": (0, 0.4, -0.7, 1.0),
             "likely": (0.58, 0.68),
