@@ -69,13 +69,13 @@ def lines(table: pl.DataFrame) -> list[Line]:
     right; of the effects found, the least over truths; :data:`AT_MOST`, which of these are the
     least that was planted, and smaller ones may be found; ``decoys``, shares of wrong findings by
     truth; ``beyond``, what does not hold under some truth, and ``outside``, the same in words; and
-    ``verdict``: that, or
-    ``inside`` where the whole intervals of all rates are inside of their bounds, or ``not
-    outside``, which more tables would decide.
+    ``verdict``: that, or ``inside`` where the whole intervals of all rates are inside of their
+    bounds, or ``not outside``, which more tables would decide.
     """
     found = []
     for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
-        counted = own.filter(pl.col("measure") != FALSE)  # which is of tables with whole families
+        of_all = (pl.col("measure") != FALSE) | (pl.col("measure") == FALSE).all()
+        counted = own.filter(of_all)  # false findings are of tables with whole families
         number = counted.group_by("truth").agg(pl.col("replicates").max())["replicates"].min()
         line: Line = {"test": test, "shape": shape, "replicates": number, "decoys": {}}
         beyond = filter(None, map(_outside, own.to_dicts()))
