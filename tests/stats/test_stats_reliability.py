@@ -77,8 +77,8 @@ def test_halves_are_stepped_up_by_spearman_and_brown():
 @pytest.mark.parametrize("items", [3, 4, 5])
 def test_halves_of_parallel_items_have_their_alpha_of_odd_numbers_too(items):
     rng = np.random.default_rng(SEED)
-    white = np.linalg.qr(rng.normal(0, 1, (40, items)) - 0)[0]
-    white = np.linalg.qr(white - white.mean(axis=0))[0]
+    drawn = rng.normal(0, 1, (40, items))
+    white = np.linalg.qr(drawn - drawn.mean(axis=0))[0]  # of mean 0, orthogonal
     scores = white @ np.linalg.cholesky(0.5 + 0.5 * np.eye(items)).T  # all correlate by .5
     whole = items * 0.5 / (1 + (items - 1) * 0.5)
     assert split_halves(scores, draws=20).value == pytest.approx(whole)
@@ -223,11 +223,11 @@ def test_odds_find_two_planted_items_with_their_sign():
     assert np.mean(seen) >= 0.8
 
 
-def test_ranks_swap_as_often_as_is_predicted():
+def swaps(differences):
+    """Return what is predicted on average for true differences, and how often ranks swap."""
     rng = np.random.default_rng(SEED)
     chances, swapped = [], []
-    for _ in range(3000):
-        true = rng.uniform(-2, 2)
+    for true in differences(rng, 3000):
         one, two = (
             true
             + rng.normal(0, 1, (20, 1))
@@ -237,26 +237,21 @@ def test_ranks_swap_as_often_as_is_predicted():
         )
         chances.append(swap_chance(one, drawn=(True, True)).value)
         swapped.append(one.mean() * two.mean() < 0)
-    assert np.mean(swapped) == pytest.approx(np.mean(chances), abs=0.02)
+    return np.mean(chances), np.mean(swapped)
+
+
+def test_ranks_swap_as_often_as_is_predicted():
+    predicted, seen = swaps(lambda rng, n: rng.uniform(-2, 2, n))
+    assert seen == pytest.approx(predicted, abs=0.02)
 
 
 def test_ranks_of_models_that_are_close_swap_more_often_than_is_predicted():
-    rng = np.random.default_rng(SEED)
-    close = (1 / 20 + 0.25 / 8 + 1 / 160) ** 0.5  # a standard error of each model's difference
-    chances, swapped = [], []
-    for _ in range(3000):
-        true = rng.normal(0, close)
-        one, two = (
-            true
-            + rng.normal(0, 1, (20, 1))
-            + rng.normal(0, 0.5, (1, 8))
-            + rng.normal(0, 1, (20, 8))
-            for _ in range(2)
-        )
-        chances.append(swap_chance(one, drawn=(True, True)).value)
-        swapped.append(one.mean() * two.mean() < 0)
-    assert np.mean(chances) == pytest.approx(0.25, abs=0.02)  # as its documentation says
-    assert np.mean(swapped) == pytest.approx(0.33, abs=0.02)
+    error = (1 / 20 + 0.25 / 8 + 1 / 160) ** 0.5  # of a mean difference, and the SD of true ones
+    predicted, seen = swaps(lambda rng, n: rng.normal(0, error, n))
+    # a seen difference over sqrt(2) errors is then standard normal: the mean of its tail is 1 / 4;
+    # and two seen ones correlate by 1 / 2: their signs differ in 1 / 3
+    assert predicted == pytest.approx(1 / 4, abs=0.02)
+    assert seen == pytest.approx(1 / 3, abs=0.02)
 
 
 def test_what_comes_again_does_not_swap_ranks():

@@ -84,7 +84,7 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lis
     """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,).
 
     ``common``: nats by which positive words are more frequent, and negative ones less; in the last
-    origin, of which most natives are, twice as many.
+    origin, seven in ten of whom are natives, twice as many.
     """
     sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
     of = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
