@@ -65,7 +65,7 @@ PARAMS: dict[str, Any] = {
     "lengths": [10],
     "halves": 1,
     "n_bootstrap": 100,
-    "n_permutations": 99,
+    "n_permutations": 199,
 }
 LATENT: dict[str, Any] = {
     "version": "0.0.0",
@@ -73,7 +73,7 @@ LATENT: dict[str, Any] = {
     "smoothing": 0.5,
     "l1": [0.0, 1e-2],
     "posterior": [1e-2, 1.0],
-    "steps": 100,
+    "steps": 50,
     "learning_rate": 0.2,
     "seeds": [1],
     "n_bootstrap": 20,

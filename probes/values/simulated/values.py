@@ -75,6 +75,14 @@ TRUTHS = {
             "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
         },
     ),
+    "some is related": Truth(
+        PLANTED,
+        "the same: about what is found in half a hundred statements",
+        {
+            "likely": (0.66, 0.66),
+            "shape": {"frame": 0.95, "denied": 0.9, "opposite": 0.5, "gender": 1.9, "method": 0.55},
+        },
+    ),
     "little is related": Truth(
         PLANTED,
         "the same: little",
@@ -83,7 +91,7 @@ TRUTHS = {
     "genders differ": Truth(
         PLANTED,
         "points of the rating between genders, by value",
-        {"gender": (0, 0.06, -0.14, 0.3), "likely": (0.64, 0.6)},
+        {"gender": (0, 0.1, -0.22, 0.55), "likely": (0.64, 0.6)},
     ),
     "political is agreed with": Truth(
         DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
