@@ -162,14 +162,9 @@ def calibration(text: str) -> str:
 
 
 def _settings(shape: BaseModel) -> str:
-    told = []
-    for key in type(shape).model_fields:
-        value = getattr(shape, key)
-        if isinstance(value, BaseModel):  # a part that has settings of its own
-            told.append(_settings(value))
-        elif value is not None:
-            told.append(f"`{key}` {value}")
-    return ", ".join(told)
+    """Write the settings of a shape, each as YAML has it."""
+    every = shape.model_dump(exclude_none=True).items()
+    return ", ".join(f"`{key}` {value}" for key, value in every)
 
 
 def _rates(table: pl.DataFrame) -> list[str]:

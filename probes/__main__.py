@@ -374,6 +374,10 @@ def _waves(given: argparse.Namespace) -> None:
 
 
 def _plan(given: argparse.Namespace) -> None:
+    if not given.seconds > 0:
+        raise UserError(f"--seconds: {given.seconds:g}; a trial has to last more than 0 seconds")
+
+    from plumbline.builders.core.params import parse
     from plumbline.probes.commands import cost, params_overlay, power
 
     if not given.study:
@@ -382,6 +386,7 @@ def _plan(given: argparse.Namespace) -> None:
         found = list(cost.plans(given.seconds, given.model))
         print(cost.table(found))
         return print(f"\n{power.table([one.probe for one in found])}".rstrip())
+    parse(given.study)  # an error of its own if it is no such file
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
     sizes = cost.sizes_in(given.sizes)

@@ -89,6 +89,19 @@ def test_what_is_of_a_study_is_refused_without_one(alone, capsys):
     assert "--study" in capsys.readouterr().err
 
 
+def test_the_file_of_a_study_has_to_be_there(capsys):
+    assert main(["plan", "--study", "nofile.yaml"]) != 0
+    assert capsys.readouterr().err.startswith("error: nofile.yaml: no such file")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1"])
+def test_a_trial_of_no_time_is_refused(seconds, capsys):
+    assert main(["plan", "world-es", "--seconds", seconds]) != 0
+    assert capsys.readouterr().err == (
+        f"error: --seconds: {seconds}; a trial has to last more than 0 seconds\n"
+    )
+
+
 def test_the_latent_model_is_fitted_with_all_40_pairs_of_weights_of_the_paper():
     whole_grid = TREE["analysis"]["latent"]
     assert (tuple(whole_grid["l1"]), tuple(whole_grid["posterior"])) == (L1, POSTERIOR)

@@ -89,10 +89,15 @@ def simulated(analysis: str) -> Any:
 
 
 def simulating(analysis: str) -> tuple[Any, Params]:
-    """Return the function of an analysis that is simulated, and its settings in the params."""
+    """Return the function of an analysis that is simulated, and its settings in the params.
+
+    But 95% intervals, whose coverage is told.
+    """
     own = SIMULATIONS[analysis]
     module: Any = importlib.import_module(module_of(own))
     params = section(f"analysis.{own}", module.Params)
+    if "confidence" in type(params).model_fields:
+        params = params.model_copy(update={"confidence": 0.95})
     return module.run if own == analysis else module.pooled, params
 
 

@@ -72,7 +72,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         return {"comparison": pl.DataFrame(pl.from_arrow(COMPARISON.arrow().empty_table()))}
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = adjusted(table.with_columns(pl.col("p").cast(pl.Float64)), over=FAMILY)
-    return {"comparison": typed(table, COMPARISON).sort(COMPARISON.key, maintain_order=True)}
+    table = typed(table, COMPARISON, params.confidence)
+    return {"comparison": table.sort(COMPARISON.key, maintain_order=True)}
 
 
 def _row(

@@ -96,7 +96,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         found["magnitudes"] = magnitudes(found["coordinates"], found["shifts"], known).to_dicts()
     least = {"stability": least_p(params.n_permutations_stability)}
     return {
-        name: _table(own, name, least.get(name, 0.0))
+        name: _table(own, name, least.get(name, 0.0), params.confidence)
         for name, own in found.items()
         if own or name not in OPTIONAL
     }
@@ -152,7 +152,7 @@ def _far_at_random(scale: Scale, axis: int) -> float:
     return round(float(foldnorm.mean(abs(off) / sd, scale=sd)), DECIMALS)
 
 
-def _table(own: Rows, name: str, least: float) -> pl.DataFrame:
+def _table(own: Rows, name: str, least: float, confidence: float) -> pl.DataFrame:
     """Return rows as a table, in the order of its key; ``least`` is the smallest p."""
     schema = SCHEMAS[name]
     if not own:
@@ -161,7 +161,7 @@ def _table(own: Rows, name: str, least: float) -> pl.DataFrame:
     if "p" in table.columns:
         family = ("model", "questionnaire", "response_format", "reading")
         table = adjusted(table, "p", family, least)
-    return typed(table, schema).sort(schema.key)
+    return typed(table, schema, confidence).sort(schema.key)
 
 
 def _axes(

@@ -16,6 +16,8 @@ from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
     ALL,
     HALF,
+    LEAST,
+    TESTED,
     Case,
     Measured,
     State,
@@ -36,7 +38,7 @@ from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, finite, leas
 from plumbline.probes.stats.tests import (
     chance_p,
     dealt,
-    exchange_p,
+    exchange_test,
     of_members,
     two_tailed,
 )
@@ -62,6 +64,7 @@ SPREAD = "minus and plus one SD over trainings"
 DEALT = "predictions dealt out to the texts at random (classes permuted)"
 MEMBER = "contrast 0: who is of the group does not matter (permuted within classes)"
 EXCHANGED = "0: the two may be exchanged, cluster by cluster"
+TOO_FEW = "no test: none of the exchanges of so few clusters with other predictions has p of .05"
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -84,7 +87,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _disagreements(case, params)
 
     each = cases(inputs, params.positive, params.texts_min, "fairness")
-    return tables(each, rows, SCHEMAS, least_p(params.n_permutations))
+    return tables(each, rows, SCHEMAS, least_p(params.n_permutations), params.confidence)
 
 
 def estimates(
@@ -224,7 +227,10 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             apart = Measured(runs, (one_drawn - other_drawn).mean(axis=0))
             drawn = (params.n_permutations, params.seed, case.numbers(member))
             true, (mine, others) = case.true[member], (side[:, member] for side in both)
-            null = exchange_p(true, mine, others, *drawn), EXCHANGED
+            exchanged = exchange_test(true, mine, others, *drawn)
+            hopeless = np.isinf(exchanged.critical)
+            null = np.where(hopeless, np.nan, exchanged.p), EXCHANGED
+            about |= {CRITICAL: exchanged.critical, LEAST: exchanged.least}
             texts = int(drawn[2].max()) + 1
             trained = [
                 _over_trainings(drawn_apart[..., m], texts, params.confidence)
@@ -232,7 +238,10 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             ]
             for reading, found in ((FAITHFUL, [None] * len(trained)), (CORRECTED, trained)):
                 more = about | training_columns(found, len(drawn_apart))
-                for row in estimates(case, apart, member, reading, null, params, **more):
+                each = estimates(case, apart, member, reading, null, params, **more)
+                for few, row in zip(hopeless, each, strict=True):
+                    if few and reading == CORRECTED and row["metric"] in TESTED:
+                        row["null"] = TOO_FEW
                     yield "differences", row | untested
 
 

@@ -39,6 +39,7 @@ SEED = "finetuning_seed"
 ALL = ("all", "all")
 TESTED = ("balanced accuracy", "F1")  # accuracy is the first again, or goes with the larger class
 UNTESTED = "none: no test"
+LEAST = "least_p"  # column of the smallest p that there can be, where rows differ in it
 ERROR, FREE = "trainings_error", "trainings_freedom"  # of p_trainings, for what it would find
 LEAST_TRAININGS = 5  # by fewer nothing is told of that: whose error is small by chance tells it
 WORD = "word"  # of a world: its texts are named after it, WORD-NUMBER
@@ -293,11 +294,12 @@ def tables(
     rows_of: Callable[[Case], Iterable[tuple[str, dict[str, Any]]]],
     schemas: dict[str, Schema],
     least: float = 0.0,
+    confidence: float = 0.95,
 ) -> dict[str, pl.DataFrame]:
     """Return what each case has for which table, if there is something.
 
     p is adjusted over all tests of a task of a model in a reading; ``least`` is the smallest that
-    tests over texts can have.
+    tests over texts can have, ``confidence`` that of the intervals.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in schemas}
     for case in cases:
@@ -307,12 +309,13 @@ def tables(
     for name, rows in found.items():
         if rows:
             table = pl.DataFrame(rows, infer_schema_length=None)
-            for column, drawn in (("p", least), ("p_trainings", 0.0)):
+            lowest = LEAST if LEAST in table.columns else least
+            for column, drawn in (("p", lowest), ("p_trainings", 0.0)):
                 if column in table.columns:
                     table = adjusted(table, column, ("model", "task", "reading"), drawn)
             if ERROR in table.columns:
                 table = detectable_beside(table, "trainings", ERROR, FREE)
-            result[name] = typed(table, schemas[name])
+            result[name] = typed(table, schemas[name], confidence)
     return result
 
 

@@ -33,6 +33,7 @@ from plumbline.probes.stats.estimate import (
     DECIMALS,
     DETECTABLE,
     DF,
+    LEVEL,
     NEEDED,
     TESTED_ERROR,
     adjusted,
@@ -77,7 +78,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for model in inputs.models:
         for name, own in _tables(inputs, model, params):
             if len(own):
-                found[name].append(typed(own.with_columns(model=pl.lit(model)), SCHEMAS[name]))
+                table = own.with_columns(model=pl.lit(model))
+                found[name].append(typed(table, SCHEMAS[name], params.confidence))
     return {name: pl.concat(tables) for name, tables in found.items() if tables}
 
 
@@ -214,7 +216,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         p_bh="p_country_bh",
         **{NEEDED: "needed_p_country", DF: "freedom_country"},
     )
-    told = with_detectable(contrast).select(pl.col(DETECTABLE).name.suffix("_country"))
+    told = with_detectable(contrast, params.confidence)
+    told = told.select(pl.col(DETECTABLE).name.suffix("_country"))
     return rounded(table.hstack(told), p=("p_country",))
 
 
@@ -254,7 +257,7 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
             "n": (counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(log),
             DF: ratio.freedom,
-            TESTED_ERROR: half / ndtri(0.975),
+            TESTED_ERROR: ratio.half(1 - LEVEL) / ndtri(0.975),
             "before": one,
             "after": other,
         }
@@ -262,7 +265,7 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
     table = _by_gender(case, "class", classes, LIMITS, estimated, LOG)
     # what is told of the logarithm is the percentage by which a class is predicted more often
     more = (pl.col(DETECTABLE).exp() * 100 - 100).round(DECIMALS)
-    table = with_detectable(table).with_columns(more).drop(NEEDED)
+    table = with_detectable(table, params.confidence).with_columns(more).drop(NEEDED)
     if case.reading != "placebo":
         return table
     untold = ("low", "high", "p", "p_bh", *DETECTABLE)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY, Said
@@ -13,7 +14,17 @@ from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
-from plumbline.probes.stats.estimate import DF, adjusted, rounded
+from plumbline.probes.stats.estimate import (
+    DECIMALS,
+    DETECTABLE,
+    DF,
+    LEVEL,
+    NEEDED,
+    TESTED_ERROR,
+    adjusted,
+    rounded,
+    with_detectable,
+)
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import METHOD, two_way
 
@@ -75,7 +86,7 @@ def of_targets(
         x = _perplexity(scores, place, variant)
         found = _correlated(x, y, len(y), 0 * alone, 1, alone, [], params.confidence)
         tables.append(_told([EVERY], measures, found, SCOPES.index("originals"), variant))
-    return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None)
+    return _with_detectable(rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None))
 
 
 def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.DataFrame]:
@@ -134,7 +145,17 @@ def _correlations(
     # the family: countries by measures, within each variant of perplexity
     table = rounded(pl.concat(tables), LIMITS)
     table = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    return adjusted(table, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+    table = adjusted(table, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+    return _with_detectable(table).drop(NEEDED)
+
+
+def _with_detectable(table: pl.DataFrame) -> pl.DataFrame:
+    """Add what is detectable, by the error of Fisher's z: that of r shrinks as r grows.
+
+    Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, section 3.2.
+    """
+    z = with_detectable(table.with_columns(pl.col(TESTED_ERROR).fill_nan(None)), 1 - LEVEL)
+    return z.with_columns(pl.col(DETECTABLE).tanh().round(DECIMALS))
 
 
 def _told(
@@ -202,9 +223,11 @@ def _correlated(
         # where few texts have counterfactuals enough, they are what the error is known from
         tested = tested._replace(freedom=np.minimum(tested.freedom, np.maximum(count - 1, 1)))
         value, p = np.tanh(z), tested._replace(se=se).p(z)
-    half = tested._replace(se=se).half(confidence)
+    tested = tested._replace(se=se)
+    half = tested.half(confidence)
     return {
         DF: tested.freedom,
+        TESTED_ERROR: tested.half(1 - LEVEL) / ndtri(1 - LEVEL / 2),
         "value": value,
         "low": np.tanh(z - half),
         "high": np.tanh(z + half),

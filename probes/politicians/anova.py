@@ -210,7 +210,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         fitted = adjusted(fitted, "test", over=["models", "deviation", "reading", *by])
         fitted = _with_detectable(fitted) if name == "tests" else fitted
         tested = pl.when(pl.col("test").is_not_null()).then("family_test").otherwise(0)
-        tables[name] = typed(fitted.with_columns(p_bh="test_bh", tested=tested), SCHEMAS[name])
+        fitted = fitted.with_columns(p_bh="test_bh", tested=tested)
+        tables[name] = typed(fitted, SCHEMAS[name], params.confidence)
     _assert_sums(tables["coefficients"])
     return tables
 

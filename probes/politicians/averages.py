@@ -84,7 +84,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         models=pl.col("model").replace_strict(kinds, return_dtype=pl.Int64)
     ).drop_nulls("value")
     place = ["models", *keys[:-2], "sentiment"]
-    return {"averages": typed(_mean(with_difference(table, place), place, params), AVERAGES)}
+    table = _mean(with_difference(table, place), place, params)
+    return {"averages": typed(table, AVERAGES, params.confidence)}
 
 
 def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:

@@ -167,7 +167,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{outputs}: too few words are generated or deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
-    tables = {name: Table(schema) for name, schema in SCHEMAS.items()}
+    tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
     for name, table in tables.items():
         table.rows = rows[name]
     tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # either tail

@@ -166,9 +166,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    least = least_p(params.n_permutations)
+    how = least_p(params.n_permutations), params.confidence
     return {
-        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), least, model=model)
+        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), *how, model=model)
         for name, tables in found.items()
     }
 

@@ -124,10 +124,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for (source,), part in texts.group_by("source", maintain_order=True):
             for name, row in _rows(f"{language}/{source}", part, compared, params):
                 found[name].append(row | {"language": language, "source": source})
-    return {name: _table(SCHEMAS[name], rows) for name, rows in found.items()}
+    return {name: _table(SCHEMAS[name], rows, params) for name, rows in found.items()}
 
 
-def _table(schema: Schema, rows: list[dict[str, Any]]) -> pl.DataFrame:
+def _table(schema: Schema, rows: list[dict[str, Any]], params: Params) -> pl.DataFrame:
     """Return rows as a table; all tests are a family, those of negative controls another."""
     if not rows:
         return columns.table_of(schema, ())
@@ -136,7 +136,7 @@ def _table(schema: Schema, rows: list[dict[str, Any]]) -> pl.DataFrame:
         table.with_columns(dealt=pl.col("source").str.ends_with(DEALT)), over=["dealt"]
     )
     tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
-    told = _exactly(with_detectable(table)).drop(NEEDED)
+    told = _exactly(with_detectable(table, params.confidence)).drop(NEEDED)
     return columns.table_of(schema, [told.with_columns(tested=tested)])
 
 

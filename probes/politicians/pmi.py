@@ -105,7 +105,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
             "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
-    return {"pmi": columns.table_of(PMI, tables, ["unit", "reading"], model=model)}
+    how = ["unit", "reading"], 0.0, params.confidence
+    return {"pmi": columns.table_of(PMI, tables, *how, model=model)}
 
 
 def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -125,8 +126,10 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         )
     each, apart = zip(*tables, strict=True)
     return {
-        "pooled": columns.table_of(POOLED, each, ["group", "unit", "reading"], "least"),
-        "differences": columns.table_of(DIFFERENCES, apart),
+        "pooled": columns.table_of(
+            POOLED, each, ["group", "unit", "reading"], "least", params.confidence
+        ),
+        "differences": columns.table_of(DIFFERENCES, apart, confidence=params.confidence),
     }
 
 

@@ -139,14 +139,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             continue
         place: dict[str, Any] = {"model": model, "language": language, "pos": source.pos}
         pmi = place | {"deviation": DEVIATIONS.index("pmi"), "cluster": "name"}
-        for kind, name, lists, how in _variations(params, whole, language, source, people):
+        for kind, name, lists, how, strata in _variations(params, whole, language, source, people):
             of, ranking = {}, None
             if lists is not None:
                 of, words = lists.of_gender(), lists.words
                 spelt = (words[name] for name in ("word", "lemma", "form"))
                 lexica = inputs.datasets["lexica"]
                 q = sentiment_shares.of_words(lexica, params.config(lexica, language), *spelt)
-                ranking = sentiment_shares.by_pmi(lists, q, how)
+                ranking = sentiment_shares.by_pmi(lists, q, how, strata)
             rows += _numbers(pmi | _variation(kind, name), ranking, of, params)
         latent = place | {"deviation": DEVIATIONS.index(CORRECTED), "cluster": "word"}
         of, how = whole.of_gender(), params.default()
@@ -159,7 +159,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
     table = pl.DataFrame(rows, infer_schema_length=None)
-    return {"robustness": typed(_compared(table, least_p(params.n_permutations)), ROBUSTNESS)}
+    table = _compared(table, least_p(params.n_permutations))
+    return {"robustness": typed(table, ROBUSTNESS, params.confidence)}
 
 
 def _variation(kind: str, name: str) -> dict[str, Any]:
@@ -183,8 +184,8 @@ def _fits(latent: Path, language: str, pos: int) -> Iterator[tuple[str, str, pl.
 
 def _variations(
     params: Params, whole: Named, language: str, source: Lists, people: Path
-) -> Iterator[tuple[str, str, Named | None, TopWords]]:
-    """Yield the default, then one change of it at a time."""
+) -> Iterator[tuple[str, str, Named | None, TopWords, NDArray[np.int64] | None]]:
+    """Yield the default, then one change of it at a time; of matched names also their strata."""
     least, how = params.min_count[0], params.default()
 
     def only(kept: NDArray[np.bool_], least: int = least) -> Named | None:
@@ -196,27 +197,27 @@ def _variations(
 
     everybody = np.ones(len(whole.names), dtype=np.bool_)
     default = only(everybody)
-    yield "default", "", default, how
+    yield "default", "", default, how, None
     for setting in SETTINGS:
         for value in getattr(params, setting)[1:]:
-            yield setting, f"{value:g}", default, how.model_copy(update={setting: value})
+            yield setting, f"{value:g}", default, how.model_copy(update={setting: value}), None
     for count in params.min_count[1:]:
-        yield "min_count", str(count), only(everybody, count), how
+        yield "min_count", str(count), only(everybody, count), how, None
     for unit in params.unit[1:]:
-        yield "unit", unit, part(unit=unit), how
+        yield "unit", unit, part(unit=unit), how, None
     for length in params.lengths:
-        yield "list length", str(length), part(most=(("rank", length),)), how
-    for kind, name, kept in _names(whole, params, language):
-        yield kind, name, only(kept), how
-    yield "names", "all pieces known to the model", part(most=(("unknown_pieces", 0),)), how
+        yield "list length", str(length), part(most=(("rank", length),)), how, None
+    for kind, name, kept, strata in _names(whole, params, language):
+        yield kind, name, only(kept), how, None if strata is None else strata[kept]
+    yield "names", "all pieces known to the model", part(most=(("unknown_pieces", 0),)), how, None
     for frame in frames(source.folders[0])[1:]:
-        yield "frame", frame, part(frame=frame), how
+        yield "frame", frame, part(frame=frame), how, None
 
 
 def _names(
     whole: Named, params: Params, language: str
-) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield subsets of the names: matched, in native script, halves."""
+) -> Iterator[tuple[str, str, NDArray[np.bool_], NDArray[np.int64] | None]]:
+    """Yield subsets of the names: matched, with the stratum of each name; native script; halves."""
     genders = np.array(whole.labels)[whole.genders]
     length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
     words = whole.names["name"].str.split(" ").list.len().to_numpy().astype(np.int64)
@@ -231,15 +232,16 @@ def _names(
         ("pieces and popularity", np.hstack([spelt, fame])),
         ("length and popularity", np.hstack([size, fame])),
     ):
-        yield "matched", name, matched(strata, genders, (MALE, FEMALE), params.seed)
+        kept = matched(strata, genders, (MALE, FEMALE), params.seed)
+        yield "matched", name, kept, np.unique(strata, axis=0, return_inverse=True)[1]
     if script := script_of(language):
         foreign = whole.names["name"].str.contains(rf"[\p{{L}}--\p{{{script}}}]")
-        yield "names", "native script alone", ~foreign.to_numpy()
+        yield "names", "native script alone", ~foreign.to_numpy(), None
     rng = np.random.default_rng(params.seed)
     for half in range(params.halves):
         first = rng.random(len(genders)) < 0.5
-        yield "half", f"{half + 1}a", first
-        yield "half", f"{half + 1}b", ~first
+        yield "half", f"{half + 1}a", first, None
+        yield "half", f"{half + 1}b", ~first, None
 
 
 def _numbers(

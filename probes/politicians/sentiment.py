@@ -133,10 +133,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
     bonferroni = (pl.col("p") * pl.col("family")).clip(upper_bound=1)
     tests = tests.with_columns(p_bonferroni=bonferroni.map_elements(significant, pl.Float64))
-    tests = detectable_bonferroni(tests, "family")
+    tests = detectable_bonferroni(tests, "family", params.confidence)
     return {
-        "shares": typed(pl.DataFrame(shared), SHARES),
-        "differences": typed(tests, DIFFERENCES).sort(DIFFERENCES.key),
+        "shares": typed(pl.DataFrame(shared), SHARES, params.confidence),
+        "differences": typed(tests, DIFFERENCES, params.confidence).sort(DIFFERENCES.key),
     }
 
 

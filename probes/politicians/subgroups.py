@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
+from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
@@ -22,7 +23,7 @@ from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words
-from plumbline.probes.stats.estimate import ESTIMATE, least_p
+from plumbline.probes.stats.estimate import ESTIMATE, LEVEL, TESTED_ERROR, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import OVER_NAMES, shares
@@ -159,9 +160,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"women and a word in {params.min_count} lists; lower analysis.subgroups.min_people or "
             "min_count"
         )
-    least = least_p(params.n_permutations)
+    how = least_p(params.n_permutations), params.confidence
     return {
-        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), least, model=model)
+        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), *how, model=model)
         for name, tables in found.items()
         if tables
     }
@@ -314,7 +315,10 @@ def _rows(
     ``least``, ``most``: values that there can be.
     """
     (value,), drawn, (tested,), null = four
-    half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)
+    half, tested_half = (
+        np.nanquantile(np.abs(drawn - value), level, axis=0)
+        for level in (params.confidence, 1 - LEVEL)
+    )
     where = "the subgroup's names" if len(of) == 1 else "the names of either subgroup"
     return columns.rows_of(
         axes,
@@ -325,5 +329,6 @@ def _rows(
         null=f"genders permuted over {where}",
         p=np.where(np.isnan(tested), np.nan, permutation_p(tested, np.moveaxis(null, 0, -1))),
         critical=critical(null),
+        **{TESTED_ERROR: tested_half / ndtri(1 - LEVEL / 2)},  # not cut at the ends of the scale
         **more,
     )

@@ -186,7 +186,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     found = found.with_columns(of.name.prefix("people_"))
     words = [_classes(table, classes, pos) for pos in range(len(POS))]
     return {
-        "supersenses": columns.table_of(SUPERSENSES, [found], model=model),
+        "supersenses": columns.table_of(
+            SUPERSENSES, [found], confidence=params.confidence, model=model
+        ),
         "words": columns.table_of(WORDS, words, model=model, language=LANGUAGE),
     }
 
@@ -255,7 +257,8 @@ def by_class(
         deviation=DEVIATIONS.index(source),
         sentiment=(WHOLE, *SENTIMENTS).index(sentiment),
     )
-    table = detectable_bonferroni(adjusted(table, over=["unit", "counting"]), "classes")
+    table = adjusted(table, over=["unit", "counting"])
+    table = detectable_bonferroni(table, "classes", params.confidence)
     return pl.concat(table.partition_by("unit", "counting", maintain_order=True))
 
 

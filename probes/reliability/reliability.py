@@ -24,7 +24,7 @@ from plumbline.probes.reliability.schemas import (
     Params,
 )
 from plumbline.probes.reliability.scores import FACETS, READ, scores
-from plumbline.probes.stats.estimate import Estimate, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DF, Estimate, adjusted, finite, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import (
     FORMS,
@@ -78,10 +78,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             place = {"probe": probe, "measure": measure, "scale": scale}
             for name, row in _rows(own, params, answers=probe in ANSWERS):
                 found[name].append(place | row)
-    return {name: _table(rows, name) for name, rows in found.items()}
+    return {name: _table(rows, name, params.confidence) for name, rows in found.items()}
 
 
-def _table(rows: list[Row], name: str) -> pl.DataFrame:
+def _table(rows: list[Row], name: str, confidence: float) -> pl.DataFrame:
     schema = SCHEMAS[name]
     if not rows:
         return pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
@@ -89,7 +89,7 @@ def _table(rows: list[Row], name: str) -> pl.DataFrame:
     table = table.with_columns(pl.col(NUMBERS).cast(pl.Float64))  # of which there may be none
     if name in ("items", "odds"):
         table = adjusted(table, over=FAMILY)
-    return typed(table, schema).sort(schema.key)
+    return typed(table, schema, confidence).sort(schema.key)
 
 
 def _rows(every: pl.DataFrame, params: Params, *, answers: bool) -> Iterator[tuple[str, Row]]:
@@ -342,7 +342,8 @@ def _each(
             one = Estimate(value, value - half, value + half, number, method)
             row = one.row(cluster=cluster, null=null, p=float(found.p[place, at]))
             key = where | {"language": languages[at], "statement": name, "reason": why}
-            yield table, key | {"anchor": bool(found.anchors[place])} | row
+            df = found.df if isinstance(found, Functioning) else None  # of odds: z
+            yield table, key | {"anchor": bool(found.anchors[place]), DF: df} | row
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:

@@ -126,6 +126,7 @@ class Listing(NamedTuple):
     split: str = ""  # columns: a table for each of their values
     rows: Callable[[pl.DataFrame], pl.DataFrame | Iterable[Row]] | None = None
     digits: int = 2
+    ratio: bool = False  # detectable is an increase in percent; decreases by its factor are as well
 
 
 class View(NamedTuple):
@@ -335,19 +336,22 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
                 c in MISSING for r in made.rows for c in r[-len(made.numbers) :]
             )
             missing = tuple(why or ["no value"]) if none else ()
-            yield made._replace(note=missed(part, listing.numbers), missing=missing)
+            note = missed(part, listing.numbers, ratio=listing.ratio)
+            yield made._replace(note=note, missing=missing)
 
 
 UNTOLD = "{} miss any effect, or rest on too little to tell which ones they miss."
 MISS = "miss effects under {} more than one time in five."
+MISS_RATIO = "miss increases under {} and decreases under {} more than one time in five."
 MARGIN = "find a margin of {} kept four times in five where nothing differs."
 BESIDE = re.compile(r"\bp_(?!bh|bonferroni)(\w+?)(?:_bh)?(?![\w])")  # a p with a name of its own
 
 
-def missed(frame: pl.DataFrame, numbers: str = "") -> str:
+def missed(frame: pl.DataFrame, numbers: str = "", *, ratio: bool = False) -> str:
     """Return what tests of these rows would miss; nothing where there are none.
 
     ``numbers``: the columns that are shown: of each p with a name of its own it is told too.
+    ``ratio``: as in :class:`Listing`.
 
     Examples
     --------
@@ -355,19 +359,32 @@ def missed(frame: pl.DataFrame, numbers: str = "") -> str:
     'Half of these tests miss effects under 0.2 (adjusted: 0.4) more than one time in five.'
     """
     ends = ("", *(f"_{name}" for name in dict.fromkeys(BESIDE.findall(numbers))))
-    return " ".join(filter(None, (_missed(frame, end) for end in ends)))
+    return " ".join(filter(None, (_missed(frame, end, ratio=ratio) for end in ends)))
 
 
-def _missed(frame: pl.DataFrame, end: str) -> str:
+def _missed(frame: pl.DataFrame, end: str, *, ratio: bool) -> str:
     p, one, adjusted = f"p{end}", f"detectable{end}", f"detectable_bh{end}"
     which = f"the tests of {p}" if end else "these tests"
     if not {one, adjusted} <= {*frame.columns} or frame[one].count() == 0:
         tested = p in frame.columns and frame[p].count() > 0
         return UNTOLD.format(which[0].upper() + which[1:]) if tested else ""
-    middle, after = usual(frame[one].drop_nulls()), usual(frame.drop_nulls(one)[adjusted])
-    least = f"{after:.2g}" if after is not None else "half of them miss any effect"
-    text = MARGIN if end == "_equivalence" else MISS
-    return f"Half of {which} " + text.format(f"{middle:.2g} (adjusted: {least})")
+    told = frame.drop_nulls(one)
+    within = told.drop_nulls(f"{p}_bh") if f"{p}_bh" in frame.columns else told  # in a family
+    ends = [usual(told[one]), *([usual(within[adjusted])] if len(within) else [])]
+    if not ratio:
+        text = MARGIN if end == "_equivalence" else MISS
+        return f"Half of {which} " + text.format(_least(ends))
+    less = [x and 100 * x / (100 + x) for x in ends]
+    return f"Half of {which} " + MISS_RATIO.format(_least(ends, "%"), _least(less, "%"))
+
+
+def _least(found: Sequence[float | None], unit: str = "") -> str:
+    """Write what is found, and in brackets after adjustment, if anything is adjusted."""
+    one, *rest = (
+        "half of them miss any effect" if x is None else f"{float(f'{x:.2g}'):g}{unit}"
+        for x in found
+    )
+    return f"{one} (adjusted: {rest[0]})" if rest else one
 
 
 def usual(detectable: pl.Series) -> float | None:

@@ -19,7 +19,6 @@ from plumbline.probes.report.view import (
     Row,
     Section,
     listed,
-    usual,
 )
 from plumbline.probes.site.controls import YES
 
@@ -33,17 +32,18 @@ COLUMNS = ("what", "value", "low", "high", "n", "p", "p_bh", "detectable_bh")
 TITLE = "Results: models and studies"
 NOTE = (
     "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
-    "Power .8: the median distance from the null at which a test would find an effect, after "
-    "adjustment. Your models stand first, control models last."
+    "Power .8: the distance from the null at which that test would find an effect, after "
+    "adjustment; a dash where it would find none, or rests on too little to tell. Your models "
+    "stand first, control models last."
 )
 CAPTION = (
     "The clearest test of each model and study with its 95% interval: the distance from the null, "
-    "in units of that which would be found with power .8; left out where that is not known. "
+    "in units of that which it would find with power .8; left out where that is not known. "
     "Filled: adjusted p at most .05."
 )
 LISTING = Listing(
     "model; study; found; what=clearest; unit",
-    "value; low..high; p_bh:3=adjusted p; least=power .8",
+    "value; low..high; p_bh:3=adjusted p; detectable_bh=power .8",
 )
 CONTROLS = "; controls=controls as they should be"
 
@@ -195,7 +195,7 @@ def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame) -> Row:
     sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
     return (
         tested.row(0, named=True)
-        | {"study": study, "model": model, "least": usual(tested["detectable_bh"])}
+        | {"study": study, "model": model}
         | {"tested": len(tested), "sure": sure, "unit": kind.unit, "null": kind.null}
         | {"found": f"{sure} of {len(tested)} {kind.things}"}
     )
@@ -235,12 +235,12 @@ def section(
 
 
 def scaled(rows: Sequence[Row]) -> list[Row]:
-    """Return the distances of headlines from the null, in units of what would be found."""
+    """Return the distances of headlines from the null, in units of what their tests would find."""
     lines = []
     for row in rows:
-        if row["least"]:
+        if least := row["detectable_bh"]:
             ends = (row["value"], row["low"], row["high"])
-            apart = [None if end is None else (end - row["null"]) / row["least"] for end in ends]
+            apart = [None if end is None else (end - row["null"]) / least for end in ends]
             lines.append(
                 dict(zip(("value", "low", "high"), apart, strict=True))
                 | {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}

@@ -147,7 +147,7 @@ def difference(
 
     Accuracy is tested exactly, as by McNemar (1947), Psychometrika 12: of the texts that one of the
     two alone has right, each has half (:func:`plumbline.probes.stats.tests.sign_p`); macro-F1 by
-    approximate randomisation, as in :func:`plumbline.probes.stats.tests.exchange_p`: the two
+    approximate randomisation, as in :func:`plumbline.probes.stats.tests.exchange_test`: the two
     predictions of each text are swapped with probability one half, and the p-value is (1 + number
     of differences at least as large) / (1 + n_permutations), two-sided.
     """

@@ -97,10 +97,9 @@ class Estimate(NamedTuple):
     n: int  # independent clusters behind it
     method: str  # what kind of interval it is, and what was resampled
 
-    @property
-    def standard_error(self) -> float:
-        """Return half the width of its 95% interval over z(.975)."""
-        return (self.high - self.low) / 2 / float(ndtri(0.975))
+    def standard_error(self, confidence: float) -> float:
+        """Return half the width of its interval over the quantile of z that this has."""
+        return (self.high - self.low) / 2 / float(ndtri((1 + confidence) / 2))
 
     def at(self, confidence: float) -> Estimate:
         """Return it with the level of confidence in the method: "95% Wilson score"."""
@@ -125,10 +124,13 @@ class Estimate(NamedTuple):
 
 
 class Table:
-    """Rows of a table with columns :data:`ESTIMATE`, collected one by one; all have the key."""
+    """Rows of a table with columns :data:`ESTIMATE`, collected one by one; all have the key.
 
-    def __init__(self, schema: Schema, **key: Any) -> None:
-        self.schema, self.key = schema, key
+    ``confidence``: of the intervals, from which :func:`with_detectable` has the errors.
+    """
+
+    def __init__(self, schema: Schema, confidence: float = 0.95, **key: Any) -> None:
+        self.schema, self.confidence, self.key = schema, confidence, key
         self.rows: list[dict[str, Any]] = []
         self.families: list[tuple[str, Sequence[str], float]] = []
 
@@ -149,7 +151,7 @@ class Table:
         table = pl.DataFrame(self.rows, infer_schema_length=None)
         for family in self.families:
             table = adjusted(table, *family)
-        return typed(table, self.schema)
+        return typed(table, self.schema, self.confidence)
 
 
 def least_p(drawn: int) -> float:
@@ -212,25 +214,29 @@ def adjusted(
     )
 
 
-def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.DataFrame:
+def with_detectable(
+    table: pl.DataFrame, confidence: float, *, equivalence: bool = False
+) -> pl.DataFrame:
     """Add what the tests of a table would find, from the intervals; see :data:`ESTIMATE`.
 
     Of a z test at level a, with standard error s, it is (z(1 - a / 2) + z(.8)) s: Cohen (1988),
     Statistical Power Analysis for the Behavioral Sciences, section 2.2. s is half the interval's
     width, or the finite side, over z(.975): with few clusters, whose t is larger, it is a little
-    too large. Intervals are taken to be of 95%. Where the table has a column :data:`CRITICAL`, the
-    distance from the null that a permutation test needs takes the place of z(.975) s; it is
-    infinite where nothing can be found. At the level that is needed after adjustment it is that
-    of :data:`CRITICAL_NEEDED`, or else in proportion to the quantiles of z, which is too far where
-    permutations have shorter tails than a normal distribution. A column :data:`TESTED_ERROR`
-    has s where the interval is not of what is tested, such as a share that is tested against
-    another. With :data:`DF` intervals are of t, and the noncentrality with which t is found
-    takes the place of the sum of quantiles (Cohen 1988, section 12.7). By fewer than
-    :data:`LEAST_DF` nothing is told: an effect of the size that a table with 1 to 4 told would
-    be found in .58 to .69 of others.
+    too large. Intervals of another confidence are stretched to those of 95% by their quantiles.
+    Where the table has a column :data:`CRITICAL`, the distance from the null that a permutation
+    test needs takes the place of z(.975) s; it is infinite where nothing can be found. At the level
+    that is needed after adjustment it is that of :data:`CRITICAL_NEEDED`, or else in proportion to
+    the quantiles of z, which is too far where permutations have shorter tails than a normal
+    distribution. A column :data:`TESTED_ERROR` has s where the interval is not of what is tested,
+    such as a share that is tested against another. With :data:`DF` intervals are of t, and the
+    noncentrality with which t is found takes the place of the sum of quantiles (Cohen 1988, section
+    12.7). By fewer than :data:`LEAST_DF` nothing is told: an effect of the size that a table with 1
+    to 4 told would be found in .58 to .69 of others.
 
     Parameters
     ----------
+    confidence
+        Of the intervals.
     equivalence
         p is the larger of those of two one-sided tests: what is told is half the width of the
         narrowest range around 0 in which a true difference of 0 is found to lie. Either test is
@@ -241,12 +247,13 @@ def with_detectable(table: pl.DataFrame, *, equivalence: bool = False) -> pl.Dat
     Examples
     --------
     >>> row = {"value": 1.0, "low": -0.959964, "high": 2.959964, "p": 0.3, "p_bh": None}
-    >>> with_detectable(pl.DataFrame([row])).select("detectable", "detectable_bh").row(0)
+    >>> with_detectable(pl.DataFrame([row]), 0.95).select("detectable", "detectable_bh").row(0)
     (2.801585, None)
     """
     value, low, high = (_numbers(table, name) for name in ("value", "low", "high"))
     low, high = value - low, high - value
-    error = _filled(_filled((low + high) / 2, low), high) / ndtri(0.975)
+    wider = _above(table, LEVEL / 2) / _above(table, (1 - confidence) / 2)  # at 95%
+    error = _filled(_filled((low + high) / 2, low), high) * wider / ndtri(0.975)
     error = _numbers(table, TESTED_ERROR, error)
     sides, power = (1, (1 + POWER) / 2) if equivalence else (2, POWER)
     own, further = _quantiles(table, LEVEL / sides, power)
@@ -324,30 +331,33 @@ def detectable_beside(
     there = {to: table[column] for to, column in given.items() if column in table.columns}
     own = own.with_columns(**there)
     if freedom:
-        width = _quantiles(own, LEVEL / 2, POWER)[0]
+        width = _above(own, LEVEL / 2)
     told = with_detectable(
         own.with_columns(pl.Series(TESTED_ERROR, tested * width / ndtri(0.975)).fill_nan(None)),
+        1 - LEVEL,  # there are no intervals
         equivalence=equivalence,
     )
     names = DETECTABLE if f"{p}_bh" in table.columns else DETECTABLE[:1]
     return table.with_columns(told[of].alias(f"{of}_{name}") for of in names)
 
 
-def detectable_bonferroni(table: pl.DataFrame, number: str) -> pl.DataFrame:
+def detectable_bonferroni(table: pl.DataFrame, number: str, confidence: float) -> pl.DataFrame:
     """Add ``detectable_bonferroni``: what p would find with power .8 at .05 over the tests.
 
     ``number``: column of how many tests p is multiplied by; null where there is none.
+    ``confidence``: of the intervals.
 
     Examples
     --------
     Of 13 tests z(1 - .05 / 26) + z(.8) standard errors.
 
     >>> row = {"value": 1.0, "low": -0.959964, "high": 2.959964, "p": 0.3, "tests": 13}
-    >>> detectable_bonferroni(pl.DataFrame([row]), "tests")["detectable_bonferroni"].to_list()
+    >>> detectable_bonferroni(pl.DataFrame([row]), "tests", 0.95)["detectable_bonferroni"].to_list()
     [3.732133]
     """
     level = pl.lit(LEVEL) / pl.col(number).cast(pl.Float64)
-    told = with_detectable(table.with_columns(level.alias(NEEDED), p_bh="p"))
+    own = table.drop(CRITICAL_NEEDED, strict=False)  # which is of another level
+    told = with_detectable(own.with_columns(level.alias(NEEDED), p_bh="p"), confidence)
     return table.with_columns(told["detectable_bh"].alias("detectable_bonferroni"))
 
 
@@ -370,18 +380,25 @@ def beside(name: str, what: str, *, adjusted: bool = True) -> tuple[Column, ...]
 def _quantiles(
     table: pl.DataFrame, above: float | NDArray[np.float64], power: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what a part of t is above, of each row, or of z where it is not known to be t.
+    """Return :func:`_above`, and how much further the middle of t has to be.
 
-    And how much further the middle of t has to be for it to be above that with this power.
+    So that it is above that with this power.
     """
-    freedom = np.nan_to_num(_numbers(table, DF))
-    t = np.broadcast_to(ndtri(1 - above), freedom.shape).copy()
+    freedom, t = np.nan_to_num(_numbers(table, DF)), _above(table, above)
     further = np.full(freedom.shape, ndtri(power))
     if (of_t := freedom > 0).any():
-        t[of_t] = stdtrit(freedom, 1 - above)[of_t]
         each, row = np.unique(np.stack([freedom, t])[:, of_t], axis=1, return_inverse=True)
         further[of_t] = (nctdtrinc(each[0], 1 - power, each[1]) - each[1])[row]
     return t, further
+
+
+def _above(table: pl.DataFrame, above: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a part of t is above, of each row, or of z where it is not known to be t."""
+    freedom = np.nan_to_num(_numbers(table, DF))
+    t = np.broadcast_to(ndtri(1 - above), freedom.shape).copy()
+    if (of_t := freedom > 0).any():
+        t[of_t] = stdtrit(freedom, 1 - above)[of_t]
+    return t
 
 
 def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -452,11 +469,11 @@ def _finite(values: pl.Series) -> pl.Series:
     return pl.Series(values.name, np.where(there, found, np.nan)).fill_nan(None)
 
 
-def typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Order and cast the columns as declared."""
+def typed(table: pl.DataFrame, schema: Schema, confidence: float = 0.95) -> pl.DataFrame:
+    """Order and cast the columns as declared; ``confidence``: of the intervals, if it has some."""
     empty = _empty(schema)
     if "detectable" in empty.columns and (NEEDED in table or "detectable" not in table):
-        table = with_detectable(table)
+        table = with_detectable(table, confidence)
     return table.select(empty.columns).cast(empty.schema)
 
 

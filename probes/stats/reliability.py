@@ -209,10 +209,10 @@ def _stepped_up(weights: Floats, one: Floats, other: Floats, even: float) -> Flo
         a, b = weights @ one / total, weights @ other / total
         cov = weights @ (one * other) / total - a * b
         spread = (weights @ one**2 / total - a**2) * (weights @ other**2 / total - b**2)
-        r = cov / np.sqrt(np.maximum(spread, 0))
-        whole = 2 * r / (r + np.sqrt(r**2 + even * (1 - r**2)))
-        stepped = np.where(np.isfinite(r), np.maximum(whole, -1), np.nan)
-    known = np.isfinite(stepped)
+        r = np.clip(cov / np.sqrt(np.maximum(spread, 0)), -1, 1)
+        half = r + np.sqrt(r**2 + even * (1 - r**2))
+        stepped = np.where(half > 0, np.maximum(2 * r / half, -1), -1)  # of r = -1 half is nothing
+    known = np.isfinite(r)
     sums = np.where(known, stepped, 0).sum(axis=1)
     return np.asarray(np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan))
 

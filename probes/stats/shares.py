@@ -74,21 +74,37 @@ class NameShares(NamedTuple):
         found: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
         return found
 
-    def permuted(self, n_permutations: int, seed: int, among: tuple[int, int] = (0, 1)) -> Floats:
+    def permuted(
+        self,
+        n_permutations: int,
+        seed: int,
+        among: tuple[int, int] = (0, 1),
+        strata: Integers | None = None,
+    ) -> Floats:
         """Return shares with the labels of two groups permuted over their names.
 
         The null: which of the two groups a name is of has nothing to do with its list. Everything
         that is computed from the lists (the ranking of words, the selection of the largest) is done
         anew: (permutations, groups, number).
+
+        ``strata``, (names,): labels are permuted among names of one stratum alone, as names that
+        were matched have to be: the null is that lists hang on the group no more than the stratum
+        says.
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
         every = np.arange(int(self.groups.max()) + 1)[:, None, None]
+        if strata is not None:
+            pool = pool[np.argsort(strata[pool], kind="stable")]
 
         def block(size: int) -> Floats:
             labels = np.repeat(self.groups[:, None], size, axis=1)
             for column in range(size):
-                labels[pool, column] = rng.permutation(self.groups[pool])
+                if strata is None:
+                    labels[pool, column] = rng.permutation(self.groups[pool])
+                else:
+                    order = np.lexsort((rng.random(len(pool)), strata[pool]))
+                    labels[pool, column] = self.groups[pool[order]]
             return self._shares(self._counts((labels == every).astype(np.float64)), self.smoothing)
 
         return self._in_blocks(n_permutations, block)

@@ -531,20 +531,27 @@ def two_tailed(values: Floats) -> Floats:
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
 
 
-def exchange_p(
+class Exchange(NamedTuple):
+    """A test by exchanges, an array of the measures, in the order of ``classification.METRICS``."""
+
+    p: Floats  # nan where a measure is
+    critical: Floats  # see :func:`critical_of`: inf where none could be significant; nan if drawn
+    least: float  # smallest p that there can be
+
+
+def exchange_test(
     true: Bools,
     one: Bools,
     other: Bools,
     exchanges: int,
     seed: int,
     clusters: Integers | None = None,
-) -> Floats:
-    """Test whether two classifiers do equally well, each trained several times, (6,).
+) -> Exchange:
+    """Test whether two classifiers do equally well, each trained several times.
 
-    p is in the order of ``classification.METRICS``, and nan where a measure is. The null is that
-    which is which does not matter: the predictions of both for a text may be exchanged, those of
-    all runs together, each text (or cluster of texts) by itself. The statistic is the difference of
-    the mean over runs of each measure.
+    The null is that which is which does not matter: the predictions of both for a text may be
+    exchanged, those of all runs together, each text (or cluster of texts) by itself. The statistic
+    is the difference of the mean over runs of each measure.
 
     Parameters
     ----------
@@ -567,12 +574,14 @@ def exchange_p(
     Right on three texts of three against none: two of the eight exchanges are as extreme.
 
     >>> true = np.array([True, True, True])
-    >>> exchange_p(true, true[None], ~true[None], 99, 1)[0]
-    np.float64(0.25)
+    >>> found = exchange_test(true, true[None], ~true[None], 99, 1)
+    >>> float(found.p[0]), float(found.critical[0])
+    (0.25, inf)
     """
     differ = np.flatnonzero((one != other).any(axis=0))
     units, unit = np.unique(differ if clusters is None else clusters[differ], return_inverse=True)
-    if len(units) <= EXACT_TEXTS:
+    exact = len(units) <= EXACT_TEXTS
+    if exact:
         swapped = _patterns(len(units))
     else:
         drawn = np.random.default_rng(seed).integers(0, 2, (exchanges, len(units)))
@@ -582,4 +591,6 @@ def exchange_p(
     moved = others - own
     first, second = metrics(cells(true, one) + moved), metrics(cells(true, other) - moved)
     apart = np.abs((first - second).mean(axis=0))  # (exchanges, measures)
-    return np.where(np.isnan(apart[0]), np.nan, (apart >= apart[0] - NEAR).mean(axis=0))
+    far = critical_of(farthest(apart, exact=True)) if exact else np.full(apart.shape[1], np.nan)
+    p = np.where(np.isnan(apart[0]), np.nan, (apart >= apart[0] - NEAR).mean(axis=0))
+    return Exchange(p, far, min(1, 2 / len(apart)) if exact else 1 / len(apart))

@@ -297,7 +297,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 place = {"model": model, "language": language, "top_k": params.top_k[reading]}
                 place["reading"] = typicality.READINGS.index(reading)
                 parts = _groups(found, params), _categories(found, params)
-                rows += [typed(located(part, place), EMOTIONS) for part in parts]
+                told = (located(part, place) for part in parts)
+                rows += [typed(part, EMOTIONS, params.confidence) for part in told]
     if not rows:
         raise UserError(
             "data/outputs/completions: no list in a language of the dataset emotions and a ranking "
@@ -422,7 +423,8 @@ def _finished(
     affect = pl.int_range(pl.len()) % len(AFFECTS)
     apart = pl.col("high_difference") - pl.col("low_difference")
     freedom = table["n"].to_numpy() - 1.0
-    quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), 0.975), ndtri(0.975))
+    upper = (1 + params.confidence) / 2
+    quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), upper), ndtri(upper))
     own = {"affect": affect, TESTED_ERROR: apart / 2 / pl.Series(quantile)}
     table = table.with_columns(pl.col("p", CRITICAL).fill_nan(None), **own)
     table = adjusted(table, least=least_p(params.n_permutations))

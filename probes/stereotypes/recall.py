@@ -170,7 +170,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         raise UserError(
             f"{known}: no attribute is in a query put to a model; see probes.completions.frames"
         )
-    return {name: typed(pl.concat(parts), SCHEMAS[name]) for name, parts in tables.items()}
+    return {
+        name: typed(pl.concat(parts), SCHEMAS[name], params.confidence)
+        for name, parts in tables.items()
+    }
 
 
 def _words(ranked: dict[str, Lists]) -> pl.DataFrame:

@@ -66,7 +66,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models in all categories; of one model there are no rows."""
     table = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
     table = table.filter(pl.col("level") == LEVELS.index("group"))
-    pairs = Table(RSA)
+    pairs = Table(RSA, params.confidence)
     pairs.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
     keys = ("language", "reading", "top_k")
     for (language, ranking, top_k), part in table.group_by(keys, maintain_order=True):

@@ -137,7 +137,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 if len(table := part(found)):
                     table = rows.detectable(table) if "error_groups" in table.columns else table
                     own = located(table, place | {"model": model})
-                    tables[name].append(typed(own, SCHEMAS[name]))
+                    tables[name].append(typed(own, SCHEMAS[name], params.confidence))
     if not tables["shifts"]:
         raise UserError(
             "data/outputs/after_training: no list in a language of the dataset emotions and a "
@@ -280,7 +280,7 @@ def _compared(
     """
     every = np.stack([profiles for own in runs.values() for profiles in own.values()])
     directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
-    table = Table(OUTLETS, model="", language="", ranking=0, share=1.0)
+    table = Table(OUTLETS, confidence, model="", language="", ranking=0, share=1.0)
     for first, second in combinations(sorted(runs, key=lambda name: (name != BEFORE, name)), 2):
         seeds = sorted(runs[first].keys() & runs[second].keys())
         for measure, (affects, diagonal) in READINGS.items():

@@ -269,37 +269,41 @@ def judged(
         How often a group is drawn.
     """
 
-    def means(change: Array) -> tuple[Array, Array]:
+    def means(change: Array, confidence: float = params.confidence) -> tuple[Array, Array]:
         """Return the mean over seeds and groups with limits, (3, outcomes), and of each seed."""
         mean = change.mean(axis=0)
         counts = np.where(np.isnan(mean), 0.0, sizes)
         with np.errstate(invalid="ignore"):
             drawn = ((np.nan_to_num(mean) * counts).T @ weights) / (counts.T @ weights)
         by_seed = np.stack([weighted(one, counts) for one in change])
-        return np.stack([weighted(mean, counts), *percentiles(drawn, params.confidence)]), by_seed
+        return np.stack([weighted(mean, counts), *percentiles(drawn, confidence)]), by_seed
 
     change = own.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     gap, gap_by_seed = np.full((3, base.shape[1]), np.nan), np.empty((0, base.shape[1]))
     p, trainings = gap[0], np.full((3, base.shape[1]), np.nan)
+    tested_gap, tested_reach = gap, trainings[0]
     if own.control is not None:
         other = own.control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
         gap, _ = means(apart[None])
+        tested_gap, _ = means(apart[None], 1 - LEVEL)
         counts = np.where(np.isnan(apart), 0.0, sizes)
         mine, others = (np.stack([weighted(one, counts) for one in x]) for x in (change, other))
         trainings = welch(mine, others, params.confidence)
+        tested_reach = welch(mine, others, 1 - LEVEL)[0]
         if pairs := own.pairs():
             gap_by_seed = np.stack([mine[i] - others[j] for i, j in pairs])
         if not own.untested:
-            tested = apart * np.where(sizes > 0, sizes, np.nan)
-            p = sign_flip_p(tested, params.n_permutations, params.seed)
+            counted = apart * np.where(sizes > 0, sizes, np.nan)
+            p = sign_flip_p(counted, params.n_permutations, params.seed)
     n = present.sum(axis=0)
     # of replicates that draw n of n groups the spread is (n - 1) / n of the variance
     few = np.sqrt(n / np.where(n > 1, n - 1, np.nan))
-    groups = np.stack([few * (gap[2] - gap[1]) / 2 / ndtri(0.975), n - 1.0])
+    half = (tested_gap[2] - tested_gap[1]) / 2
+    groups, tested = np.stack([few * half / ndtri(0.975), n - 1.0]), (tested_gap, tested_reach)
     before = weighted(base, sizes * present)
-    found = _rows(before, *means(change), gap, gap_by_seed, p, groups, trainings)
+    found = _rows(before, *means(change), gap, gap_by_seed, p, groups, trainings, tested)
     return with_p(found.with_columns(n=pl.Series(n)), own, FLIPPED, params.n_permutations)
 
 
@@ -368,28 +372,35 @@ def _rows(
     p: Array,
     groups: Array,
     trainings: Array,
+    tested: tuple[Array, Array],
 ) -> pl.DataFrame:
     """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds.
 
     The interval of the difference has the ends of both, over groups and over trainings: 0 is in it
     where either does not tell the difference from 0. With one training there is none. ``groups``:
-    standard error over groups, and its degrees of freedom.
+    standard error over groups, and its degrees of freedom. ``tested``: the difference and half the
+    width over trainings as 95% intervals have them, which tell what is found at .05.
     """
-    reach, p_seeds, freedom = trainings
-    ends = np.minimum(gap[1], gap[0] - reach), np.maximum(gap[2], gap[0] + reach)
-    gap = np.stack([gap[0], *ends])
+    (reach, p_seeds, freedom), wide = trainings, _both(*tested)
+    gap = _both(gap, reach)
     columns = dict(zip(("base", "value", "low", "high"), [base, *mean], strict=True))
     columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
     columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)
     columns["half_width_seeds"] = reach
     columns["error_groups"], columns["freedom_groups"] = groups
-    columns |= {"error_seeds": reach / stdtrit(freedom, 0.975), "freedom_seeds": freedom}
-    columns[TESTED_ERROR] = (gap[2] - gap[1]) / 2 / ndtri(0.975)
+    columns |= {"error_seeds": tested[1] / stdtrit(freedom, 0.975), "freedom_seeds": freedom}
+    columns[TESTED_ERROR] = (wide[2] - wide[1]) / 2 / ndtri(0.975)
     # where the wider interval is that over groups, which are many, z tells what is found
-    columns[DF] = np.where(gap[2] - gap[1] > 2 * reach + NEAR, np.nan, freedom)
+    columns[DF] = np.where(wide[2] - wide[1] > 2 * tested[1] + NEAR, np.nan, freedom)
     columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
     columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
     return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))
+
+
+def _both(gap: Array, reach: Array) -> Array:
+    """Return a difference over groups with the ends of both intervals, (3, outcomes)."""
+    ends = np.minimum(gap[1], gap[0] - reach), np.maximum(gap[2], gap[0] + reach)
+    return np.stack([gap[0], *ends])
 
 
 def detectable(table: pl.DataFrame) -> pl.DataFrame:
@@ -463,23 +474,27 @@ def compared(
         Of the difference, nan without a test; see :func:`exchanged`.
     """
 
-    def limits(value: float, parts: Array) -> Array:
-        ends = similarity.limits(value, parts.mean(axis=0), params.confidence)
+    def limits(value: float, parts: Array, confidence: float = params.confidence) -> Array:
+        ends = similarity.limits(value, parts.mean(axis=0), confidence)
         return np.array([value, *ends])[:, None]
 
     mean = limits(own.values.mean() - 1, own.parts)
     gap, by_seed = np.full((3, 1), np.nan), np.empty((0, 1))
     trainings = np.full((3, 1), np.nan)
+    tested = gap, trainings[0]
     if control is not None:
         parts = own.parts.mean(axis=0) - control.parts.mean(axis=0)
-        gap = limits(own.values.mean() - control.values.mean(), parts[None])
+        apart = own.values.mean() - control.values.mean()
+        gap = limits(apart, parts[None])
         mine, others = own.values[:, None], control.values[:, None]
         trainings = welch(mine, others, params.confidence)
+        tested = limits(apart, parts[None], 1 - LEVEL), welch(mine, others, 1 - LEVEL)[0]
         by_seed = np.array([mine[i] - others[j] for i, j in of.pairs()]).reshape(-1, 1)
     one = np.ones(1)
     free = own.groups - 1.0
-    groups = np.stack([(gap[2] - gap[1]) / 2 / stdtrit(free, 0.975), free * one])
-    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, groups, trainings)
+    half = (tested[0][2] - tested[0][1]) / 2
+    groups = np.stack([half / stdtrit(free, 0.975), free * one])
+    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, groups, trainings, tested)
     found = found.with_columns(n=pl.lit(own.groups))
     found = with_p(found, of, SWAPPED, params.n_permutations_similarity)
     return found.with_columns(

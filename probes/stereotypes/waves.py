@@ -145,7 +145,10 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     changes = pl.when(~ranked[0]).then(0).when(~ranked[1]).then(1).otherwise(2)  # of CHANGES
     rows = pl.DataFrame(_levels(suggestions, pl.concat(asked), params), infer_schema_length=None)
     tables = {"waves": rows, "suggestions": suggestions.with_columns(change=changes)}
-    return {name: typed(tables[name], of).sort(of.key) for name, of in SCHEMAS.items()}
+    return {
+        name: typed(tables[name], of, params.confidence).sort(of.key)
+        for name, of in SCHEMAS.items()
+    }
 
 
 def opened(params: Params) -> list[Snapshot]:

@@ -93,14 +93,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     found["respondents"] = [respondents(people, params)]
     found["baselines"] = [baselines(every, name, params) for name in sorted(languages)]
     return {
-        name: _table(pl.concat(full, how="diagonal_relaxed") if full else None, name)
+        name: _table(pl.concat(full, how="diagonal_relaxed") if full else None, name, params)
         for name, parts in found.items()
         for full in ([part for part in parts if len(part)],)
         if full or name not in OPTIONAL
     }
 
 
-def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
+def _table(table: pl.DataFrame | None, name: str, params: Params) -> pl.DataFrame:
     """Return a table with adjusted p, each row once, in the order of its key."""
     schema = SCHEMAS[name]
     if table is None:
@@ -121,7 +121,7 @@ def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
             for p in ("p_bh", "p_equivalence_bh")
         )
         table = table.with_columns(verdict=2 * apart + alike)  # in the order of VERDICTS
-    return typed(table, schema).sort(schema.key)
+    return typed(table, schema, params.confidence).sort(schema.key)
 
 
 def _model(

@@ -1,10 +1,13 @@
 """The harness: killed and resumed, with more replicates, on other code; and its commands."""
 
+import re
 import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
+from documented import TOP
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import __main__ as command
@@ -222,6 +225,12 @@ def test_bad_input_is_one_sentence_and_writes_nothing(words, told, capsys):
     assert not calibrate.FOLDER.exists()
 
 
+def test_intervals_are_simulated_with_the_confidence_that_is_told_of_them(project):
+    changed(project, "min_count: 2", "min_count: 2, confidence: 0.8")
+    _, params = calibrate.simulating("pmi")
+    assert (params.confidence, params.min_count) == (0.95, 2)
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.slow
 def test_one_command_makes_a_table_of_shapes_with_numbers_of_their_own(project):
@@ -250,3 +259,17 @@ def test_keys_and_numbers_that_cannot_be_are_named(project, old, new, told):
     with pytest.raises(UserError, match=told):
         calibrate.calibrate("pmi")
     assert not calibrate.FOLDER.exists()
+
+
+@pytest.mark.parametrize("analysis", calibrate.those())
+def test_shapes_as_the_page_prints_them_can_be_written_into_the_params(analysis):
+    page = (TOP / "docs/methods/calibration.md").read_text(encoding="utf-8")
+    rows = re.search(rf"^### {analysis}\n\n.*\n\|---.*\n((?:\|.*\n)+)", page, re.MULTILINE)[1]
+    given = {}
+    for row in rows.splitlines():
+        name, settings = row.strip("| ").split(" | ")
+        pairs = re.findall(r"`(\w+)` (.*?)(?=, `|$)", settings)
+        given[name] = yaml.safe_load("\n".join(f"{key}: {value}" for key, value in pairs))
+    settings = calibrate.Settings(version="0.1.0", shapes={analysis: given})
+    module = calibrate.simulated(analysis)
+    assert calibrate._shapes(module, analysis, settings) == module.SHAPES

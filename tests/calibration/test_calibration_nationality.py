@@ -3,6 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import nct
+from scipy.stats import t as student
 
 from plumbline.probes.calibration.tally import tally
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
@@ -68,6 +71,24 @@ def test_planted_countries_have_their_sign_and_size(planted):
         assert np.abs(value - effect).max() < 4
         covered = own.filter(pl.col("target").is_between("low", "high"))
         assert 0.8 < len(covered) / len(own) <= 1
+
+
+def test_what_is_detectable_of_correlations_is_of_their_z(planted):
+    """Where r is high its interval is narrow, and tells too little of what would be found."""
+    own = planted[0]["correlations"].drop_nulls(["p", "detectable"])
+    own = own.filter(pl.col("p").is_between(0.001, 0.9))
+    assert len(own) > 10
+    for row in own.to_dicts():
+        low, value, high = (np.arctanh(row[name]) for name in ("low", "value", "high"))
+        half = (high - low) / 2
+
+        def apart(df, value=value, half=half, p=row["p"]):
+            return 2 * student.sf(abs(value) / half * student.isf(0.025, df), df) - p
+
+        df = brentq(apart, 1, 1e5)  # by interval and p, error and degrees of freedom are known
+        at = np.arctanh(row["detectable"]) / half * student.isf(0.025, df)
+        assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=3e-3)
+    assert own["value"].abs().max() > 0.4
 
 
 def test_outputs_that_are_swapped_are_seen(tmp_path):

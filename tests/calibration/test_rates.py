@@ -344,6 +344,16 @@ def test_a_line_tells_the_worst_of_several_truths():
         assert any("size at .05" in text for text in line["outside"])
 
 
+def test_a_line_has_as_many_tables_as_the_truth_with_the_fewest():
+    drawn = [
+        z_tests(kind, effects, seed=SEED, replicates=n).with_columns(truth=pl.lit(kind + str(n)))
+        for kind, effects, n in ((NULL, [0.0], 30), (PLANTED, [0.0, 4.0], 12), (NULL, [0.0], 20))
+    ]
+    for order in (drawn, drawn[::-1]):
+        (line,) = summary.lines(rows("a", pl.concat(order)))
+        assert line["replicates"] == 12
+
+
 def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
     assert "not been simulated" in summary.sentence([])
     found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))

@@ -12,6 +12,7 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import clusters, pmi
 from plumbline.probes.politicians.words import cluster_rows
+from plumbline.probes.stats.estimate import CRITICAL, with_detectable
 
 PARAMS = clusters.Params(
     version="1.0.0",
@@ -108,6 +109,25 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     alone = found["fits"].filter(pl.col("group") != JOINT, measure=1)
     assert alone["p_bh"].min() > 0.1
     assert fits.filter(measure=1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
+
+
+@pytest.mark.parametrize(("women", "far"), [(6, 17 / 6), (0, 13 / 6)])
+def test_a_share_is_judged_by_what_its_own_side_needs(women, far):
+    # of 60 words, 20 of women, 8 are in a part: 8 / 3 of women are expected. By Fisher's exact test
+    # six are too many and five are not, none is too few and one is not; of men it is the reverse
+    p = [fisher_exact([[n, 20 - n], [8 - n, 32 + n]])[1] <= 0.05 for n in range(9)]
+    assert p == [True, *[False] * 5, True, True, True]
+    parts = np.repeat([0, 1], [8, 52])
+    female = np.r_[np.arange(8) < women, np.arange(52) < 20 - women]
+    members = np.stack([~female, female], axis=1)
+    rows = list(cluster_rows.share_rows(members, ["male", "female"], parts, PARAMS))
+    table = with_detectable(pl.DataFrame(rows, infer_schema_length=None), 0.95)
+    assert len(table) == 4
+    for row in table.to_dicts():
+        words = 52 if row["cluster_id"] else 8
+        half = (row["high"] - row["low"]) / 2 / 1.959964 * (1 - words / 60) ** 0.5
+        assert row[CRITICAL] == pytest.approx(far / words)  # half a word before the least found
+        assert row["detectable"] == pytest.approx(far / words + 0.841621 * half, abs=3e-6)
 
 
 def by_topic(folder, lists, topics):

@@ -309,6 +309,20 @@ def test_differences_are_of_the_overall_values(tables):
         assert row["low"] <= row["value"] <= row["high"]
 
 
+def test_a_test_that_cannot_find_anything_is_none(tmp_path):
+    """Classifiers are seldom wrong, and so predict otherwise for few texts of a group."""
+    there = outputs(tmp_path, lambda *_: 0.96, number=40, seed=SEED, pretraining=[1])
+    own = fairness.run(there.inputs, QUICK)["differences"].filter(reading=CORRECTED)
+    few = own.filter(pl.col("null").str.contains("so few clusters"))
+    tested = own.drop_nulls("p")
+    print(len(few), len(tested))
+    assert len(few) > 0
+    assert few["p"].null_count() == few["detectable"].null_count() == len(few)
+    assert len(tested)
+    # a family is of the tests that there are
+    assert set(tested["family"]) == {len(tested)}
+
+
 def test_planted_differences_are_found_with_their_sign(planted, tables):
     found = recovered(planted.inputs, tables)
     by = {row["measure"]: row for row in found.to_dicts()}

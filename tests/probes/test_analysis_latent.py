@@ -77,6 +77,33 @@ def test_a_planted_difference_is_found_with_its_sign(study):
         assert row["q"] == (None if word == "odd" else Q[word][s])
 
 
+def test_what_is_detectable_follows_the_spread_of_replicates_and_permutations(study, monkeypatch):
+    sixty(study)
+    fits, refit = [], latent_model.refit
+    monkeypatch.setattr(latent_model, "refit", lambda *of: fits.append(refit(*of)) or fits[-1])
+    table = study.run()["latent"]
+    # women less men, (tables, sentiments, words): of 40 replicates, and of 39 permutations
+    drawn, permuted = (found.eta[:, :, 1] - found.eta[:, :, 0] for found in fits)
+    words, errors = sorted(set(table["word"])), set()
+    for (word, s), own in table.group_by("word", "sentiment"):
+        value = dict(own.select("gender", "value").iter_rows())
+        seen, w = value[1] - value[0], words.index(word)
+        error = np.mean((drawn[:, s, w] - seen) ** 2) ** 0.5
+        far = np.sort(np.abs(permuted[:, s, w]))[::-1]
+        critical = (far[0] + far[1]) / 2  # beyond all but itself p is 2 / 40 at most
+        told = critical + 0.841621 * error
+        assert own["detectable"].to_list() == pytest.approx([told] * 2, abs=1e-5)
+        errors.add(round(error, 3))
+    assert len(errors) == 12
+
+
+def test_deviations_as_small_as_rounding_elsewhere_are_judged_by_permutations_too(study):
+    sixty(study)  # beside 10^11 of every cell they are of 10^-10 nats
+    small = study.run(smoothing=1e11, l1=[0.0])["latent"]
+    assert set(small.filter(word="kind", sentiment=0)["p"]) == {1 / 40}
+    assert small["p"].max() == 1
+
+
 def test_sentiments_tilt_as_planted(study):
     sixty(study)
     shares = study.run()["shares"]

@@ -168,6 +168,38 @@ def test_a_test_and_its_interval_are_of_the_same_quantity(noisy):
     assert never["p"].null_count() == never["low"].null_count() == len(never)
 
 
+def freedom(value, half, p):
+    """Return the degrees of freedom of a t test by its interval and p."""
+
+    def apart(df):
+        return 2 * student.sf(abs(value) / half * student.isf(0.025, df), df) - p
+
+    return brentq(apart, 1, 1e5)
+
+
+def test_what_is_detectable_among_countries_is_of_t_with_the_freedom_of_the_contrast(noisy):
+    own = noisy[1]["delta"].drop_nulls("p_country")
+    family = ("reading", "gender")
+    found = (pl.col("p_country_bh") <= 0.05).sum().over(family)
+    more = (pl.col("p_country_bh") > 0.05).cast(pl.Int64)  # the level of those found, or one more
+    own = own.with_columns(level=0.05 * (found + more) / pl.len().over(family))
+    freedoms = []
+    for row in own.filter(pl.col("p_country").is_between(0.001, 0.9)).to_dicts():
+        half = (row["contrast_high"] - row["contrast_low"]) / 2
+        df = freedom(row["contrast"], half, row["p_country"])
+        assert (row["detectable_country"] is None) == (df < 5)
+        if df < 5:
+            continue
+        error = half / student.isf(0.025, df)
+        for name, level in (("detectable", 0.05), ("detectable_bh", row["level"])):
+            at = row[f"{name}_country"] / error
+            power = nct.sf(student.isf(level / 2, df), df, at)
+            assert power == pytest.approx(0.8, abs=1e-3)
+        freedoms.append(df)
+    assert len(freedoms) > 30
+    assert min(freedoms) < 6 < 11 < max(freedoms)
+
+
 def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(noisy):
     changes = noisy[1]["changes"]
     own = changes.drop_nulls(["p", "detectable"])
@@ -180,11 +212,7 @@ def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_foun
         low, value, high = (np.log1p(row[name] / 100) for name in ("low", "value", "high"))
         half = (high - low) / 2
         assert value == pytest.approx((high + low) / 2, abs=1e-6)
-
-        def apart(df, value=value, half=half, p=row["p"]):
-            return 2 * student.sf(abs(value) / half * student.isf(0.025, df), df) - p
-
-        df = brentq(apart, 1, 1e5)  # by interval and p, error and degrees of freedom are known
+        df = freedom(value, half, row["p"])
         at = np.log1p(row["detectable"] / 100) / half * student.isf(0.025, df)
         assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=3e-3)
         at = np.log1p(row["detectable_bh"] / 100) / half * student.isf(0.025, df)

@@ -1,14 +1,17 @@
 """Who is in a subgroup, what is counted there, and that planted differences are found."""
 
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from associated import Study
+from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import subgroups
+from plumbline.probes.stats.estimate import with_detectable
 
 SEED = 2024
 PARAMS = subgroups.Params(
@@ -195,6 +198,18 @@ def test_intervals_are_symmetric_but_for_what_cannot_be(planted):
         assert below.to_list() == pytest.approx(above.to_list(), abs=2e-6)
     for name in ("shares", "agreement", "differences"):
         assert (planted[name]["low"] <= planted[name]["value"]).all()
+
+
+def test_what_is_detectable_is_of_the_whole_interval_where_it_is_cut():
+    drawn = np.linspace(0.5, 1.3, 401)  # around a value of .9: its interval would end at 1.28
+    four = (np.array([0.9]), drawn[:, None], np.array([0.4]), np.linspace(-0.2, 0.2, 99)[:, None])
+    part = SimpleNamespace(counts=SimpleNamespace(clusters=9))
+    table = subgroups._rows({"contrast": [0]}, four, [part], PARAMS)
+    assert table["high"][0] == 1
+    assert table["low"][0] == pytest.approx(0.9 - 0.38)
+    told = with_detectable(table, 0.95)["detectable"][0]
+    far = table["critical"][0] + norm.ppf(0.8) * 0.38 / norm.ppf(0.975)
+    assert told == pytest.approx(far, abs=1e-6)
 
 
 def test_too_few_people_are_told(tmp_path):

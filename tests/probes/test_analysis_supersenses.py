@@ -87,7 +87,7 @@ def test_all_classes_are_in_the_family_seen_or_not(hundred):
     assert rows["adj.weather"]["low"] < 0 < rows["adj.weather"]["high"]
     assert rows["adj.body"]["family"] == 13
     # the critical difference at .05 / 13 for that at .05, by quantiles of z: 2.89051 for 1.95996
-    body = cells(with_detectable(hundred))["adj.body"]
+    body = cells(with_detectable(hundred, 0.95))["adj.body"]
     further = body["detectable_bonferroni"] - body["detectable"]
     assert further == pytest.approx(body["critical"] * (2.89051 / 1.95996 - 1), rel=1e-4)
     # two of thirteen tests have the same p: Benjamini-Hochberg gives 13 / 2 of it

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from page_read import Page
 
-from plumbline.probes.site.headlines import HEADLINES, headlines, measured, section
+from plumbline.probes.site.headlines import HEADLINES, headlines, measured, scaled, section
 
 SAME = {"language": "en", "n": 9, "detectable_bh": 0.5}
 WORDS = [  # word, gender, PMI, p: of a word one p, whatever the gender
@@ -31,6 +31,10 @@ def table(model="mine"):
         ],
         schema_overrides={"gender": pl.Enum(["male", "female"])},
     )
+
+
+class Studied:
+    name, analyses = "politicians", ("pmi", "latent")
 
 
 class Only:
@@ -77,15 +81,26 @@ def test_the_users_models_stand_first_and_models_without_a_test_nowhere():
     assert [row["model"] for row in rows] == ["mine", "a-world"]
     first = rows[0]
     assert (first["found"], first["what"]) == ("1 of 2 words", "kind, with female")
-    assert first["least"] == 0.5
     metrics = measured(rows)["politicians"]["mine"]
     assert metrics == {"value": 0.3, "low": 0.1, "high": 0.5, "found": 1, "tested": 2}
 
 
-def test_the_section_has_a_row_a_line_and_the_share_of_controls_that_are_as_they_should_be():
-    class Studied:
-        name, analyses = "politicians", ("pmi", "latent")
+def test_the_clearest_test_is_measured_by_what_it_would_find_itself():
+    own = pl.when(word="kind").then(1.5).when(word="grim").then(0.1)
+    (row,) = headlines(Only(pmi__pmi=table().with_columns(detectable_bh=own)), ())
+    assert (row["what"], row["value"], row["detectable_bh"]) == ("kind, with female", 0.3, 1.5)
+    (line,) = scaled([row])
+    assert [line[end] for end in ("low", "value", "high")] == pytest.approx([0.1 / 1.5, 0.2, 1 / 3])
+    (listing,) = section([row], (), [Studied()], {}).groups[0].blocks[0].parts[0].tables
+    assert listing.rows[0][-1] == "1.50"  # and not the median, 0.8
+    unknown = row | {"detectable_bh": None}
+    made = section([unknown], (), [Studied()], {}).groups[0].blocks[0].parts
+    assert made[0].tables[0].rows[0][-1] == "–"
+    assert len(made) == 1  # no figure
+    assert scaled([unknown]) == []
 
+
+def test_the_section_has_a_row_a_line_and_the_share_of_controls_that_are_as_they_should_be():
     rows = headlines(Only(pmi__pmi=table()), ())
     checks = [{"analysis": a, "verdict": v} for a, v in (("pmi", "yes"), ("latent", "no"))]
     checks.append({"analysis": "values", "verdict": "no"})

@@ -60,6 +60,16 @@ def test_predictions_mixed_model_and_correlations_are_there(page):
     assert listed(own, "of all countries")
 
 
+def test_what_tests_of_predictions_miss_is_told_of_increases_and_decreases(page):
+    data, text, _ = page
+    table = pl.read_parquet(data / "tables/nationality/changes.parquet")
+    more = table.filter(pl.col("reading") < 2, gender=0)["detectable"].drop_nulls().median()
+    less = 100 * (1 - 1 / (1 + more / 100))
+    after = plain(text.split("how much more often a class is predicted")[1])
+    assert f"miss increases under {float(f'{more:.2g}'):g}% (adjusted: " in after
+    assert f"decreases under {less:.2g}% (adjusted: " in after
+
+
 def test_local_correlations_are_there_by_country_as_code_and_paper_have_them(page):
     data, _, own = page
     caption = "by country, local: in the code (subtracted) and the text (within) of the paper"

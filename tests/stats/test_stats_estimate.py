@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.integrate import quad
-from scipy.special import nctdtrinc, stdtrit
+from scipy.special import nctdtrinc, ndtri, stdtrit
 from scipy.stats import binom, chi, false_discovery_control, nct, norm
 from scipy.stats import t as student
 
@@ -13,6 +13,7 @@ from plumbline.probes.report.view import missed
 from plumbline.probes.stats.estimate import (
     CRITICAL,
     CRITICAL_NEEDED,
+    DETECTABLE,
     DF,
     ESTIMATE,
     NEEDED,
@@ -22,6 +23,7 @@ from plumbline.probes.stats.estimate import (
     adjusted,
     benjamini_hochberg,
     detectable_beside,
+    detectable_bonferroni,
     least_p,
     rounded,
     with_detectable,
@@ -93,6 +95,10 @@ def test_a_table_has_its_columns_rounded_and_its_families_adjusted():
     assert found["p_bh"].to_list() == [0.02, 0.04, 0.2, None]
     assert found["family"].to_list() == [2, 2, 1, 2]
     assert set(found["model"]) == {"tiny"}
+    assert found["detectable_bh"].is_null().to_list() == [False] * 3 + [True]
+    table.families.clear()
+    table.adjust(over=["cluster"], least=0.06)  # of draws that are too few to find anything
+    assert table.frame()["detectable_bh"].null_count() == 4
 
 
 def test_columns_are_rounded_as_decimals_are_and_what_is_not_finite_is_null():
@@ -117,15 +123,15 @@ def test_a_table_without_rows_has_its_columns():
 
 def test_what_is_detectable_of_a_table_without_numbers_is_null_and_of_z_tests_known():
     nothing = {name: [None, None] for name in ("value", "low", "high", "p", "p_bh")}
-    found = with_detectable(pl.DataFrame(nothing))
+    found = with_detectable(pl.DataFrame(nothing), 0.95)
     assert found["detectable"].to_list() == found["detectable_bh"].to_list() == [None, None]
     error, one_sided = 0.5, {"low": [None, -0.979982], "high": [0.979982, None]}
     table = pl.DataFrame({"value": [0.0, 0.0], "p": [0.5, 0.5], **one_sided})
     table = adjusted(table)  # of two tests none is found: the next one needs .025
-    found = with_detectable(table)
+    found = with_detectable(table, 0.95)
     assert found["detectable"].to_list() == pytest.approx([error * (1.959964 + 0.841621)] * 2)
     assert found["detectable_bh"].to_list() == pytest.approx([error * (2.241403 + 0.841621)] * 2)
-    unreachable = with_detectable(adjusted(table, least=0.03))
+    unreachable = with_detectable(adjusted(table, least=0.03), 0.95)
     assert unreachable["detectable_bh"].to_list() == [None, None]
 
 
@@ -148,7 +154,7 @@ def test_the_p_that_is_needed_is_found_and_a_larger_one_is_not():
 def test_what_a_permutation_test_needs_is_detectable_with_what_power_adds():
     row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, "p_bh": None}
     table = pl.DataFrame([row | {CRITICAL: c} for c in (0.5, float("inf"), None)])
-    found = with_detectable(table)["detectable"].to_list()
+    found = with_detectable(table, 0.95)["detectable"].to_list()
     assert found[0] == pytest.approx(0.5 + 0.841621 * 0.1, abs=1e-5)
     assert found[1] is None
     assert found[2] == pytest.approx((1.959964 + 0.841621) * 0.1, abs=1e-5)
@@ -158,16 +164,16 @@ def test_the_distance_at_the_level_that_is_needed_takes_the_place_of_the_scaled_
     # of uniform distances up to 1 p is 1 - x: .95 at .05, .975 at .025, and not .95 * 2.24 / 1.96
     row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, CRITICAL: 0.95}
     table = pl.DataFrame([row | {CRITICAL_NEEDED: c} for c in (0.975, None)])
-    found = with_detectable(adjusted(table))
+    found = with_detectable(adjusted(table), 0.95)
     assert found["detectable"].to_list() == pytest.approx([0.95 + 0.0841621] * 2, abs=1e-5)
     scaled = 0.95 * 2.241403 / 1.959964
     assert found["detectable_bh"].to_list() == pytest.approx(
         [0.975 + 0.0841621, scaled + 0.0841621], abs=1e-5
     )
-    unreachable = with_detectable(adjusted(table, least=0.03))
+    unreachable = with_detectable(adjusted(table, least=0.03), 0.95)
     assert unreachable["detectable_bh"].to_list() == [None, None]
     infinite = table.with_columns(pl.lit(float("inf")).alias(CRITICAL_NEEDED))
-    assert with_detectable(adjusted(infinite))["detectable_bh"].to_list() == [None, None]
+    assert with_detectable(adjusted(infinite), 0.95)["detectable_bh"].to_list() == [None, None]
 
 
 def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
@@ -176,7 +182,7 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
     reach = stdtrit(freedom, 0.975)  # of a mean of six with standard error 1
     row = {"value": 0.0, "low": -reach, "high": reach, "p": 0.5, DF: freedom}
     table = pl.concat([pl.DataFrame([row]), pl.DataFrame([row | {DF: 0}])])
-    t, z = with_detectable(adjusted(table)).select("detectable", "detectable_bh").rows()
+    t, z = with_detectable(adjusted(table), 0.95).select("detectable", "detectable_bh").rows()
     for detectable, level in zip(t, (0.05, 0.025), strict=True):  # one of two more is needed
         assert nct.sf(stdtrit(freedom, 1 - level / 2), freedom, detectable) == pytest.approx(
             0.8, abs=1e-4
@@ -186,7 +192,7 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
     draws = rng.normal(0, 6**0.5, (4000, 6)) + t[0]
     seen = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / 6**0.5)
     assert 0.78 <= (np.abs(seen) > reach).mean() <= 0.82
-    few = with_detectable(adjusted(pl.DataFrame([row | {DF: 4.9}])))
+    few = with_detectable(adjusted(pl.DataFrame([row | {DF: 4.9}])), 0.95)
     assert few.select("detectable", "detectable_bh").row(0) == (None, None)
     assert missed(few).startswith(
         "These tests miss any effect"
@@ -211,14 +217,80 @@ def test_what_every_p_that_is_shown_would_miss_is_told():
     assert "find a margin of 0.3" in missed(margin, "p_equivalence_bh")
 
 
+def test_what_is_adjusted_is_told_of_the_tests_that_are_in_a_family():
+    effects, none = pl.Series([0.1, 0.2, 0.4]), pl.Series([None] * 3, dtype=pl.Float64)
+    table = pl.DataFrame({"p": [0.5] * 3, "detectable": effects, "detectable_bh": none})
+    alone = "Half of these tests miss effects under 0.2 more than one time in five."
+    assert missed(table.with_columns(p_bh=none)) == alone
+    told = pl.Series([0.3, None, None], dtype=pl.Float64)  # of the one test that is adjusted
+    some = table.with_columns(p_bh=told, detectable_bh=told)
+    assert missed(some) == alone.replace("0.2", "0.2 (adjusted: 0.3)")
+    any_effect = alone.replace("0.2", "0.2 (adjusted: half of them miss any effect)")
+    assert missed(table.with_columns(p_bh=effects)) == any_effect
+    beside = table.with_columns(p_bh=effects).rename(
+        {"p": "p_x", "p_bh": "p_x_bh"}
+        | {"detectable": "detectable_x", "detectable_bh": "detectable_bh_x"}
+    )
+    assert missed(beside.with_columns(p_x_bh=none), "p_x") == alone.replace(
+        "these tests", "the tests of p_x"
+    )
+
+
+def test_of_ratios_increases_and_the_decreases_that_are_as_large_are_told():
+    table = pl.DataFrame(
+        {"p": [0.5], "p_bh": [0.5], "detectable": [25.0], "detectable_bh": [150.0]}
+    )
+    assert missed(table, ratio=True) == (
+        "Half of these tests miss increases under 25% (adjusted: 150%) and decreases under 20% "
+        "(adjusted: 60%) more than one time in five."
+    )
+    none = pl.lit(None, pl.Float64)
+    assert "decreases under 20% (adjusted: half of them miss any effect) more" in missed(
+        table.with_columns(detectable_bh=none), ratio=True
+    )
+    assert "25% and decreases under 20% more" in missed(
+        table.with_columns(detectable_bh=none, p_bh=none), ratio=True
+    )
+
+
 def test_the_error_of_what_is_tested_takes_the_place_of_that_of_the_interval():
     row = {"value": 0.1, "low": -0.095996, "high": 0.295996, "p": 0.3, "p_bh": None}
     table = pl.DataFrame([row | {TESTED_ERROR: error} for error in (0.2, None)])
-    found = with_detectable(table)["detectable"].to_list()
+    found = with_detectable(table, 0.95)["detectable"].to_list()
     assert found == pytest.approx([2.801585 * 0.2, 2.801585 * 0.1], abs=1e-5)
-    assert Estimate(*(row[name] for name in ("value", "low", "high")), 9, "").standard_error == (
-        pytest.approx(0.1, abs=1e-5)
-    )
+    interval = Estimate(*(row[name] for name in ("value", "low", "high")), 9, "")
+    assert interval.standard_error(0.95) == pytest.approx(0.1, abs=1e-5)
+
+
+@pytest.mark.parametrize("freedom", [0, 7])
+@pytest.mark.parametrize("critical", [None, 0.5])
+def test_what_is_detectable_is_the_same_by_intervals_of_any_confidence(freedom, critical):
+    def told(confidence):
+        """Return what is told of a standard error of .1, beside the interval."""
+        upper = (1 + confidence) / 2
+        half = 0.1 * (stdtrit(freedom, upper) if freedom else ndtri(upper))
+        row = {"value": 0.2, "low": 0.2 - half, "high": 0.2 + half, "p": 0.3, "tests": 3}
+        table = adjusted(pl.DataFrame([row | {DF: freedom, CRITICAL: critical}] * 2))
+        found = detectable_bonferroni(with_detectable(table, confidence), "tests", confidence)
+        return found.select(*DETECTABLE, "detectable_bonferroni").row(0)
+
+    at_95 = told(0.95)
+    assert min(at_95) > 0.25
+    for confidence in (0.8, 0.99):
+        assert told(confidence) == pytest.approx(at_95, abs=2e-6)
+    of_z = Estimate(0.2, 0.2 - 0.1 * ndtri(0.9), 0.2 + 0.1 * ndtri(0.9), 9, "")
+    assert of_z.standard_error(0.8) == pytest.approx(0.1)
+
+
+def test_a_table_takes_its_intervals_to_have_the_confidence_that_it_is_given():
+    schema = Schema((Column("word", "string", "form"), *ESTIMATE), ("word",))
+    for confidence in (0.95, 0.8):
+        half = 0.1 * ndtri((1 + confidence) / 2)
+        table = Table(schema, confidence)
+        table.add(
+            Estimate(0.2, 0.2 - half, 0.2 + half, 9, ""), word="a", cluster="", null="", p=0.1
+        )
+        assert table.frame()["detectable"].to_list() == pytest.approx([0.280159], abs=2e-6)
 
 
 def beside_it(name, **columns):
@@ -247,6 +319,33 @@ def test_what_another_p_of_a_row_would_find_is_of_its_own_error_freedom_and_leve
     assert beside_it("x", critical=0.5) == pytest.approx(drawn, abs=1e-6)
     bare = pl.DataFrame({"p_x": [0.3], "error": [0.2]})
     assert detectable_beside(bare, "x", "error").columns == ["p_x", "error", "detectable_x"]
+
+
+def test_what_bonferroni_finds_is_of_the_number_of_tests_and_the_freedom_of_each_row():
+    tests, freedoms = [40, 2, 7, None, 7, 3], [9.0, 30.0, None, 9.0, 9.0, 4.0]
+    reach = [norm.isf(0.025) if df is None else student.isf(0.025, df) for df in freedoms]
+    table = pl.DataFrame({"value": [0.3] * 6, "high": [0.3 + 0.1 * x for x in reach]})
+    table = table.with_columns(low=0.6 - pl.col("high"), p=pl.Series([0.5] * 6))
+    table = table.with_columns(pl.Series(DF, freedoms), tests=pl.Series(tests))
+    # what is told of p_bh is not of this: it is of another level, or nothing is told
+    table = table.with_columns(pl.lit(0.05).alias(NEEDED), p_bh=pl.lit(None, pl.Float64))
+    assert with_detectable(table, 0.95)["detectable_bh"].null_count() == 6
+    told = detectable_bonferroni(table, "tests", 0.95)["detectable_bonferroni"].to_list()
+    assert told[3] is told[5] is None  # no number of tests; of too few degrees of freedom
+    assert told[2] == pytest.approx(0.1 * (norm.isf(0.025 / 7) + norm.ppf(0.8)), abs=1e-5)
+    for row in (0, 1, 4):
+        critical = student.isf(0.025 / tests[row], freedoms[row])
+        assert nct.sf(critical, freedoms[row], told[row] / 0.1) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_each_p_of_a_row_has_the_level_of_its_own_family():
+    table = pl.DataFrame({"p": [0.5] * 4, "p_x": [0.5, 0.5, None, None], "error": [0.1] * 4})
+    table = adjusted(adjusted(table), "p_x")
+    assert table[NEEDED].to_list() == [0.0125] * 4
+    assert table["needed_p_x"].to_list() == [0.025, 0.025, None, None]
+    told = detectable_beside(table, "x", "error")["detectable_bh_x"].to_list()
+    one = pytest.approx(0.1 * (norm.isf(0.0125) + norm.ppf(0.8)), abs=1e-6)
+    assert told == [one, one, None, None]
 
 
 def both_one_sided_tests_find(margin, freedom, level):

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
+from scipy.stats import t as student
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
@@ -93,6 +94,18 @@ def test_drawn_halves_come_near_all_and_the_interval_holds_them():
     assert some.low < alpha(scores).value < some.high
 
 
+def test_halves_that_are_opposites_end_at_minus_one_and_no_interval_leaves_its_scale():
+    opposites = split_halves(np.array([[1.0, -1], [2, -2], [4, -4]]), draws=50)
+    assert opposites[:3] == (-1, -1, -1)
+    # each item is the opposite of the other two together, up to the last digit
+    known = np.array([[1.0, 2, 3], [2, 1, 3], [3, 2, 1]])
+    print("SEED", SEED)
+    rng = np.random.default_rng(SEED)
+    for scores in (known, *(rng.normal(size=(n, 4)) for n in (3, 4, 5, 8) for _ in range(10))):
+        found = split_halves(scores, draws=100)
+        assert -1 <= found.low <= found.value <= found.high <= 1
+
+
 def test_the_interval_of_alpha_holds_its_truth():
     rng = np.random.default_rng(SEED)
     truth = 8 / (8 + 2)  # 8 items, variance of cases 1, of errors 2
@@ -155,6 +168,25 @@ def test_planted_items_are_found_in_their_language_and_the_size_holds_without():
     assert 0.03 <= np.mean(size) <= 0.07
     assert seen / 600 > 0.95
     assert np.mean(false) <= 0.07
+
+
+def test_items_that_are_found_are_no_anchors_for_the_others():
+    rng = np.random.default_rng(SEED)
+    scores = rng.normal(0, 0.4, (8, 2, 5)) + rng.normal(0, 1, (8, 1, 1))
+    scores[:2, 1] += 1.2
+    found = functioning(scores)
+    assert found.anchors.tolist() == [False] * 2 + [True] * 6
+    differences = scores[:, 1] - scores[:, 0]
+    rest = differences - differences.mean(axis=0) - differences.mean(axis=1, keepdims=True)
+    square = ((rest + differences.mean()) ** 2).sum() / (7 * 4)
+    apart = differences.mean(axis=1)
+    for item in range(8):
+        others = [other for other in range(2, 8) if other != item]
+        assert found.effect[item, 1] == pytest.approx(apart[item] - apart[others].mean())
+        error = (square / 5 * (1 + 1 / len(others))) ** 0.5
+        assert found.error[item, 1] == pytest.approx(error)
+        p = 2 * student.sf(abs(found.effect[item, 1]) / error, found.df)
+        assert found.p[item, 1] == pytest.approx(p)
 
 
 def test_one_condition_has_no_error_to_judge_by():
@@ -221,6 +253,23 @@ def test_odds_find_two_planted_items_with_their_sign():
         assert np.abs(found.effect[:, 1][adjusted > 0.05]).max() < 2.5
         seen.append((found.effect[0, 1] > 0 > found.effect[1, 1]) & (adjusted[:2] <= 0.05))
     assert np.mean(seen) >= 0.8
+
+
+def test_an_item_that_is_found_counts_for_itself():
+    """By the model of Rasch its odds, given the number agreed with, are the planted ones exactly.
+
+    So Holland and Thayer (1988); of those who agree with as many of the others they are not.
+    """
+    rng = np.random.default_rng(SEED)
+    effects, held = [], []
+    for _ in range(80):
+        found = odds(answered(rng, items=8, respondents=150, shift=1.5, otherwise=(-2.0,)))
+        if not found.anchors[0] and found.anchors[1:].all():
+            effects.append(found.effect[0, 1])
+            held.append(abs(found.effect[0, 1] + 2) < 1.96 * found.error[0, 1])
+    assert len(effects) > 40
+    assert np.mean(effects) == pytest.approx(-2, abs=4 * np.std(effects) / len(effects) ** 0.5)
+    assert np.mean(held) > 0.88
 
 
 def swaps(differences):

@@ -97,6 +97,43 @@ def test_permuting_leaves_a_third_group_as_it_is():
     assert len(np.unique(found[:, 0], axis=0)) > 1
 
 
+def test_labels_stay_in_their_stratum():
+    words = csr_array(np.eye(4))  # each name has a word of its own, and each word is a class
+    ranked = shares.NameShares(words, np.array([0, 1, 0, 1]), np.arange(4), 2, 4, 0.5)
+    of_first = [{0, 2}, {0, 3}, {1, 2}, {1, 3}]  # one of each pair
+
+    def found(strata):
+        drawn = ranked.permuted(200, SEED, strata=None if strata is None else np.array(strata))
+        return {frozenset(np.flatnonzero(row).tolist()) for row in drawn[:, 0]}
+
+    assert found([7, 7, 3, 3]) == {frozenset(own) for own in of_first}
+    assert len(found(None)) == 6
+    assert found([0, 1, 2, 3]) == {frozenset({0, 2})}  # nobody to change with
+
+
+@pytest.mark.slow
+def test_matched_names_are_permuted_within_their_stratum_or_p_is_too_large():
+    """Lists hang on the stratum alone, of which both groups have as many names."""
+    rng = np.random.default_rng(SEED)
+    strata, size = np.arange(60) // 20, 20
+    side = np.array([1.0, -1.0, 0.0])
+    found = []
+    for seed in range(300):
+        classes = np.arange(60) % 3
+        taste = rng.normal(0, 1, (60, 60)) + 2 * side[strata][:, None] * side[classes]
+        lists = np.zeros((60, 60))
+        np.put_along_axis(lists, np.argsort(-taste, axis=1)[:, :10], 1, axis=1)
+        groups = np.arange(60) % 2
+        ranked = shares.NameShares(csr_array(lists), groups, classes, size, 3, 0.5)
+        seen = ranked.seen()[:, 0] @ [1, -1]
+        drawn = [ranked.permuted(99, seed, strata=own)[..., 0] @ [1, -1] for own in (strata, None)]
+        found.append([permutation_p(seen, null) for null in drawn])
+    within, over_all = (np.array(found) <= 0.05).mean(axis=0)
+    print("within, over all", within, over_all)
+    assert within == pytest.approx(0.05, abs=3 * np.sqrt(0.05 * 0.95 / 300))
+    assert over_all < 0.02
+
+
 def test_blocks_do_not_matter(monkeypatch):
     lists, groups, classes = drawn(np.random.default_rng(SEED), 30, 12, 0.5)
     ranked = shares.NameShares(lists, groups, classes, 4, 3, 0.5)

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import binom, binomtest, fisher_exact
 from scipy.stats import permutation_test as scipy_permutation_test
 
 from plumbline.probes.stats import tests as permutation
@@ -19,7 +19,7 @@ from plumbline.probes.stats.tests import (
     critical,
     critical_at,
     dealt,
-    exchange_p,
+    exchange_test,
     farthest,
     fisher_p,
     of_members,
@@ -228,6 +228,14 @@ def test_draws_as_far_up_to_rounding_are_as_far():
     assert permutation.permutation_p(1e-10 * (1 + 1e-12), small, relative=True) == 3 / 4
 
 
+def test_there_is_a_test_where_the_farthest_outcome_of_either_side_would_be_found():
+    null = -np.arange(1.0, 40)  # beyond all of 39 but itself p is 2 / 40
+    found = permutation.possible_p(np.array([5.0, -50.0]), np.stack([null, null]))
+    assert found.tolist() == [36 / 40, 1 / 40]
+    assert np.isnan(permutation.possible_p(5.0, null[:38]))
+    assert permutation.possible_p(50.0, null[:38]) == 1 / 39
+
+
 SEED_SUMS = 99
 
 
@@ -432,7 +440,25 @@ def test_few_texts_are_gone_through_as_by_hand():
     rng = np.random.default_rng(3)
     true = np.array([True, True, True, False, False, False, True, False])
     one, other = rng.random((2, 2, 8)) < 0.5
-    np.testing.assert_allclose(exchange_p(true, one, other, 99, 1), by_hand(true, one, other))
+    np.testing.assert_allclose(exchange_test(true, one, other, 99, 1).p, by_hand(true, one, other))
+
+
+@pytest.mark.parametrize("texts", [0, 3, 5, 6, 9, 12])
+def test_exchanges_tell_what_they_find_and_whether_they_can_find_anything(texts):
+    """One is right and the other wrong: of accuracy that is McNemar's exact test."""
+    true = np.arange(20) % 2 == 0
+    one, other = true.copy(), true.copy()
+    other[:texts] ^= True
+    found = exchange_test(true, one[None], other[None], 99, 1)
+    at = METRICS.index("accuracy")
+    tail = [k for k in range(texts // 2 + 1, texts + 1) if 2 * binom.sf(k - 1, texts, 0.5) <= 0.05]
+    assert found.least == min(1, 2 / 2**texts)
+    if not tail:
+        assert texts < 6
+        assert found.critical[at] == np.inf
+    else:  # k of the texts for the one, the others for the other; half way to k - 1
+        assert found.critical[at] == pytest.approx((2 * tail[0] - 1 - texts) / 20)
+        assert found.p[at] == pytest.approx(found.least)
 
 
 def test_with_one_run_accuracy_has_mcnemar_s_p():
@@ -444,7 +470,7 @@ def test_with_one_run_accuracy_has_mcnemar_s_p():
     assert 3 <= (one != other).sum() <= 12
     alone = int(((one == true) & (other != true)).sum())
     exact = binomtest(alone, int((one != other).sum())).pvalue
-    p = exchange_p(true, one[None], other[None], 99, 1)[METRICS.index("accuracy")]
+    p = exchange_test(true, one[None], other[None], 99, 1).p[METRICS.index("accuracy")]
     assert p == pytest.approx(exact)
 
 
@@ -453,7 +479,7 @@ def test_drawn_exchanges_agree_with_all_of_them():
     rng = np.random.default_rng(8)
     true = rng.random(60) < 0.5
     one, other = (true ^ (rng.random((3, 60)) < rate) for rate in (0.25, 0.4))
-    p = exchange_p(true, one, other, 9999, 1)[0]
+    p = exchange_test(true, one, other, 9999, 1).p[0]
     # the mean difference of a text over runs changes its sign: the exact test by convolution
     sums = {0: 1.0}
     for d in ((one == true).sum(0) - (other == true).sum(0)).tolist():
@@ -470,7 +496,7 @@ def test_drawn_exchanges_agree_with_all_of_them():
 def test_alike_classifiers_have_p_1():
     true = np.array([True, False] * 10)
     same = np.zeros((2, 20), dtype=bool)
-    assert exchange_p(true, same, same, 99, 1).tolist() == [1] * 6
+    assert exchange_test(true, same, same, 99, 1).p.tolist() == [1] * 6
 
 
 def test_equally_good_classifiers_are_told_apart_at_the_nominal_rate():
@@ -481,7 +507,7 @@ def test_equally_good_classifiers_are_told_apart_at_the_nominal_rate():
         true = rng.random(80) < 0.5
         hard = rng.random(80) * 0.6  # texts differ: runs of either classifier err on the same
         one, other = (true ^ (rng.random((3, 80)) < hard) for _ in range(2))
-        found += exchange_p(true, one, other, 199, seed) <= 0.05
+        found += exchange_test(true, one, other, 199, seed).p <= 0.05
     assert (found / 300 <= 0.09).all()
     assert (found / 300 >= 0.02).all()
 
@@ -490,9 +516,9 @@ def test_clusters_are_exchanged_whole():
     # two clusters of two texts: only all or none of each changes sides, so p is that of two texts
     true = np.array([True] * 4)
     one, other = true[None], ~true[None]
-    assert exchange_p(true, one, other, 99, 1)[0] == pytest.approx(2 / 16)
+    assert exchange_test(true, one, other, 99, 1).p[0] == pytest.approx(2 / 16)
     clusters = np.array([0, 0, 1, 1])
-    assert exchange_p(true, one, other, 99, 1, clusters)[0] == pytest.approx(2 / 4)
+    assert exchange_test(true, one, other, 99, 1, clusters).p[0] == pytest.approx(2 / 4)
 
 
 def test_expanded_intervals_of_means_cover_at_their_rate_with_six_clusters():

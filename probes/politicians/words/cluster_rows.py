@@ -10,7 +10,7 @@ import numpy as np
 
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, Estimate, finite
+from plumbline.probes.stats.estimate import CRITICAL, LEVEL, TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_critical, upper_p
 from plumbline.probes.stats.tests import critical, fisher_critical, fisher_p, permutation_p
@@ -103,9 +103,10 @@ def share_rows(
         share = wilson(int(count), words, params.confidence)
         sides = fisher_critical(int(sizes[g]), words, rest) if rest else (np.inf, np.inf)
         far = sides[int(count > words * sizes[g] / len(parts))] / words
+        error = wilson(int(count), words).standard_error(1 - LEVEL)
         outside = rest / len(parts)  # with most words inside, a share varies less
         yield share.row(
-            **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
+            **{CRITICAL: far, TESTED_ERROR: error * outside**0.5},
             cluster_id=number,
             gender=GENDERS.index(genders[g]),
             count=int(count),
@@ -130,9 +131,10 @@ def overlap_rows(
         inside = members[parts == number]
         outside = 1 - len(inside) / len(parts)
         for g, (share, expected, p, far) in enumerate(shares):
+            error = share.standard_error(params.confidence)
             null = f"words permuted over clusters, {params.n_permutations:,} times"
             yield share.row(
-                **{CRITICAL: far, TESTED_ERROR: share.standard_error * outside**0.5},
+                **{CRITICAL: far, TESTED_ERROR: error * outside**0.5},
                 cluster_id=number,
                 gender=GENDERS.index(genders[g]),
                 count=int(inside[:, g].sum()),

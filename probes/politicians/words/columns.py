@@ -68,12 +68,14 @@ def table_of(
     parts: Iterable[pl.DataFrame],
     over: Sequence[str] | None = None,
     least: float | str = 0.0,
+    confidence: float = 0.95,
     **same: Any,
 ) -> pl.DataFrame:
     """Return tables of one schema as one; without rows, or null, where there are none.
 
     ``over``, ``least``: columns of a family of tests, and the smallest p, see :func:`adjusted`;
     None: nothing is adjusted.
+    ``confidence``: of the intervals.
     ``same``: columns that have one value in all rows.
     """
     found = [part for part in parts if len(part)]
@@ -86,7 +88,7 @@ def table_of(
     if over is not None:
         tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
         table = adjusted(table, over=over, least=least).with_columns(tested=tested)
-    return typed(table, schema)
+    return typed(table, schema, confidence)
 
 
 def rows_of(

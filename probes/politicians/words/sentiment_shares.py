@@ -100,6 +100,7 @@ class Ranking(NamedTuple):
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
     replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): over names
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
+    among: str = "names"  # over which they are permuted
     null: str = EXACT  # of the test whose unit is the word; UNTESTED: there is none
 
 
@@ -156,13 +157,16 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(best.sum(axis=1) == 1, best.argmax(axis=1), NEUTRAL)
 
 
-def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
+def by_pmi(
+    lists: Named, q: NDArray[np.float64], how: TopWords, strata: NDArray[np.int64] | None = None
+) -> Ranking | None:
     """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
 
     Returned: none where no word has a known sentiment, or where there is but one gender.
 
     ``q``, (words, sentiments) array: q(s | w); rows of nan for words of which it is not known,
     which are left out.
+    ``strata``, (names,): of names that were matched, whose genders are permuted within these.
     """
     known = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(known) or len(lists.labels) < 2:
@@ -173,7 +177,7 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
     permuted = None
     if {MALE, FEMALE} <= set(lists.labels) and how.n_permutations:
         both = lists.labels.index(MALE), lists.labels.index(FEMALE)
-        permuted = ranked.permuted(how.n_permutations, how.seed, both)
+        permuted = ranked.permuted(how.n_permutations, how.seed, both, strata)
     return Ranking(
         lists.labels,
         lists.of_gender(),
@@ -182,6 +186,7 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
         np.bincount(classes, minlength=NUMBER) / len(known),
         ranked.resampled(how.n_bootstrap, how.seed),
         permuted,
+        "names" if strata is None else "names of the same stratum",
     )
 
 
@@ -302,7 +307,7 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
             sentiment=s,
             test=1,
             cluster="name",
-            null=f"genders permuted over names, {len(null):,} times",
+            null=f"genders permuted over {ranking.among}, {len(null):,} times",
             p=float(permutation_p(found.value, null)),
             critical=float(critical(null[:, None])[0]),
             **ranking.sizes,

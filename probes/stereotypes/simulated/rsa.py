@@ -56,13 +56,13 @@ SHAPES = {
 TRUTHS = {
     "models share nothing": Truth(NULL, "groups evoke other affects in each model"),
     "models share a part": Truth(
-        PLANTED, "part of what groups evoke that the first model shares", {"shared": (0.4, 0.7, 1)}
+        PLANTED, "part of what groups evoke that the first model shares", {"shared": (0.25, 0.6, 1)}
     ),
     "categories": Truth(
         DECOY, "categories evoke affects, others in each model", {"categories": 1.0}
     ),
 }
-PARAMS: dict[str, Any] = {"n_permutations": 199}
+PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
 class Known(NamedTuple):
