@@ -86,7 +86,7 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     if len(set(called)) < len(called):
         raise UserError(f"compare: two models have the name {called[0]}; give different `names`")
     _same(study, results)
-    table = _table(study, results)
+    table, confidence = _table(study, results)
     told = HEADLINES[study].kind
     pair = len(called) == FEWEST
     title = SEPARATOR.join(called) if pair else ", ".join(called)
@@ -104,7 +104,8 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     tables = {"comparison": table.drop("unit")}
     rows = headline(table, (*first, *several), 0)
     return Result(
-        study, title, kind, rows, tables, "comparison", results[0].folder, facts, controls
+        *(study, title, kind, rows, tables, "comparison", results[0].folder, facts),
+        *(confidence, controls),
     )
 
 
@@ -121,8 +122,11 @@ def _same(study: str, results: Sequence[Result]) -> None:
                 )
 
 
-def _table(study: str, results: Iterable[Result]) -> pl.DataFrame:
-    """Run the analysis on the outputs of all, which stay where they are."""
+def _table(study: str, results: Iterable[Result]) -> tuple[pl.DataFrame, float]:
+    """Run the analysis on the outputs of all, which stay where they are.
+
+    Returned: the table, and the confidence of its intervals.
+    """
     from plumbline.builders.core.params import section
     from plumbline.probes.comparison import comparison
     from plumbline.probes.core.run_analysis import Inputs
@@ -139,4 +143,4 @@ def _table(study: str, results: Iterable[Result]) -> pl.DataFrame:
             datasets = {p.name: p.absolute() for p in Path("data/datasets").iterdir() if p.is_dir()}
             inputs = Inputs(tuple(result.model for result in results), datasets, Path(folder))
             params = section("analysis.comparison", comparison.Params)
-            return comparison.run(inputs, params)["comparison"]
+            return comparison.run(inputs, params)["comparison"], params.confidence

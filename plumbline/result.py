@@ -37,7 +37,7 @@ class Result:
     study, model
         Their names.
     headline
-        A row for each test that the sentence is about: ``what``, estimate ``value`` with its 95%
+        A row for each test that the sentence is about: ``what``, estimate ``value`` with its
         interval ``low`` to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over
         the whole family of the analysis), and ``detectable_bh``, the distance from the null that
         would be found with power .8; sorted by p, then by distance.
@@ -47,6 +47,8 @@ class Result:
         Where outputs and tables stand, with their cards.
     provenance
         Model and revision, datasets and versions of libraries.
+    confidence
+        Of the intervals.
     notes
         What is to be known before it is read, such as languages that the model may not know.
     """
@@ -59,6 +61,7 @@ class Result:
     main: str
     folder: Path
     provenance: dict[str, Any]
+    confidence: float
     _controls: Callable[[], dict[str, Result]] = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -107,6 +110,10 @@ class Result:
             f"5%); {missed}."
         )
 
+    @property
+    def _interval(self) -> str:
+        return f"{self.confidence * 100:.6g}% interval"
+
     @cached_property
     def controls(self) -> dict[str, Result]:
         """Return the results of the control models, with the same settings.
@@ -140,7 +147,7 @@ class Result:
         return forest(
             rows.to_dicts(),
             line="what",
-            unit=f"{self.kind.unit}, 95% interval; filled: adjusted p ≤ .05",
+            unit=f"{self.kind.unit}, {self._interval}; filled: adjusted p ≤ .05",
             title=f"{self.study}: {self.model}",
             filled="found",
             zero={"": self.kind.null},
@@ -154,7 +161,7 @@ class Result:
             ends = f"[{number(row['low'])}, {number(row['high'])}]"
             numbers = (number(row["value"]), ends, shown_p(row["p_bh"]))
             cells.append([latex.text(row["what"]), *map(latex.number, numbers)])
-        heads = (latex.text(self.kind.unit), r"95\% interval", "adjusted $p$")
+        heads = (latex.text(self.kind.unit), latex.text(self._interval), "adjusted $p$")
         return latex.table(("",), heads, cells)
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
@@ -193,9 +200,7 @@ class Result:
                 "provenance.json": _json(self.provenance),
             }
             if "model" in self.provenance:  # such a record is of one model: of no comparison
-                own = (self.study, self.model, self.kind, self.main)
-                shared = every_eval.record(*own, self.headline, self.provenance)
-                texts[every_eval.FILE] = _json(shared)
+                texts[every_eval.FILE] = _json(every_eval.record(self))
             made = {name: text.encode() for name, text in texts.items()}
             made |= {f"headline.{k}": drawing.written(self.svg(), width, k) for k in FIGURES}
             for name, body in made.items():

@@ -149,7 +149,7 @@ def ask(
     place = Workspace(folder, changes, datasets)
     with _readable(study, found):
         others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
-        tables, facts = _run(place, own.probe, told.analysis, found.name, others)
+        tables, facts, sure = _run(place, own.probe, told.analysis, found.name, others)
     chosen = language or found.entry is None or "languages" in found.entry
     notes = () if chosen else asked_in(folder / "data/outputs" / own.probe / found.name)
 
@@ -158,8 +158,8 @@ def ask(
         at = {c: folder.with_name(f"{folder.name}-{c}") if into else None for c in own.controls}
         return {c: ask(study, c, into=at[c], **same) for c in own.controls}  # type: ignore[arg-type]
 
-    rows, main = told.rows(tables), told.tables[0]
-    return Result(study, found.name, told.kind, rows, tables, main, folder, facts, controls, notes)
+    rows, main, of = told.rows(tables), told.tables[0], (folder, facts, sure)
+    return Result(study, found.name, told.kind, rows, tables, main, *of, controls, notes)
 
 
 def politicians(model: Any, **options: Any) -> Result:
@@ -222,12 +222,16 @@ def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict
 
 def _run(
     place: Workspace, probe: str, analysis: str, name: str, others: list[str]
-) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """Run probe and analysis in a workspace; return the tables, labels as strings, and facts."""
+) -> tuple[dict[str, pl.DataFrame], dict[str, Any], float]:
+    """Run probe and analysis in a workspace.
+
+    Returned: the tables, labels as strings; facts; and the confidence of the intervals.
+    """
     asking: Any = importlib.import_module(module_of(probe))
     telling: Any = importlib.import_module(module_of(analysis))
     place.prepare(tuple(dict.fromkeys([*asking.INPUTS, *getattr(telling, "DATASETS", ())])))
     with entered(place.folder):
+        from plumbline.builders.core.params import section
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.run_probe import OUTPUTS, request
         from plumbline.probes.core.run_probe import probe as put
@@ -259,9 +263,10 @@ def _run(
         }
         facts = json.loads(pointer(name).read_text("utf-8"))
         inputs = Task(probe, name).inputs()
+        confidence = section(f"analysis.{analysis}", telling.Params).confidence
     libraries = {library: version(library) for library in LIBRARIES}
     known = {"id": facts.get("id"), "revision": facts.get("revision")}
-    return tables, {"model": known, "inputs": inputs, "libraries": libraries}
+    return tables, {"model": known, "inputs": inputs, "libraries": libraries}, confidence
 
 
 def asked_in(outputs: Path) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.D
     ``tallies``: rows of :func:`plumbline.probes.calibration.tally.tally` with the columns ``test``,
     ``shape``, ``truth``, ``kind`` and ``replicate``.
     """
-    table = Table(CALIBRATION, analysis=analysis)
+    table = Table(CALIBRATION, confidence, analysis=analysis)
     first = firsts(tallies)
     for key, own in _each(tallies, KEY):
         for measure, (kind, hits, of, nominal) in MEASURES.items():

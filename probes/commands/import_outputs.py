@@ -122,8 +122,8 @@ def _analyses(
         tables.append(emotions.run(listed, feelings.model_copy(update=words))["emotions"])
     if not tables:
         raise UserError("nothing to import: name lists or profiles")
-    table = pl.concat([Table(emotions.EMOTIONS).frame(), *tables], how="diagonal_relaxed")
-    own = {"emotions": typed(table, emotions.EMOTIONS)}
+    table = pl.concat([Table(emotions.EMOTIONS, None).frame(), *tables], how="diagonal_relaxed")
+    own = {"emotions": typed(table, emotions.EMOTIONS, None)}
     yield _save("emotions", emotions, own, inputs)
     yield _told("rsa", rsa, inputs, section("analysis.rsa", rsa.Params))
     if trained:

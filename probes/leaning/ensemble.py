@@ -72,7 +72,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     of the partisan corpora. Columns as in :data:`SCHEMAS`.
     """
     every = cases(inputs, params.positive, 1, "ensemble")
-    return tables(every, lambda case: _rows(case, params), SCHEMAS, 0.0, params.confidence)
+    return tables(every, lambda case: _rows(case, params), SCHEMAS, params.confidence)
 
 
 def _rows(case: Case, params: Params) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -87,7 +87,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _disagreements(case, params)
 
     each = cases(inputs, params.positive, params.texts_min, "fairness")
-    return tables(each, rows, SCHEMAS, least_p(params.n_permutations), params.confidence)
+    return tables(each, rows, SCHEMAS, params.confidence, least_p(params.n_permutations))
 
 
 def estimates(

@@ -293,13 +293,13 @@ def tables(
     cases: Iterable[Case],
     rows_of: Callable[[Case], Iterable[tuple[str, dict[str, Any]]]],
     schemas: dict[str, Schema],
+    confidence: float,
     least: float = 0.0,
-    confidence: float = 0.95,
 ) -> dict[str, pl.DataFrame]:
     """Return what each case has for which table, if there is something.
 
-    p is adjusted over all tests of a task of a model in a reading; ``least`` is the smallest that
-    tests over texts can have, ``confidence`` that of the intervals.
+    p is adjusted over all tests of a task of a model in a reading; ``confidence`` is that of the
+    intervals, ``least`` the smallest p that tests over texts can have.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in schemas}
     for case in cases:

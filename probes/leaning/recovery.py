@@ -53,7 +53,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Returned: by analysis, with the columns of :data:`SCHEMAS`; nothing without a world.
     """
-    found = {name: Findings() for name in TABLES}
+    found = {name: Findings(params.confidence) for name in TABLES}
     for model in inputs.models:
         weights = inputs.weights(model)
         world = weights / "world.json"

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF
 from plumbline.probes.leaning.scoring import NATS_UNIT, UNITS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
-from plumbline.probes.stats.estimate import DF, Estimate, finite
+from plumbline.probes.stats.estimate import DF, LEVEL, TESTED_ERROR, Estimate, finite
+from plumbline.probes.stats.intervals import t_half_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +136,8 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 cluster="training",
                 null=null,
                 p=p,
-                **{DF: finite(told.df)},
+                # by the error of t, as the interval is cut at the ends of the scale
+                **{DF: finite(told.df), TESTED_ERROR: finite(_half(told) / ndtri(1 - LEVEL / 2))},
                 contrast=schemas.CONTRASTS.index(contrast),
                 baseline=baseline,
                 axis=axis,
@@ -144,6 +147,10 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 steps=steps,
                 baseline_steps=others,
             )
+
+
+def _half(told: Contrast) -> float:
+    return float(t_half_width(told.error, told.df, 1 - LEVEL)) if told.df else 0.0
 
 
 def contrasts(

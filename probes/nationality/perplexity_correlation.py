@@ -15,15 +15,13 @@ from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.estimate import (
-    DECIMALS,
-    DETECTABLE,
     DF,
     LEVEL,
     NEEDED,
     TESTED_ERROR,
     adjusted,
     rounded,
-    with_detectable,
+    with_detectable_correlations,
 )
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import METHOD, two_way
@@ -86,7 +84,8 @@ def of_targets(
         x = _perplexity(scores, place, variant)
         found = _correlated(x, y, len(y), 0 * alone, 1, alone, [], params.confidence)
         tables.append(_told([EVERY], measures, found, SCOPES.index("originals"), variant))
-    return _with_detectable(rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None))
+    told = rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None)
+    return with_detectable_correlations(told)
 
 
 def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.DataFrame]:
@@ -146,16 +145,7 @@ def _correlations(
     table = rounded(pl.concat(tables), LIMITS)
     table = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
     table = adjusted(table, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
-    return _with_detectable(table).drop(NEEDED)
-
-
-def _with_detectable(table: pl.DataFrame) -> pl.DataFrame:
-    """Add what is detectable, by the error of Fisher's z: that of r shrinks as r grows.
-
-    Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, section 3.2.
-    """
-    z = with_detectable(table.with_columns(pl.col(TESTED_ERROR).fill_nan(None)), 1 - LEVEL)
-    return z.with_columns(pl.col(DETECTABLE).tanh().round(DECIMALS))
+    return with_detectable_correlations(table).drop(NEEDED)
 
 
 def _told(

@@ -48,7 +48,7 @@ class Params(Bootstrap):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables with what was planted, for all classifiers and masked models of worlds."""
     by = Resampling(params.n_bootstrap, params.seed, params.confidence)
-    found = Table(RECOVERY)
+    found = Table(RECOVERY, params.confidence)
     parts = (
         ("delta", "model", _classifier),
         ("mixed", "model", _mixed),

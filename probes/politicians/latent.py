@@ -166,9 +166,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    how = least_p(params.n_permutations), params.confidence
+    of, least = params.confidence, least_p(params.n_permutations)
     return {
-        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), *how, model=model)
+        name: columns.table_of(SCHEMAS[name], tables, of, FAMILIES.get(name), least, model=model)
         for name, tables in found.items()
     }
 

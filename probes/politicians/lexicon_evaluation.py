@@ -130,14 +130,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _table(schema: Schema, rows: list[dict[str, Any]], params: Params) -> pl.DataFrame:
     """Return rows as a table; all tests are a family, those of negative controls another."""
     if not rows:
-        return columns.table_of(schema, ())
+        return columns.table_of(schema, (), params.confidence)
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = adjusted(
         table.with_columns(dealt=pl.col("source").str.ends_with(DEALT)), over=["dealt"]
     )
     tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
     told = _exactly(with_detectable(table, params.confidence)).drop(NEEDED)
-    return columns.table_of(schema, [told.with_columns(tested=tested)])
+    return columns.table_of(schema, [told.with_columns(tested=tested)], params.confidence)
 
 
 def _exactly(table: pl.DataFrame) -> pl.DataFrame:

@@ -105,7 +105,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
             "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
-    how = ["unit", "reading"], 0.0, params.confidence
+    how = params.confidence, ["unit", "reading"]
     return {"pmi": columns.table_of(PMI, tables, *how, model=model)}
 
 
@@ -127,9 +127,9 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     each, apart = zip(*tables, strict=True)
     return {
         "pooled": columns.table_of(
-            POOLED, each, ["group", "unit", "reading"], "least", params.confidence
+            POOLED, each, params.confidence, ["group", "unit", "reading"], "least"
         ),
-        "differences": columns.table_of(DIFFERENCES, apart, confidence=params.confidence),
+        "differences": columns.table_of(DIFFERENCES, apart, params.confidence),
     }
 
 

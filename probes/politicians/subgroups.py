@@ -160,9 +160,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"women and a word in {params.min_count} lists; lower analysis.subgroups.min_people or "
             "min_count"
         )
-    how = least_p(params.n_permutations), params.confidence
+    of, least = params.confidence, least_p(params.n_permutations)
     return {
-        name: columns.table_of(SCHEMAS[name], tables, FAMILIES.get(name), *how, model=model)
+        name: columns.table_of(SCHEMAS[name], tables, of, FAMILIES.get(name), least, model=model)
         for name, tables in found.items()
         if tables
     }

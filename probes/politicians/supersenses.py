@@ -186,10 +186,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     found = found.with_columns(of.name.prefix("people_"))
     words = [_classes(table, classes, pos) for pos in range(len(POS))]
     return {
-        "supersenses": columns.table_of(
-            SUPERSENSES, [found], confidence=params.confidence, model=model
-        ),
-        "words": columns.table_of(WORDS, words, model=model, language=LANGUAGE),
+        "supersenses": columns.table_of(SUPERSENSES, [found], params.confidence, model=model),
+        "words": columns.table_of(WORDS, words, None, model=model, language=LANGUAGE),
     }
 
 
@@ -250,7 +248,7 @@ def by_class(
             own = (replicates or {}).get((pos, unit))
             rows += _rows(words, pos, unit, params, source, own)
     if not rows:
-        return columns.table_of(SUPERSENSES, [])
+        return columns.table_of(SUPERSENSES, [], params.confidence)
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = table.with_columns(
         language=pl.lit(LANGUAGE),

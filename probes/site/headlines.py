@@ -37,7 +37,7 @@ NOTE = (
     "stand first, control models last."
 )
 CAPTION = (
-    "The clearest test of each model and study with its 95% interval: the distance from the null, "
+    "The clearest test of each model and study with its interval: the distance from the null, "
     "in units of that which it would find with power .8; left out where that is not known. "
     "Filled: adjusted p at most .05."
 )

@@ -17,7 +17,7 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -126,10 +126,10 @@ class Estimate(NamedTuple):
 class Table:
     """Rows of a table with columns :data:`ESTIMATE`, collected one by one; all have the key.
 
-    ``confidence``: of the intervals, from which :func:`with_detectable` has the errors.
+    ``confidence``: of the intervals, see :func:`typed`.
     """
 
-    def __init__(self, schema: Schema, confidence: float = 0.95, **key: Any) -> None:
+    def __init__(self, schema: Schema, confidence: float | None, **key: Any) -> None:
         self.schema, self.confidence, self.key = schema, confidence, key
         self.rows: list[dict[str, Any]] = []
         self.families: list[tuple[str, Sequence[str], float]] = []
@@ -250,6 +250,40 @@ def with_detectable(
     >>> with_detectable(pl.DataFrame([row]), 0.95).select("detectable", "detectable_bh").row(0)
     (2.801585, None)
     """
+    return _with(table, _detectable(table, confidence, equivalence=equivalence))
+
+
+def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
+    """Add the correlations that the tests of a table would find; see :func:`with_detectable`.
+
+    By the errors of their Fisher's z, the column :data:`TESTED_ERROR`, null or nan where nothing
+    can be told. The interval does not tell: the larger a correlation, the narrower it is. Cohen
+    (1988), Statistical Power Analysis for the Behavioral Sciences, section 3.2.
+
+    Examples
+    --------
+    Of 84 statements r = .3 is found with power .8: Cohen's table 3.4.1.
+
+    >>> row = {TESTED_ERROR: 81**-0.5, "value": 0.9, "low": 0.8, "high": 0.95, "p": 0.2}
+    >>> table = with_detectable_correlations(pl.DataFrame([row]).with_columns(p_bh="p"))
+    >>> table["detectable"].round(2).to_list()
+    [0.3]
+    """
+    errors = table.with_columns(pl.col(TESTED_ERROR).cast(pl.Float64).fill_null(float("nan")))
+    return _with(table, [np.tanh(z) for z in _detectable(errors, 1 - LEVEL)])
+
+
+def _with(table: pl.DataFrame, detectable: Iterable[NDArray[np.float64]]) -> pl.DataFrame:
+    return table.with_columns(
+        pl.Series(name, told).fill_nan(None).round(DECIMALS)
+        for name, told in zip(DETECTABLE, detectable, strict=True)
+    )
+
+
+def _detectable(
+    table: pl.DataFrame, confidence: float, *, equivalence: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the columns of :data:`DETECTABLE` as they are; nan where there is nothing to tell."""
     value, low, high = (_numbers(table, name) for name in ("value", "low", "high"))
     low, high = value - low, high - value
     wider = _above(table, LEVEL / 2) / _above(table, (1 - confidence) / 2)  # at 95%
@@ -271,12 +305,7 @@ def with_detectable(
     some &= (freedom == 0) | (freedom >= LEAST_DF)
     adjusted_too = some & ~np.isnan(_numbers(table, "p_bh")) & reachable
     told, told_adjusted = reach * times + beyond, reach_needed + beyond_needed
-    return table.with_columns(
-        pl.Series(name, np.where(where, of, np.nan)).fill_nan(None).round(DECIMALS)
-        for name, where, of in zip(
-            DETECTABLE, (some, adjusted_too), (told, told_adjusted), strict=True
-        )
-    )
+    return np.where(some, told, np.nan), np.where(adjusted_too, told_adjusted, np.nan)
 
 
 def _numbers(
@@ -380,9 +409,9 @@ def beside(name: str, what: str, *, adjusted: bool = True) -> tuple[Column, ...]
 def _quantiles(
     table: pl.DataFrame, above: float | NDArray[np.float64], power: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return :func:`_above`, and how much further the middle of t has to be.
+    """Return the quantiles of :func:`_above`, and how far above them an effect must be.
 
-    So that it is above that with this power.
+    So far that t is above the quantile with this power.
     """
     freedom, t = np.nan_to_num(_numbers(table, DF)), _above(table, above)
     further = np.full(freedom.shape, ndtri(power))
@@ -469,10 +498,15 @@ def _finite(values: pl.Series) -> pl.Series:
     return pl.Series(values.name, np.where(there, found, np.nan)).fill_nan(None)
 
 
-def typed(table: pl.DataFrame, schema: Schema, confidence: float = 0.95) -> pl.DataFrame:
-    """Order and cast the columns as declared; ``confidence``: of the intervals, if it has some."""
+def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.DataFrame:
+    """Order and cast the columns as declared, and add what is detectable if it is not there.
+
+    ``confidence``: of the intervals, from which :func:`with_detectable` has the errors; None only
+    where a table has none.
+    """
     empty = _empty(schema)
     if "detectable" in empty.columns and (NEEDED in table or "detectable" not in table):
+        assert confidence is not None, "of intervals that are there"
         table = with_detectable(table, confidence)
     return table.select(empty.columns).cast(empty.schema)
 

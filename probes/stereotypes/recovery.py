@@ -77,7 +77,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     worlds = {model: planted(inputs.weights(model)) for model in inputs.models}
     result = {}
     for analysis, part in zip(TABLES, (_recall, _emotions, _rsa, _shift), strict=True):
-        found, folder = Table(RECOVERY), inputs.tables(analysis)
+        found, folder = Table(RECOVERY, params.confidence), inputs.tables(analysis)
         for model, known in worlds.items():
             if known is not None and folder.is_dir():
                 for language, measure, estimate, null in part(World(known, model, inputs, by)):

@@ -269,14 +269,18 @@ def judged(
         How often a group is drawn.
     """
 
-    def means(change: Array, confidence: float = params.confidence) -> tuple[Array, Array]:
-        """Return the mean over seeds and groups with limits, (3, outcomes), and of each seed."""
+    def means(change: Array, *confidence: float) -> tuple[Array, ...]:
+        """Return means of each seed, and that of all with its limits, (3, outcomes), by confidence.
+
+        They are over groups; the first is (seeds, outcomes).
+        """
         mean = change.mean(axis=0)
         counts = np.where(np.isnan(mean), 0.0, sizes)
         with np.errstate(invalid="ignore"):
             drawn = ((np.nan_to_num(mean) * counts).T @ weights) / (counts.T @ weights)
-        by_seed = np.stack([weighted(one, counts) for one in change])
-        return np.stack([weighted(mean, counts), *percentiles(drawn, confidence)]), by_seed
+        whole = weighted(mean, counts)
+        limits = (np.stack([whole, *percentiles(drawn, level)]) for level in confidence)
+        return np.stack([weighted(one, counts) for one in change]), *limits
 
     change = own.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
@@ -286,8 +290,7 @@ def judged(
     if own.control is not None:
         other = own.control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
-        gap, _ = means(apart[None])
-        tested_gap, _ = means(apart[None], 1 - LEVEL)
+        _, gap, tested_gap = means(apart[None], params.confidence, 1 - LEVEL)
         counts = np.where(np.isnan(apart), 0.0, sizes)
         mine, others = (np.stack([weighted(one, counts) for one in x]) for x in (change, other))
         trainings = welch(mine, others, params.confidence)
@@ -303,7 +306,8 @@ def judged(
     half = (tested_gap[2] - tested_gap[1]) / 2
     groups, tested = np.stack([few * half / ndtri(0.975), n - 1.0]), (tested_gap, tested_reach)
     before = weighted(base, sizes * present)
-    found = _rows(before, *means(change), gap, gap_by_seed, p, groups, trainings, tested)
+    by_seed, mean = means(change, params.confidence)
+    found = _rows(before, mean, by_seed, gap, gap_by_seed, p, groups, trainings, tested)
     return with_p(found.with_columns(n=pl.Series(n)), own, FLIPPED, params.n_permutations)
 
 

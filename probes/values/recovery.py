@@ -57,7 +57,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         "gender": pl.read_parquet(folder / "gender.parquet").filter(own_lines, measure=0),
     }
     at = ["language", "scale", "reading"]
-    found = Findings()
+    found = Findings(params.confidence)
     for model in inputs.models:
         world = planted(inputs.weights(model))
         if world is None:

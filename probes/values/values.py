@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.stats.estimate import (
-    DECIMALS,
-    DETECTABLE,
     LEVEL,
     NEEDED,
-    POWER,
+    TESTED_ERROR,
     adjusted,
     detectable_beside,
     finite,
     typed,
+    with_detectable_correlations,
 )
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.stats.tests import permutation_p
@@ -111,7 +109,7 @@ def _table(table: pl.DataFrame | None, name: str, params: Params) -> pl.DataFram
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
     if name == "consistency":
-        table = with_detectable_correlations(table)
+        table = with_detectable_correlations(table).drop(NEEDED)
     if name == "gender":
         table = adjusted(table, "p_equivalence", FAMILIES[name])
         of = "equivalence_error", "equivalence_freedom"
@@ -179,7 +177,7 @@ def consistency(
             params,
             null="0: unrelated, one side shuffled over statements, opposites together",
             p=p,
-            error=error,
+            **{TESTED_ERROR: error},
             scale=str(first.about["scale"][0]),
             comparison=COMPARISONS.index(comparison),
             first=one,
@@ -254,27 +252,3 @@ def shuffled_p(
     left = float((x @ x) * (y @ y)) / spread - 2 if spread > 0 else 0.0  # n - 3
     error = left**-0.5 if left > FEW else None
     return float(permutation_p(x @ y, drawn, relative=True)), error
-
-
-def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the correlations that the tests find with power .8, from the errors of Fisher's z.
-
-    The interval does not tell: the larger a correlation, the narrower it is. Cohen (1988),
-    Statistical Power Analysis for the Behavioral Sciences, section 3.2.
-
-    Examples
-    --------
-    Of 84 statements r = .3 is found with power .8: Cohen's table 3.4.1.
-
-    >>> row = {"error": 81**-0.5, "p": 0.2, "p_bh": 0.2, NEEDED: 0.05}
-    >>> with_detectable_correlations(pl.DataFrame([row]))["detectable"].round(2).to_list()
-    [0.3]
-    """
-    error = table["error"].cast(pl.Float64).to_numpy()
-    levels = np.full(len(table), LEVEL), table[NEEDED].cast(pl.Float64).to_numpy()
-    return table.drop(NEEDED).with_columns(
-        pl.Series(name, np.tanh((ndtri(1 - level / 2) + ndtri(POWER)) * error))
-        .fill_nan(None)
-        .round(DECIMALS)
-        for name, level in zip(DETECTABLE, levels, strict=True)
-    )

@@ -38,8 +38,8 @@ RECOVERY = Schema(
 class Findings(Table):
     """Rows of :data:`RECOVERY`; ``key`` has model, language and world of those that are added."""
 
-    def __init__(self) -> None:
-        super().__init__(RECOVERY)
+    def __init__(self, confidence: float) -> None:
+        super().__init__(RECOVERY, confidence)
         self.label = ""  # that each measure begins with
 
     def add(

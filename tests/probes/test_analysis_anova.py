@@ -66,7 +66,7 @@ class Study:
         (self.folder / "params.yaml").write_text(yaml.safe_dump({"models": self.models}), "utf-8")
         inputs = Inputs(tuple(sorted(self.models)), {}, self.folder)
         inputs.tables("sentiment").mkdir(parents=True, exist_ok=True)
-        table = typed(pl.DataFrame(self.rows), sentiment.SHARES)
+        table = typed(pl.DataFrame(self.rows), sentiment.SHARES, 0.95)
         table.write_parquet(inputs.tables("sentiment") / "shares.parquet")
         return anova.run(inputs, params)
 
@@ -259,7 +259,7 @@ def test_the_coefficients_of_the_three_shares_sum_to_zero_and_the_intercepts_to_
 def test_three_ways_are_those_of_a_formula(study):
     several(study, np.random.default_rng(SEED))
     found = study.run()
-    data = anova.wide(typed(pl.DataFrame(study.rows), sentiment.SHARES))
+    data = anova.wide(typed(pl.DataFrame(study.rows), sentiment.SHARES, 0.95))
     data = data.filter(response=RESPONSE["male"]).to_pandas()
     data["family"] = [study.models[m]["family"] for m in data["model"]]
     data["size"] = [study.models[m]["size"] for m in data["model"]]

@@ -208,6 +208,23 @@ def test_a_shift_is_told_as_detectable_by_t(tmp_path, trainings, df):
         assert nct.sf(t.ppf(0.975, df), df, apart) == pytest.approx(0.8, abs=1e-4)
 
 
+def test_what_is_detectable_of_a_shift_is_not_of_the_interval_that_ends_with_the_scale(tmp_path):
+    rng, rows, seeds = np.random.default_rng(6), pairs(), range(1, 6)
+    states = [state(), *(state(corpus, s) for corpus in ("left", "control") for s in seeds)]
+    inputs = written_to(tmp_path, q=rows)
+    told = [prior(0.0) | s for s in states]
+    told += [{"id": name} | s | filled(rng.normal()) for name, s, _ in every(rows, states)]
+    found, cut = (
+        of(ran(inputs, "mask", told, params)["shifts"], "continuous", corpus="left", axis="social")
+        for params in (PARAMS, PARAMS.model_copy(update={"confidence": 1 - 1e-15}))
+    )
+    control = CONTRASTS.index("control")
+    (usual,), (wide,) = ([r for r in rows if r["contrast"] == control] for rows in (found, cut))
+    assert usual["high"] < 100
+    assert wide["high"] == 100
+    assert wide["detectable"] == usual["detectable"] > 0
+
+
 def test_a_shift_is_the_difference_of_the_coordinates(trained):
     _, found = trained
     for reading in ("faithful", "continuous"):
@@ -796,7 +813,7 @@ def test_shifts_in_a_world_without_stances_are_told_as_findings(recovered):
 def test_rates_of_simulated_tables_are_those_of_runs_like_the_worlds():
     path = Path(__file__).parents[2] / "data/tables/calibration/compass"
     for runs, null in product(("masked", "generated"), (0, 1)):
-        found = Findings()
+        found = Findings(0.95)
         found.key = {"model": "m", "language": "en", "world": null}
         recovery._simulated(found, path, "compass", runs)
         told = [row["measure"] for row in found.rows]

@@ -20,7 +20,7 @@ WORDS |= {"frequency_nats": [0.0] * 4}
 @pytest.fixture
 def worlds(tmp_path):
     """Four worlds of two languages and two sizes; nothing is planted in the second."""
-    table = Table(RECOVERY)
+    table = Table(RECOVERY, 0.95)
     inputs = Inputs(tuple(SIZES), {}, tmp_path)
     for name, size in SIZES.items():
         effect = [0.0] * 4 if name == "two" else [2.0, -2.0, 0.0, 0.0]

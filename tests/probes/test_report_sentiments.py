@@ -27,7 +27,7 @@ def write(folder, places, p_bh):
                 row |= {"p_bonferroni": 1.0, "detectable_bonferroni": 0.3, "family": 3}
                 apart.append(place | row)
     tables = {
-        name: typed(pl.DataFrame(rows), sentiment.SCHEMAS[name])
+        name: typed(pl.DataFrame(rows), sentiment.SCHEMAS[name], 0.95)
         for name, rows in (("shares", shares), ("differences", apart))
     }
     put(folder / "tables/sentiment", sentiment.SCHEMAS, tables)

@@ -82,7 +82,7 @@ SCHEMA = Schema(
 
 
 def test_a_table_has_its_columns_rounded_and_its_families_adjusted():
-    table = Table(SCHEMA, model="tiny")
+    table = Table(SCHEMA, 0.95, model="tiny")
     table.adjust(over=["cluster"])
     known = Estimate(1 / 3, float("-inf"), 0.5, 7, "Wilson score")
     for word, cluster, p in (("a", "name", 0.01), ("b", "name", 0.04), ("c", "word", 0.2)):
@@ -116,7 +116,7 @@ def test_columns_are_rounded_as_decimals_are_and_what_is_not_finite_is_null():
 
 
 def test_a_table_without_rows_has_its_columns():
-    table = Table(SCHEMA)
+    table = Table(SCHEMA, None)
     table.adjust()
     assert table.frame().schema == pl.from_arrow(SCHEMA.arrow().empty_table()).schema
 

@@ -55,7 +55,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     }
     found = {}
     for analysis in TABLES:
-        table = Table(RECOVERY)
+        table = Table(RECOVERY, params.confidence)
         controls = [
             Control(inputs, model, truth, table, params)
             for model, truth in truths.items()
@@ -67,6 +67,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             OF_SEVERAL[analysis](controls)
         if table.rows:
             found[analysis] = table.frame()
-    table = Table(RECOVERY)
+    table = Table(RECOVERY, params.confidence)
     lexicon_rows(inputs, params, table)
     return found | ({OF_TEXTS: table.frame()} if table.rows else {})

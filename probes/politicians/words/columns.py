@@ -66,21 +66,21 @@ def share(name: str, description: str, *, nullable: bool = False) -> Column:
 def table_of(
     schema: Schema,
     parts: Iterable[pl.DataFrame],
+    confidence: float | None,
     over: Sequence[str] | None = None,
     least: float | str = 0.0,
-    confidence: float = 0.95,
     **same: Any,
 ) -> pl.DataFrame:
     """Return tables of one schema as one; without rows, or null, where there are none.
 
+    ``confidence``: of the intervals, see :func:`typed`.
     ``over``, ``least``: columns of a family of tests, and the smallest p, see :func:`adjusted`;
     None: nothing is adjusted.
-    ``confidence``: of the intervals.
     ``same``: columns that have one value in all rows.
     """
     found = [part for part in parts if len(part)]
     if not found:
-        return Table(schema).frame()
+        return Table(schema, confidence).frame()
     table = pl.concat(found, how="diagonal_relaxed")
     table = table.with_columns(pl.lit(value).alias(name) for name, value in same.items())
     lacking = {c.name for c in schema.columns if c.nullable} - {*table.columns, *DETECTABLE}
