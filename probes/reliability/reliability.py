@@ -27,6 +27,7 @@ from plumbline.probes.reliability.scores import FACETS, READ, scores
 from plumbline.probes.stats.estimate import DF, Estimate, adjusted, finite, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import (
+    FLAT,
     FORMS,
     LEAST,
     Functioning,
@@ -172,12 +173,15 @@ def _varying(
     varied = [name for name in facets if levels[name] > 1]
     codes = {name: valid[name].rank("dense").cast(pl.Int64).to_numpy() - 1 for name in varied}
     given = valid["score"].to_numpy()
+    if np.ptp(given) <= FLAT * np.abs(given).max():
+        yield "parts", _part(where, "rest", len(valid), NONE, null, "scores do not vary")
+        return
     try:
         parts = parts_of(given, codes, draws=params.draws, seed=params.seed)
     except ValueError as error:
         yield "parts", _part(where, "rest", len(valid), NONE, null, str(error))
         return
-    small = len(valid) <= params.reml_scores and given.std() > 0
+    small = len(valid) <= params.reml_scores
     restricted = reml(given, codes) if small else np.full(len(parts.terms), np.nan)
     total = np.maximum(parts.value, 0).sum()
     for place, term in enumerate(parts.terms):
@@ -270,6 +274,9 @@ def _swaps(table: pl.DataFrame, language: str, pair: tuple[str, str]) -> Iterato
     axes = ("model", "statement", "template", *(["seed"] if several else []))
     grid, _ = _cube(own, axes)
     apart = grid[0] - grid[1]
+    for axis in range(1, apart.ndim):  # what one of them has no valid answer to at all
+        rest = tuple(a for a in range(apart.ndim) if a != axis)
+        apart = apart.compress(np.isfinite(apart).any(axis=rest), axis=axis)
     apart = apart[np.isfinite(apart).reshape(len(apart), -1).all(axis=1)]
     for drawn in range(len(RANDOM)):
         few = _too_few(apart.shape[1], "template") if apart.shape[1] < LEAST else ""

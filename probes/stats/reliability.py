@@ -68,10 +68,10 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
     bms, jms = k * (targets**2).sum() / (n - 1), n * (raters**2).sum() / (k - 1)
     within = ((ratings - mean - targets[:, None]) ** 2).sum()
     wms = within / (n * (k - 1))
-    error = within - n * (raters**2).sum()
-    ems = max(0.0, error) / ((n - 1) * (k - 1))
-    if ems < 1e-12 * bms:  # what is left of rounding
-        ems = 0.0
+    left = ratings - mean - targets[:, None] - raters
+    ems = (left**2).sum() / ((n - 1) * (k - 1))
+    least = (FLAT * float(np.abs(ratings).max())) ** 2  # what is left of rounding
+    bms, jms, wms, ems = (0.0 if x <= least else x for x in (bms, jms, wms, ems))
     upper = (1 + confidence) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         one = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
@@ -123,7 +123,10 @@ def spearman_brown(one: Estimate, times: float) -> Estimate:
 
     Spearman (1910) and Brown (1910), British Journal of Psychology 3.
     """
-    value, low, high = (_over(times * end, 1 + (times - 1) * end) for end in one[:3])
+    below = (1 + (times - 1) * end for end in one[:3])
+    value, low, high = (
+        _over(times * end, x if x > FLAT else 0.0) for end, x in zip(one[:3], below, strict=True)
+    )
     return one._replace(value=value, low=low, high=high)
 
 
@@ -383,9 +386,9 @@ def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
     by t of the difference over sqrt(2) standard errors, as both runs are uncertain. The standard
     error is of crossed samples, see :mod:`plumbline.probes.stats.crossed`. It has no interval: it
     is a prediction. It supposes that all true differences were as likely before (a flat prior), and
-    is right as often as it says of models that may lie far apart; of models that lie within a
-    standard error of each other more ranks swap (.33 of those of which .25 are predicted). It is
-    nan where differences do not vary.
+    is right as often as it says of models that may lie far apart. Where the SD of true differences
+    is one standard error .33 swap and .25 are predicted, and of models that do not differ one half,
+    where .3 are. It is nan where differences do not vary.
 
     Parameters
     ----------

@@ -203,6 +203,12 @@ def test_scores_without_spread_have_reasons(tmp_path):
     own = found["items"].filter(pl.col("model") != "")
     assert set(own["reason"]) == {"scores do not vary over templates"}
     assert own["value"].null_count() == len(own)
+    # of the first model agreement and disagreement are as likely, whichever side a statement is on
+    flat = found["parts"].filter(pl.col("language") != "", model="a", term="rest")
+    assert flat["reason"].to_list() == ["scores do not vary"] * 2
+    assert flat["value"].null_count() == flat["share"].null_count() == 2
+    consistent = found["consistency"].filter(model="a")
+    assert consistent["value"].null_count() == len(consistent) > 0
     # with the same statements, whose difference is the same
     same = found["ranks"].filter(random_facets=0)
     assert set(same["reason"]) == {"differences do not vary"}
@@ -246,6 +252,24 @@ def test_of_a_model_that_mostly_refuses_it_is_told_how_often_alone(tmp_path):
     shares = found["valid"].filter(model="d")
     told = dict(shares.select("level", "value").iter_rows())
     assert (told["f0"], told["f1"]) == (1, 0)
+
+
+def test_models_are_ranked_by_the_templates_that_both_have_answered(tmp_path):
+    inputs = agreed(tmp_path, ["a", "b"], frames=5)
+    before = analysis.run(inputs, PARAMS)["ranks"]
+    path = inputs.outputs("agreement", "b") / "cs/0.parquet"
+    rows, lost = pl.read_parquet(path), pl.col("frame") == "f4"
+    for part in (
+        rows.filter(~lost),
+        rows.with_columns(agree_nats=pl.when(~lost).then("agree_nats")),
+    ):
+        part.write_parquet(path)
+        found = analysis.run(inputs, PARAMS)["ranks"]
+        assert found["reason"].to_list() == ["", ""]
+        assert not found.equals(before)
+    other = inputs.outputs("agreement", "a") / "cs/0.parquet"
+    pl.read_parquet(other).filter(~lost).write_parquet(other)
+    assert analysis.run(inputs, PARAMS)["ranks"].equals(found)
 
 
 def test_three_models_that_agree_about_statements_are_told_apart(tmp_path):

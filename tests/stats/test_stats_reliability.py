@@ -210,6 +210,20 @@ def test_cases_that_are_alike_have_no_reliability():
     assert np.isnan(several).all()  # (0 - 2 / 3) / 0: not infinitely unreliable, nor 4
 
 
+@pytest.mark.parametrize("shape", [(10, 5), (62, 10), (20, 3)])
+def test_scores_that_rounding_alone_tells_apart_have_no_reliability(shape):
+    for level in (1 / 3, 0.1, 0.7, 2.3):
+        assert np.isnan(np.array([form[:3] for form in icc(np.full(shape, level)).values()])).all()
+    raters = np.linspace(0.1, 0.9, shape[1]) ** 2  # which rate all targets alike
+    found = icc(np.tile(raters, (shape[0], 1)))
+    assert np.isnan([found[name].value for name in ("ICC(3,1)", "ICC(3,k)", "ICC(1,k)")]).all()
+    ratings = np.random.default_rng(SEED).normal(size=shape)
+    level = icc(ratings - ratings.mean(axis=1, keepdims=True))  # targets have one mean
+    assert np.isnan([level[name].value for name in ("ICC(1,k)", "ICC(3,k)")]).all()
+    same = icc(np.add.outer(ratings[:, 0], raters))
+    assert same["ICC(3,1)"].value == pytest.approx(1)
+
+
 def test_odds_of_agreement_are_those_of_mantel_and_haenszel():
     # Agresti (2002), Categorical Data Analysis, Table 6.9: eight centers, success or failure under
     # drug and control; p. 235: M^2 = 6.38 without correction, odds ratio 2.135, log odds 0.759
@@ -301,6 +315,10 @@ def test_ranks_of_models_that_are_close_swap_more_often_than_is_predicted():
     # and two seen ones correlate by 1 / 2: their signs differ in 1 / 3
     assert predicted == pytest.approx(1 / 4, abs=0.02)
     assert seen == pytest.approx(1 / 3, abs=0.02)
+    predicted, seen = swaps(lambda rng, n: np.zeros(n))
+    # over sqrt(2) errors it is then normal with variance 1 / 2
+    assert predicted == pytest.approx(0.5 - np.arctan(0.5**0.5) / np.pi, abs=0.02)
+    assert seen == pytest.approx(1 / 2, abs=0.02)
 
 
 def test_what_comes_again_does_not_swap_ranks():
