@@ -103,7 +103,7 @@ class Result:
             f"half of them would have been found with power .8 at {number(least)} {kind.unit} "
             "from the null"
             if least is not None
-            else "so few observations could not have shown any"
+            else "half of them would have found none, or rest on too little to tell"
         )
         return (
             f"{self.model}: none of {len(tested)} {kind.things} {kind.verb} (false discovery rate "

@@ -185,7 +185,8 @@ def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argpars
     parser.add_argument(
         "--workers",
         default=os.environ.get("PLUMBLINE_WORKERS", "0"),
-        help="actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)",
+        help="actors on the cluster; 0: one a GPU, or all cores but one; of `calibrate` processes "
+        "here, 0: one a core (PLUMBLINE_WORKERS)",
     )
     if part:
         parser.add_argument(

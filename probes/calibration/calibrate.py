@@ -25,7 +25,6 @@ from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
-from plumbline.builders.core.inputs import inputs_of
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
@@ -177,16 +176,13 @@ def _first(analysis: str, settings: Settings) -> pl.DataFrame:
 def older(analysis: str, folder: Path = FOLDER) -> list[str]:
     """Return where the table of an analysis is not of the code as it is, in words; none: nowhere.
 
-    A table is of the code as it is where its first replicate comes out the same today; of files
-    that are the same byte for byte it need not be drawn again.
+    A table is of the code and params as they are where its first replicate comes out the same
+    today.
     """
     path = folder / analysis / "calibration.parquet"
     if not path.is_file():
         return ["not simulated yet"]
     there = pl.read_parquet(path)
-    carried = inputs_of(path)
-    if carried == {file.as_posix(): _sha256(TOP.parent / file) for file in code_of(analysis)}:
-        return []
     if "first" not in there.columns:
         return ["simulated by older code"]
     known = {tuple(of): sha256 for *of, sha256 in there.select("shape", "truth", "first").rows()}

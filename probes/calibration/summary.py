@@ -87,11 +87,11 @@ def lines(table: pl.DataFrame) -> list[Line]:
             measure, told = row["measure"], (row["value"], row["low"], row["high"])
             null = row["kind"] == "null" and row["effect"] == 0
             if measure in (*OF_NULL, COVERAGE) and null:
-                line[measure] = max(told, line.get(measure, told), key=_distance(measure))
+                line[measure] = max(told, line.get(measure, told), key=_distance(row))
             elif measure in (LEAST, LEAST_ADJUSTED):
                 line[measure] = min(told, line.get(measure, told), key=_or_infinite)
             elif measure in TOLD:
-                line[measure] = max(told, line.get(measure, told), key=_distance(measure))
+                line[measure] = max(told, line.get(measure, told), key=_distance(row))
             elif measure == WRONG:
                 line["decoys"][row["truth"]] = row["value"]
         line[AT_MOST] = {m for m in OF_POWER if m in line and _tried(own, m, line[m][0])}
@@ -105,8 +105,9 @@ def _tried(own: pl.DataFrame, measure: str, value: float | None) -> bool:
     return value in planted.group_by("truth").agg(pl.col("effect").min())["effect"]
 
 
-def _distance(measure: str) -> Callable[[Told], float]:
-    middle = sum(BOUNDS[measure]) / 2
+def _distance(row: dict[str, Any]) -> Callable[[Told], float]:
+    """Return how far a rate is from what is right; where that is a bound, from 0."""
+    middle = 0.0 if row["measure"] in AT_BOUND else sum(bounds(row)) / 2
     return lambda told: abs((told[0] or 0.0) - middle)
 
 
@@ -201,6 +202,8 @@ def sentence(found: list[Line]) -> str:
         values = [line[measure][0] for line in found if measure in line and not _other(line)]
         if values:
             parts.append(told.format(span(values)))
+    if not parts:
+        return "Neither the size nor the intervals of this table have been simulated yet."
     numbers = [line["replicates"] for line in found]
     number = " to ".join(f"{each:,}" for each in sorted({min(numbers), max(numbers)}))
     outside = sum(bool(line["outside"]) for line in found)

@@ -368,9 +368,11 @@ def _missed(frame: pl.DataFrame, end: str, *, ratio: bool) -> str:
     if not {one, adjusted} <= {*frame.columns} or frame[one].count() == 0:
         tested = p in frame.columns and frame[p].count() > 0
         return UNTOLD.format(which[0].upper() + which[1:]) if tested else ""
-    told = frame.drop_nulls(one)
+    told = frame.drop_nulls(p if p in frame.columns else one)
     within = told.drop_nulls(f"{p}_bh") if f"{p}_bh" in frame.columns else told  # in a family
     ends = [usual(told[one]), *([usual(within[adjusted])] if len(within) else [])]
+    if ends[0] is None:
+        return UNTOLD.format(f"Half of {which}")
     if not ratio:
         text = MARGIN if end == "_equivalence" else MISS
         return f"Half of {which} " + text.format(_least(ends))
@@ -380,10 +382,8 @@ def _missed(frame: pl.DataFrame, end: str, *, ratio: bool) -> str:
 
 def _least(found: Sequence[float | None], unit: str = "") -> str:
     """Write what is found, and in brackets after adjustment, if anything is adjusted."""
-    one, *rest = (
-        "half of them miss any effect" if x is None else f"{float(f'{x:.2g}'):g}{unit}"
-        for x in found
-    )
+    none = "half of them miss any effect or cannot tell"
+    one, *rest = (none if x is None else f"{float(f'{x:.2g}'):g}{unit}" for x in found)
     return f"{one} (adjusted: {rest[0]})" if rest else one
 
 

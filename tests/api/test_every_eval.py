@@ -1,6 +1,7 @@
 """Records of Every Eval Ever: what its schema, version 0.3.0, asks for, and whose numbers."""
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 
 import polars as pl
@@ -145,3 +146,11 @@ def test_the_confidence_of_intervals_is_that_of_the_result(tmp_path):
     assert r"80\% interval" in own.to_latex()
     assert "80% interval" in own.svg()
     assert "95" not in own.to_latex() + own.svg().split("</text>", 1)[0]
+
+
+def test_tests_that_cannot_tell_what_they_would_find_are_not_said_to_find_nothing(tmp_path):
+    rows = [row | {"p": 0.06, "p_bh": 0.06, "detectable_bh": None} for row in ROWS[:3]]
+    found = replace(result(tmp_path), headline=pl.DataFrame(rows))
+    assert found.summary.endswith(
+        "; half of them would have found none, or rest on too little to tell."
+    )

@@ -86,3 +86,35 @@ def test_what_a_decoy_makes_be_found_needs_a_reason(low, seen):
     row = {"analysis": "a", "test": "t", "truth": "d", "measure": WRONG, "value": 0.1, "low": low}
     found = list(reasons.decoys(pl.DataFrame([row])))
     assert found == [Case("a", "t", "d", 0.1)] * seen
+
+
+def nulls(measure, values, test="t"):
+    """Return the rows of one test under several nulls."""
+    rows = [
+        {"test": test, "shape": "s", "truth": f"{at}", "kind": "null", "effect": 0.0, "tests": 90}
+        | {"measure": measure, "value": value, "low": value, "high": value, "replicates": 9}
+        for at, value in enumerate(values)
+    ]
+    return pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize(
+    ("measure", "test", "values", "worst"),
+    [
+        (summary.FAMILIES, "t", (0.0, 0.049), 0.049),  # whose bound is .05: none is best
+        (SIZE, "t", (0.04, 0.069), 0.069),
+        (COVERAGE, "t", (0.94, 0.965), 0.965),
+        (COVERAGE, "t, 90% interval", (0.89, 0.915), 0.915),
+    ],
+)
+def test_of_several_nulls_the_worst_is_told(measure, test, values, worst, turn):
+    (line,) = summary.lines(nulls(measure, values[::turn], test))
+    assert line[measure][0] == worst
+
+
+def test_a_table_without_size_and_coverage_is_told_so():
+    (line,) = summary.lines(nulls(summary.FAMILIES, (0.01,)))
+    assert "simulated yet" in summary.sentence([line])
+    (line,) = summary.lines(nulls(SIZE, (0.04,)))
+    assert "9 tables each: 4% of tests have p at or below .05." in summary.sentence([line])

@@ -111,12 +111,13 @@ def test_a_table_is_older_where_its_first_replicates_come_out_otherwise(here, mo
     assert calibrate.older("pmi") == ["not simulated yet"]
     calibrate.calibrate("pmi", 2)
     assert calibrate.older("pmi") == []
-    monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that were rewritten")
-    assert calibrate.older("pmi") == []
-    here.asked.clear()
-    calibrate.calibrate("pmi", 2)
-    assert here.asked == []
-    monkeypatch.setattr(calibrate, "_sha256", lambda _path: "of files that say something else")
+    with monkeypatch.context() as rewritten:
+        rewritten.setattr(calibrate, "_sha256", lambda _path: "of files that were rewritten")
+        assert calibrate.older("pmi") == []
+        here.asked.clear()
+        calibrate.calibrate("pmi", 2)
+        assert here.asked == []
+    # the same files, but not the same params
     monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20, "min_count": 9})
     assert calibrate.older("pmi") == [f"small: {truth}" for truth in sorted(pmi.TRUTHS)]
     calibrate.calibrate("pmi", 2)

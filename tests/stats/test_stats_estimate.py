@@ -204,13 +204,18 @@ def test_of_few_degrees_of_freedom_quantiles_of_t_are_those_of_what_is_found():
 
 def test_what_every_p_that_is_shown_would_miss_is_told():
     small, large = [0.1, 0.2, 0.4], [0.3, None, None]
-    table = pl.DataFrame({"p": [0.5] * 3, "p_x": [0.5] * 3, "p_x_bh": [0.9] * 3})
+    table = pl.DataFrame(
+        {"p": [0.5] * 3, "p_x": [0.5, None, None], "p_x_bh": [0.9, None, None]},
+        schema_overrides={"p_x": pl.Float64, "p_x_bh": pl.Float64},
+    )
     table = table.with_columns(detectable=pl.Series(small), detectable_bh=pl.Series(small))
     table = table.with_columns(detectable_x=pl.Series(large), detectable_bh_x=pl.Series(large))
     own = "Half of these tests miss effects under 0.2 (adjusted: 0.2) more than one time in five."
     assert missed(table, "value; p; p_bh") == own
     beside = missed(table, "value; p; p_x_bh=p over something:3").removeprefix(own)
     assert beside.startswith(" Half of the tests of p_x miss effects under 0.3 (adjusted: 0.3)")
+    most = table.with_columns(p_x=pl.lit(0.5), p_x_bh=pl.lit(0.9))  # two of three tell nothing
+    assert "Half of the tests of p_x miss any effect, or rest on too little" in missed(most, "p_x")
     none = table.with_columns(detectable_x=pl.lit(None, pl.Float64))
     assert "The tests of p_x miss any effect" in missed(none, "p_x")
     margin = table.rename(lambda name: name.replace("_x", "_equivalence"))
@@ -225,7 +230,7 @@ def test_what_is_adjusted_is_told_of_the_tests_that_are_in_a_family():
     told = pl.Series([0.3, None, None], dtype=pl.Float64)  # of the one test that is adjusted
     some = table.with_columns(p_bh=told, detectable_bh=told)
     assert missed(some) == alone.replace("0.2", "0.2 (adjusted: 0.3)")
-    any_effect = alone.replace("0.2", "0.2 (adjusted: half of them miss any effect)")
+    any_effect = alone.replace("0.2", "0.2 (adjusted: half of them miss any effect or cannot tell)")
     assert missed(table.with_columns(p_bh=effects)) == any_effect
     beside = table.with_columns(p_bh=effects).rename(
         {"p": "p_x", "p_bh": "p_x_bh"}
@@ -245,8 +250,9 @@ def test_of_ratios_increases_and_the_decreases_that_are_as_large_are_told():
         "(adjusted: 60%) more than one time in five."
     )
     none = pl.lit(None, pl.Float64)
-    assert "decreases under 20% (adjusted: half of them miss any effect) more" in missed(
-        table.with_columns(detectable_bh=none), ratio=True
+    assert (
+        "decreases under 20% (adjusted: half of them miss any effect or cannot tell) more"
+        in missed(table.with_columns(detectable_bh=none), ratio=True)
     )
     assert "25% and decreases under 20% more" in missed(
         table.with_columns(detectable_bh=none, p_bh=none), ratio=True

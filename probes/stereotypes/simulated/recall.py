@@ -53,7 +53,7 @@ SHAPES = {
 TRUTHS = {
     "lists know no group": Truth(NULL, "attributes and lists of a group have nothing in common"),
     "attributes planted": Truth(
-        PLANTED, "nats that attributes have more, each category another", {"lifts": (0.2, 0.4, 0.8)}
+        PLANTED, "nats that attributes have more, each category another", {"lifts": (0.3, 0.7, 2.2)}
     ),
     "frequent words": Truth(
         DECOY, "attributes are frequent words, in lists of any group", {"frequent": 1.0}
@@ -61,10 +61,10 @@ TRUTHS = {
     "lists shuffled": Truth(
         DECOY,
         "attributes are in the lists of their groups, in random order, whatever their frequency",
-        {"lifts": (0.2, 0.4, 0.8), "shuffled": True},
+        {"lifts": (0.3, 0.7, 2.2), "shuffled": True},
     ),
 }
-PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 199}
+PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 
 class Known(NamedTuple):
