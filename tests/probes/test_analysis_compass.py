@@ -682,6 +682,17 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
         push = -0.2 * s["epoch"] - 0.5 * (s["period"] == 2)
         told.append({"id": name} | s | filled(right[name] * push))
     found = ran(inputs, "mask", told)
+    (last,) = of(found["magnitudes"], "continuous", model="m", axis="social")
+    (end,) = of(
+        found["shifts"],
+        "continuous",
+        corpus="left",
+        axis="social",
+        contrast=CONTRASTS.index("base model"),
+        share=0.5,
+        epoch=3,
+    )
+    assert (last["value"], last["n"]) == (pytest.approx(abs(end["value"]), abs=1e-6), 1)
     own = of(found["coordinates"], "continuous", corpus="left", axis="social", share=0.5)
     values = [row["value"] for row in sorted(own, key=lambda row: row["epoch"])]
     assert values == sorted(values, reverse=True)

@@ -200,6 +200,20 @@ def test_what_is_detectable_among_countries_is_of_t_with_the_freedom_of_the_cont
     assert min(freedoms) < 6 < 11 < max(freedoms)
 
 
+def test_what_is_detectable_of_a_country_is_of_t_with_its_own_freedom(noisy):
+    freedoms = []
+    for row in noisy[1]["delta"].filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
+        half = (row["high"] - row["low"]) / 2
+        df = freedom(row["value"], half, row["p"])
+        assert (row["detectable"] is None) == (df < 5)
+        if df >= 5:
+            at = row["detectable"] / half * student.isf(0.025, df)
+            assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=1e-3)
+            freedoms.append(df)
+    assert len(freedoms) > 10
+    assert max(freedoms) > 1.2 * min(freedoms)
+
+
 def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(noisy):
     changes = noisy[1]["changes"]
     own = changes.drop_nulls(["p", "detectable"])

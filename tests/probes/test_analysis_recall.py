@@ -209,7 +209,7 @@ def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
 
 def test_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchange(tmp_path):
     there = society(tmp_path / "one", SEED, 3.0)
-    before = recall.run(there.inputs, PARAMS)["recall"]
+    before = recall.run(there.inputs, PARAMS)
     known = there.inputs.datasets["stereotypes"] / "en.parquet"
     some = there.attributes.filter("single_word", category="age").head(1)
     query = some["query"].str.replace(" so$", " so good at")
@@ -231,10 +231,13 @@ def test_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchange(tm
         table = pl.read_parquet(file).with_columns(rewritten=pl.lit(value=False))
         parts = [table, own.with_columns(rewritten=pl.lit(value=True))] if file == path else [table]
         pl.concat(parts).write_parquet(file)
-    after = recall.run(there.inputs, PARAMS)["recall"]
-    one, two = (cell(x, "probability", "single word", "age", 5) for x in (before, after))
+    after = recall.run(there.inputs, PARAMS)
+    one, two = (cell(x["recall"], "probability", "single word", "age", 5) for x in (before, after))
     assert (two["hits"], two["n_attributes"]) == (one["hits"] + 1, one["n_attributes"] + 1)
     assert [two[x] for x in ("p", "other_groups")] == [one[x] for x in ("p", "other_groups")]
+    groups = ["reading", "attributes", "category", "group", "k"]
+    others = [x["groups"].sort(groups).select(*groups, "other_groups") for x in (before, after)]
+    assert others[1].equals(others[0])  # also of the group itself, which has one attribute more
 
 
 def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):

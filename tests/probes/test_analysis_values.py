@@ -295,6 +295,37 @@ def test_a_model_with_values_agrees_with_itself(planted):
     assert COMPARISONS.index("opposites") not in neutral["comparison"].to_list()
 
 
+def test_a_statement_and_its_opposite_are_one_pair(planted):
+    inputs, found = planted
+    answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
+    own = answers.filter(form=0, method=0)
+    parts = []
+    for _, cell in own.group_by("frame", "gender"):
+        neutral = cell.filter(scale="calibration")
+        slope = (neutral["disagree_nats"] * neutral["agree_nats"]).sum()
+        slope /= (neutral["disagree_nats"] ** 2).sum()
+        err = pl.col("agree_nats") - slope * pl.col("disagree_nats")
+        parts.append(cell.filter(scale="values").select("id", err=err))
+    whole = dict(pl.concat(parts).group_by("id").mean().iter_rows())
+    sides = [(whole[i], -whole[f"{i}-r"]) for i in sorted(whole) if not i.endswith("-r")]
+    assert 2 * len(sides) == len(whole)
+    opposites = {"scale": "values", "comparison": COMPARISONS.index("opposites")}
+    (row,) = found["consistency"].filter(**opposites).to_dicts()
+    assert row["value"] == pytest.approx(np.corrcoef(np.transpose(sides))[0, 1], abs=1e-6)
+
+
+def test_the_value_that_is_detectable_is_of_the_t_test_of_its_pairs(varied):
+    told = varied["values"].filter(
+        pl.col("detectable").is_not_null(), pl.col("p") > 1e-6, reading=READINGS.index("corrected")
+    )
+    assert len(told) >= 3
+    for row in told.iter_rows(named=True):
+        df = row["n"] - 1
+        error = abs(row["value"] - 3) / student.isf(row["p"] / 2, df)  # as p has it
+        within = nct.sf(student.isf(0.025, df), df, row["detectable"] / error)
+        assert within == pytest.approx(0.8, abs=1e-3)
+
+
 def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(planted, copy):
     _, found = planted
     told = found["calibration"].filter(measure="likely above unlikely")
