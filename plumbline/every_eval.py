@@ -15,7 +15,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.models import ID
 
 if TYPE_CHECKING:
-    from plumbline.result import Result
+    import polars as pl
+
+    from plumbline.probes.site.headlines import Kind
 
 SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
@@ -25,8 +27,16 @@ UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
 
 
-def record(result: Result) -> dict[str, Any]:
-    """Return a result as an aggregate record.
+def record(
+    study: str,
+    model: str,
+    kind: Kind,
+    main: str,
+    headline: pl.DataFrame,
+    facts: dict[str, Any],
+    confidence: float,
+) -> dict[str, Any]:
+    """Return a result's attributes (``facts``: its provenance) as an aggregate record.
 
     The same result gives the same record: ``retrieved_timestamp``, which the schema asks for, is
     the environment variable SOURCE_DATE_EPOCH, or 0 without it.
@@ -39,8 +49,7 @@ def record(result: Result) -> dict[str, Any]:
     at = os.environ.get(EPOCH) or "0"
     if not at.isascii() or not at.isdigit():
         raise UserError(f"{EPOCH}: {at!r} is not a number of seconds since 1970; set it so")
-    facts, study = result.provenance, result.study
-    about = _model(result.model, facts)
+    about = _model(model, facts)
     common = {
         "evaluation_name": f"plumbline.{study}",
         "source_data": {
@@ -53,12 +62,12 @@ def record(result: Result) -> dict[str, Any]:
             },
         },
     }
-    rows = [row for row in result.headline.rows(named=True) if _finite(row["value"])]
+    rows = [row for row in headline.rows(named=True) if _finite(row["value"])]
     seen: Counter[str] = Counter()
-    scores = []
+    scores, of = [], (study, kind, main, confidence)
     for row in rows:  # a word may be there in two languages, or as two parts of speech
         seen[row["what"]] += 1
-        scores.append(common | _score(result, row, seen[row["what"]]))
+        scores.append(common | _score(*of, row, seen[row["what"]]))
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"plumbline.{study}/{about['id']}/{at}",
@@ -94,14 +103,16 @@ def _model(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(result: Result, row: dict[str, Any], nth: int) -> dict[str, Any]:
+def _score(
+    study: str, kind: Kind, main: str, confidence: float, row: dict[str, Any], nth: int
+) -> dict[str, Any]:
     """Return one row of the headline, the ``nth`` of its name."""
-    low, high = BOUNDS.get(result.study, UNBOUND)
-    name, kind = f"plumbline.{result.study}", result.kind
+    low, high = BOUNDS.get(study, UNBOUND)
+    name = f"plumbline.{study}"
     uncertainty: dict[str, Any] = {}
     if _finite(row["low"]) and _finite(row["high"]):
         ends = {"lower": row["low"], "upper": row["high"]}
-        uncertainty["confidence_interval"] = ends | {"confidence_level": result.confidence}
+        uncertainty["confidence_interval"] = ends | {"confidence_level": confidence}
     if row["n"] is not None:
         uncertainty["num_samples"] = row["n"]
     tested = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if _finite(row[key])}
@@ -109,7 +120,7 @@ def _score(result: Result, row: dict[str, Any], nth: int) -> dict[str, Any]:
         "evaluation_result_id": f"{name}/{row['what']}" + (f"/{nth}" if nth > 1 else ""),
         "metric_config": {
             "evaluation_description": f"{row['what']}: one of the {kind.things} that are tested",
-            "metric_id": f"{name}.{result.main}",
+            "metric_id": f"{name}.{main}",
             "metric_name": kind.unit,
             "metric_unit": kind.unit,
             "metric_parameters": {"what": row["what"], "null": kind.null},

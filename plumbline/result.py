@@ -200,7 +200,9 @@ class Result:
                 "provenance.json": _json(self.provenance),
             }
             if "model" in self.provenance:  # such a record is of one model: of no comparison
-                texts[every_eval.FILE] = _json(every_eval.record(self))
+                own = (self.study, self.model, self.kind, self.main, self.headline)
+                shared = every_eval.record(*own, self.provenance, self.confidence)
+                texts[every_eval.FILE] = _json(shared)
             made = {name: text.encode() for name, text in texts.items()}
             made |= {f"headline.{k}": drawing.written(self.svg(), width, k) for k in FIGURES}
             for name, body in made.items():
