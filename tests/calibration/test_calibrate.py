@@ -117,7 +117,7 @@ def test_a_table_is_older_where_its_first_replicates_come_out_otherwise(here, mo
         here.asked.clear()
         calibrate.calibrate("pmi", 2)
         assert here.asked == []
-    # the same files, but not the same params
+    calibrate.calibrate("pmi", 2)  # the table tells the files as they are, but not the params
     monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20, "min_count": 9})
     assert calibrate.older("pmi") == [f"small: {truth}" for truth in sorted(pmi.TRUTHS)]
     calibrate.calibrate("pmi", 2)
