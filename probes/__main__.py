@@ -104,7 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the tables (default: %(default)s)",
     )
     simulating.add_argument(
-        "--check", action="store_true", help="only list the tables that are older than the code"
+        "--check",
+        action="store_true",
+        help="only list the tables that are not of the code and params as they are",
     )
     _execution(simulating, part=False)
     about = f"tables: how much of the planted truth the tables recover {STAGE}"
@@ -343,7 +345,7 @@ def _calibrate(given: argparse.Namespace) -> None:
     if given.check:
         found = {name: told for name in names if (told := older(name, given.out))}
         for name, told in found.items():
-            print(f"{name}: older than the code: {'; '.join(told)}")
+            print(f"{name}: not of the code and params as they are: {'; '.join(told)}")
         if found:
             raise UserError(f"calibrate {' '.join(found)}: to be simulated anew")
         return
