@@ -8,14 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF
 from plumbline.probes.leaning.scoring import NATS_UNIT, UNITS
 from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
-from plumbline.probes.stats.estimate import DF, LEVEL, TESTED_ERROR, Estimate, finite
-from plumbline.probes.stats.intervals import t_half_width
+from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,8 +134,8 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 cluster="training",
                 null=null,
                 p=p,
-                # by the error of t, as the interval is cut at the ends of the scale
-                **{DF: finite(told.df), TESTED_ERROR: finite(_half(told) / ndtri(1 - LEVEL / 2))},
+                # the interval is cut at the ends of the scale
+                **{DF: finite(told.df), TESTED_ERROR: finite(told.error)},
                 contrast=schemas.CONTRASTS.index(contrast),
                 baseline=baseline,
                 axis=axis,
@@ -147,10 +145,6 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 steps=steps,
                 baseline_steps=others,
             )
-
-
-def _half(told: Contrast) -> float:
-    return float(t_half_width(told.error, told.df, 1 - LEVEL)) if told.df else 0.0
 
 
 def contrasts(

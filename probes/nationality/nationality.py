@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
@@ -33,7 +32,6 @@ from plumbline.probes.stats.estimate import (
     DECIMALS,
     DETECTABLE,
     DF,
-    LEVEL,
     NEEDED,
     TESTED_ERROR,
     adjusted,
@@ -257,7 +255,7 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
             "n": (counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(log),
             DF: ratio.freedom,
-            TESTED_ERROR: ratio.half(1 - LEVEL) / ndtri(0.975),
+            TESTED_ERROR: ratio.se,
             "before": one,
             "after": other,
         }

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY, Said
@@ -16,7 +15,6 @@ from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.estimate import (
     DF,
-    LEVEL,
     NEEDED,
     TESTED_ERROR,
     adjusted,
@@ -217,7 +215,7 @@ def _correlated(
     half = tested.half(confidence)
     return {
         DF: tested.freedom,
-        TESTED_ERROR: tested.half(1 - LEVEL) / ndtri(1 - LEVEL / 2),
+        TESTED_ERROR: se,
         "value": value,
         "low": np.tanh(z - half),
         "high": np.tanh(z + half),

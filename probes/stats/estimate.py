@@ -67,7 +67,7 @@ LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called det
 NEEDED = "needed_p"  # column of :func:`adjusted`
 CRITICAL = "critical"  # column of tests whose least finding is known, see :func:`with_detectable`
 CRITICAL_NEEDED = "critical_needed"  # the same at the level that is needed, where it is known
-TESTED_ERROR = "tested_error"  # column of tests of another difference than the interval's
+TESTED_ERROR = "tested_error"  # column of standard errors where intervals are not of what is tested
 DF = "df"  # column of the degrees of freedom of t tests; 0 or null: z
 LEAST_DF = 5  # with fewer the error is itself a guess, and what it would find as well
 ADJUSTED = {"p", "test", "tested"}  # columns whose adjusted p-values become ``p_bh``
@@ -221,14 +221,14 @@ def with_detectable(
 
     Of a z test at level a, with standard error s, it is (z(1 - a / 2) + z(.8)) s: Cohen (1988),
     Statistical Power Analysis for the Behavioral Sciences, section 2.2. s is half the interval's
-    width, or the finite side, over z(.975): with few clusters, whose t is larger, it is a little
-    too large. Intervals of another confidence are stretched to those of 95% by their quantiles.
-    Where the table has a column :data:`CRITICAL`, the distance from the null that a permutation
-    test needs takes the place of z(.975) s; it is infinite where nothing can be found. At the level
+    width, or the finite side, over its quantile of z: with few clusters, whose t is larger, it is a
+    little too large. Where the table has a column :data:`CRITICAL`, the distance from the null that
+    a permutation test needs takes the place of z(.975) s; it is infinite where nothing can be
+    found. At the level
     that is needed after adjustment it is that of :data:`CRITICAL_NEEDED`, or else in proportion to
     the quantiles of z, which is too far where permutations have shorter tails than a normal
     distribution. A column :data:`TESTED_ERROR` has s where the interval is not of what is tested,
-    such as a share that is tested against another. With :data:`DF` intervals are of t, and the
+    such as a share that is tested against another. With :data:`DF` quantiles are of t, and the
     noncentrality with which t is found takes the place of the sum of quantiles (Cohen 1988, section
     12.7). By fewer than :data:`LEAST_DF` nothing is told: an effect of the size that a table with 1
     to 4 told would be found in .58 to .69 of others.
@@ -286,25 +286,19 @@ def _detectable(
     """Return the columns of :data:`DETECTABLE` as they are; nan where there is nothing to tell."""
     value, low, high = (_numbers(table, name) for name in ("value", "low", "high"))
     low, high = value - low, high - value
-    wider = _above(table, LEVEL / 2) / _above(table, (1 - confidence) / 2)  # at 95%
-    error = _filled(_filled((low + high) / 2, low), high) * wider / ndtri(0.975)
-    error = _numbers(table, TESTED_ERROR, error)
+    half = _filled(_filled((low + high) / 2, low), high)
+    error = _numbers(table, TESTED_ERROR, half / _above(table, (1 - confidence) / 2))
     sides, power = (1, (1 + POWER) / 2) if equivalence else (2, POWER)
     own, further = _quantiles(table, LEVEL / sides, power)
-    usual = _quantiles(table, LEVEL / 2, power)[0] if equivalence else own
-    level = _numbers(table, NEEDED)
-    needed, further_needed = _quantiles(table, level / sides, power)
-    times, times_needed = own / usual, needed / usual
-    half = ndtri(0.975) * error  # of the interval, whatever its quantile
-    beyond, beyond_needed = further / usual * half, further_needed / usual * half
-    reach = _numbers(table, CRITICAL, half)
-    reach_needed = _filled(_numbers(table, CRITICAL_NEEDED), reach * times_needed)
-    reachable = np.isfinite(reach_needed) & ~np.isnan(times_needed)
+    needed, further_needed = _quantiles(table, _numbers(table, NEEDED) / sides, power)
+    reach = _numbers(table, CRITICAL, own * error)
+    reach_needed = _filled(_numbers(table, CRITICAL_NEEDED), reach * needed / own)
+    reachable = np.isfinite(reach_needed) & ~np.isnan(needed)
     some = ~np.isnan(_numbers(table, "p")) & (error > 0) & np.isfinite(reach)
     freedom = np.nan_to_num(_numbers(table, DF))
     some &= (freedom == 0) | (freedom >= LEAST_DF)
     adjusted_too = some & ~np.isnan(_numbers(table, "p_bh")) & reachable
-    told, told_adjusted = reach * times + beyond, reach_needed + beyond_needed
+    told, told_adjusted = reach + further * error, reach_needed + further_needed * error
     return np.where(some, told, np.nan), np.where(adjusted_too, told_adjusted, np.nan)
 
 
@@ -355,17 +349,10 @@ def detectable_beside(
     p = f"p_{name}"
     nothing = dict.fromkeys(("value", "low", "high"), pl.lit(None, pl.Float64))
     own = table.select(**nothing, p=p, p_bh=f"{p}_bh" if f"{p}_bh" in table.columns else None)
-    tested, width = _numbers(table, error), ndtri(0.975)
-    given = {NEEDED: f"needed_{p}", DF: freedom, CRITICAL: critical}
+    given = {TESTED_ERROR: error, NEEDED: f"needed_{p}", DF: freedom, CRITICAL: critical}
     there = {to: table[column] for to, column in given.items() if column in table.columns}
-    own = own.with_columns(**there)
-    if freedom:
-        width = _above(own, LEVEL / 2)
-    told = with_detectable(
-        own.with_columns(pl.Series(TESTED_ERROR, tested * width / ndtri(0.975)).fill_nan(None)),
-        1 - LEVEL,  # there are no intervals
-        equivalence=equivalence,
-    )
+    # there are no intervals that the confidence could be of
+    told = with_detectable(own.with_columns(**there), 1 - LEVEL, equivalence=equivalence)
     names = DETECTABLE if f"{p}_bh" in table.columns else DETECTABLE[:1]
     return table.with_columns(told[of].alias(f"{of}_{name}") for of in names)
 

@@ -393,9 +393,11 @@ def _rows(
     columns["half_width_seeds"] = reach
     columns["error_groups"], columns["freedom_groups"] = groups
     columns |= {"error_seeds": tested[1] / stdtrit(freedom, 0.975), "freedom_seeds": freedom}
-    columns[TESTED_ERROR] = (wide[2] - wide[1]) / 2 / ndtri(0.975)
     # where the wider interval is that over groups, which are many, z tells what is found
-    columns[DF] = np.where(wide[2] - wide[1] > 2 * tested[1] + NEAR, np.nan, freedom)
+    wider = wide[2] - wide[1] > 2 * tested[1] + NEAR
+    of_groups = (wide[2] - wide[1]) / 2 / ndtri(0.975)
+    columns[TESTED_ERROR] = np.where(wider, of_groups, columns["error_seeds"])
+    columns[DF] = np.where(wider, np.nan, freedom)
     columns["p_groups"] = np.where(np.isnan(gap[0]), np.nan, p)
     columns["p_seeds"] = np.where(np.isnan(columns["p_groups"]), np.nan, p_seeds)
     return pl.DataFrame(columns).with_columns(pl.col("p_groups", "p_seeds").fill_nan(None))

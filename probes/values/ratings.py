@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import LEVEL, Estimate, finite, rounded, significant
-from plumbline.probes.stats.intervals import half_of_mean
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
@@ -103,7 +101,7 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
                     clusters,
                     null=OPPOSED if paired else UNOPPOSED,
                     p=None if each is None else mean_p(each),
-                    tested_error=None if each is None else half_of_mean(each) / ndtri(0.975),
+                    tested_error=None if each is None else each.std(ddof=1) / len(each) ** 0.5,
                     df=clusters - 1.0,
                     axis=axis,
                     gender=who,
