@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TERMS = ("tokens", "log rank")
-MOST = 0.9  # leverage of one name
+MOST = 0.9  # leverage of a row
 ALONE = "none: names of one first or last word, or in one text; not in the model"
 BLOCK = 20_000  # rows of the design held at once
 AT_ONCE = 4  # coefficients whose parts of all rows are
@@ -76,12 +76,10 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         some = range(inverse.shape[1])[start : start + AT_ONCE]
         added = np.empty((len(left), len(some)), order="F")
         for place, column in enumerate(some):
-            added[:, place] = model.times(inverse[:, column]) - (mean @ inverse[:, column])[group]
-            scale = left
-            if column > free:  # names far from the others pull the line to themselves
-                weight = np.bincount(group, added[:, place] ** 2)
-                scale = left / np.sqrt(1 - (weight / weight.sum()).clip(max=MOST))[group]
-            added[:, place] *= scale
+            added[:, place] = model.weights(inverse[:, column], mean, group)
+            if column > free:
+                added[:, place] /= _rest(added[:, place], case, group)
+            added[:, place] *= left
         at = case.country, case.sentence, units
         each.append(two_way(added, *at, np.ones((1, len(number))), texts_alike=False))
     tested = Tested(*(np.concatenate(part, axis=1) for part in zip(*each, strict=True)))
@@ -105,6 +103,22 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
         method=pl.lit(METHOD),
     )
     return rounded(adjusted(table), ("value", "low", "high"))
+
+
+def _rest(weights: Floats, case: Case, group: NDArray[np.int32]) -> Floats:
+    """Return the root of 1 - how far each row pulls what it is compared with to itself, (rows,).
+
+    The mean of its text and, with the rows of its name, that of its country, and the slope.
+    """
+    square, size = np.bincount(group, weights**2), np.bincount(group)
+    country = np.zeros(len(size), np.int32)
+    country[group] = case.country
+    pulled = square / square.sum() + size / np.bincount(case.country)[country]
+    found: Floats = (1 / np.bincount(case.sentence))[case.sentence]
+    found += pulled[group]
+    found.clip(max=MOST, out=found)
+    np.subtract(1, found, out=found)
+    return np.sqrt(found, out=found)
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -152,6 +166,15 @@ class _Model:
         for extra, weight in zip(self.extra.T, of[free:], strict=True):
             found += weight * extra
         return found
+
+    def weights(self, of: Floats, mean: Floats, group: NDArray[np.int32]) -> Floats:
+        """Return by how much each row moves a coefficient, (rows,).
+
+        ``of``: its column of the inverse of the weighted squares.
+        """
+        found = self.times(of)
+        found -= (mean @ of)[group]
+        return centred(found, self.case.sentence)  # it moves the mean of its text too
 
     def full_rank(self) -> bool:
         """Return whether the columns do not determine each other."""

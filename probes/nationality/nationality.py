@@ -39,7 +39,7 @@ from plumbline.probes.stats.estimate import (
     typed,
     with_detectable,
 )
-from plumbline.probes.stats.two_way import METHOD, replicated, two_way
+from plumbline.probes.stats.two_way import METHOD, between_names, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -178,9 +178,12 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         contrast = against @ np.where(there[:, None], value, 0)
         contrast[~there] = np.nan
         tested = two_way(change, *at, 100 * np.concatenate([np.eye(number), against]))
-        half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
         # halves of names of one country are not compared with those of others
-        compared = case.reading != "placebo" and int(there.sum()) > 1
+        halves = case.reading == "placebo"
+        if halves:
+            tested.freedom[:number] = between_names(tested.freedom[:number], own.country, units)
+        half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
+        compared = not halves and int(there.sum()) > 1
         contrast, other = (np.where(compared, x, np.nan) for x in (contrast, half[number:]))
         np.abs(change, out=change)
         spread = delta(gather(change, own.sentence, own.country, case.shape))

@@ -198,6 +198,18 @@ def replicated(
     return found
 
 
+def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) -> Floats:
+    """Return degrees of freedom of the means of groups, (groups, measures), bounded by names.
+
+    Where names on two sides are compared and most of the error is theirs: their variance is a
+    difference of sums, by luck 0, and degrees of freedom were then those of texts. There are no
+    more than the effective numbers of names on both sides, each less 1, and no fewer than on one.
+    """
+    size = np.bincount(groups, minlength=len(freedom)).astype(np.float64)
+    each = np.stack([_units(code, groups, size).freedom for code in names])[..., None]
+    return freedom.clip(each.min(axis=0).clip(1), each.sum(axis=0).clip(1))
+
+
 def _joint(codes: Sequence[Integers], number: int) -> Integers:
     """Return numbers of the combinations of several codes, (rows,), with gaps.
 

@@ -5,13 +5,15 @@ import polars as pl
 import pytest
 from passports import CONFIG, answered
 from scipy.optimize import brentq
+from scipy.special import stdtrit
 from scipy.stats import nct
 from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
-from plumbline.probes.nationality.cases import COMPARED, cases, classified
+from plumbline.probes.nationality.cases import COMPARED, Case, Said, cases, classified
+from plumbline.probes.nationality.confounders import effects
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 
 SEED = 20261121
@@ -444,3 +446,30 @@ def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
     whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)
     with pytest.raises(UserError, match="originals were not scored"):
         nationality.run(there.inputs, PARAMS)
+
+
+def test_errors_of_slopes_are_those_of_names_that_move_means_too():
+    """Told over drawn variance: .15 without means of texts, .7 without those of countries."""
+    seed, texts, countries, each, draws = 26, 24, 5, 5, 2
+    rng = np.random.default_rng(seed)
+    text, country, turn = np.indices((texts, countries, draws), np.int32).reshape(3, -1)
+    rows, number = len(text), countries * each
+    words = pl.Series([*(f"name {i:02}" for i in range(number)), ""])
+    errors, slopes = [], []
+    for _ in range(400):
+        turns = rng.permuted(np.indices((texts, countries, each))[2], axis=2)
+        name = (country * each + turns[text, country, turn]).astype(np.int32)
+        moved, tokens = rng.normal(size=(2, number))
+        values = np.append((moved[name] + 0.5 * rng.normal(size=rows)) / 100, 0.0)[:, None]
+        long = np.append(np.round(10 * tokens[name]), 0).astype(np.int32)
+        said = Said(np.arange(rows + 1, dtype=np.uint64), long, values)
+        both = np.column_stack([name, np.full(rows, number, np.int32)])
+        gender, place = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int32)
+        about = "corrected", (CONTRAST,), said, list("abcde"), texts, text, country, gender
+        case = Case(*about, words, both, both, place, np.full(rows, rows, np.int32))
+        found = effects(case, np.full(rows, np.nan), 0.95).filter(term="tokens")
+        slopes.append(found["value"].item())
+        half = (found["high"] - found["low"]).item() / 2
+        errors.append(half / stdtrit(found["df"].item(), 0.975))
+    ratio = np.mean(np.square(errors)) / np.var(slopes)
+    assert 0.82 < ratio < 1.25, f"seed {seed}: {ratio:.2f}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plumbline.probes.stats.linear import dummies
-from plumbline.probes.stats.two_way import replicated, two_way
+from plumbline.probes.stats.two_way import between_names, replicated, two_way
 
 SEED = 20261123
 REVIEW = {  # countries, texts, draws, names; SD of names, of the rest
@@ -157,3 +157,23 @@ def test_contrasts_with_a_country_that_has_no_error_have_none_and_the_others_do(
     every, some = (judged(change, country, text, name, c)[1] for c in (against(4), of_two))
     assert np.isnan(every).all()
     assert not np.isnan(some).any()
+
+
+def test_few_names_on_both_sides_leave_few_degrees_of_freedom():
+    """Of five names against five, by freedom of texts, p of .001 are ten times too frequent."""
+    seed, texts, countries, each = 20261128, 53, 13, 5
+    rng = np.random.default_rng(seed)
+    found, before = [], []
+    for _ in range(300):
+        text, country = np.indices((texts, countries)).reshape(2, -1)[:, rng.random(689) < 0.56]
+        sides = [rng.integers(each, size=len(text)) + country * each for _ in range(2)]
+        one, other = rng.normal(0, 0.7, (2, countries * each))
+        change = one[sides[0]] - other[sides[1]] + rng.normal(0, 2**0.5, len(text))
+        tested = two_way(change[:, None], country, text, sides, np.eye(countries))
+        mean = np.bincount(country, change) / np.bincount(country)
+        before.append(tested.p(mean[:, None]))
+        freedom = between_names(tested.freedom, country, sides)
+        found.append(tested._replace(freedom=freedom).p(mean[:, None]))
+    shares = [[np.mean(np.stack(p) <= level) for level in (0.05, 0.001)] for p in (found, before)]
+    print(shares); print(shares); assert 0.02 < shares[0][0] < 0.06, f"seed {seed}: {shares}"
+    assert shares[0][1] < 0.003 < 0.006 < shares[1][1], f"seed {seed}: {shares}"

@@ -23,7 +23,7 @@ Shape = swaps.SwapsShape
 SHAPES = {
     "55 texts, 4 draws, 12 names": Shape(),
     "53 texts, 2 draws, 10 names": Shape(
-        texts=53, draws=2, placebos=1, names=10, women=0.0, full=0.0
+        texts=53, draws=2, placebos=1, names=10, women=0.0, full=0.0, sd_name=0.7
     ),
     "55 texts, 40% about one person, a quarter of names of two countries": Shape(
         celebrity=0.4, shared=0.25
