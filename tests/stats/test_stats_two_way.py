@@ -175,5 +175,5 @@ def test_few_names_on_both_sides_leave_few_degrees_of_freedom():
         freedom = between_names(tested.freedom, country, sides)
         found.append(tested._replace(freedom=freedom).p(mean[:, None]))
     shares = [[np.mean(np.stack(p) <= level) for level in (0.05, 0.001)] for p in (found, before)]
-    print(shares); print(shares); assert 0.02 < shares[0][0] < 0.06, f"seed {seed}: {shares}"
+    assert 0.02 < shares[0][0] < 0.06, f"seed {seed}: {shares}"
     assert shares[0][1] < 0.003 < 0.006 < shares[1][1], f"seed {seed}: {shares}"
