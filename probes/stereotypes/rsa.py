@@ -13,7 +13,7 @@ import polars as pl
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import ESTIMATE, Table, finite, least_p
+from plumbline.probes.stats.estimate import ESTIMATE, TESTED_ERROR, Table, finite, least_p
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.emotions import LEVELS
 from plumbline.probes.stereotypes.similarity import compare
@@ -114,7 +114,7 @@ def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Par
                 null="groups of the second model relabelled within categories; see expected",
                 p=found.p,
                 critical=found.critical,
-                tested_error=finite(found.error),
+                **{TESTED_ERROR: finite(found.error)},
                 **pair,
                 category=category,
                 reading=READINGS.index(reading),

@@ -9,7 +9,15 @@ import polars as pl
 
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
-from plumbline.probes.stats.estimate import LEVEL, Estimate, finite, rounded, significant
+from plumbline.probes.stats.estimate import (
+    DF,
+    LEVEL,
+    TESTED_ERROR,
+    Estimate,
+    finite,
+    rounded,
+    significant,
+)
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
@@ -96,13 +104,13 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
             for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
                 tested = paired and clusters > 1 and fitted == OWN
                 each = of_pairs(side[:, 0], bearing[own], place[own]) if tested else None
+                error = None if each is None else each.std(ddof=1) / len(each) ** 0.5
                 yield reading.row(
                     mean(side, np.abs(bearing[own]), drawn[own]),
                     clusters,
                     null=OPPOSED if paired else UNOPPOSED,
                     p=None if each is None else mean_p(each),
-                    tested_error=None if each is None else each.std(ddof=1) / len(each) ** 0.5,
-                    df=clusters - 1.0,
+                    **{TESTED_ERROR: error, DF: clusters - 1.0},
                     axis=axis,
                     gender=who,
                     items=int(own.sum()),
@@ -198,7 +206,7 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
                 clusters,
                 null="0: gender makes no difference" if paired else UNOPPOSED,
                 p=t_p(draws[0], error, freedom) if tested else None,
-                df=float(freedom),
+                **{DF: float(freedom)},
                 fitted=fitted,
                 measure=schemas.MEASURES.index(measure),
                 axis=axis,

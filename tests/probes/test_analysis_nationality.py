@@ -449,7 +449,7 @@ def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
 
 
 def test_errors_of_slopes_are_those_of_names_that_move_means_too():
-    """Told over drawn variance: .15 without means of texts, .7 without those of countries."""
+    """Told over drawn variance: .15 without means of texts, .6 without what rows take of means."""
     seed, texts, countries, each, draws = 26, 24, 5, 5, 2
     rng = np.random.default_rng(seed)
     text, country, turn = np.indices((texts, countries, draws), np.int32).reshape(3, -1)
