@@ -43,7 +43,8 @@ SCHEMAS = {
         Column(
             "contrast",
             "float64",
-            "value minus the mean over the countries that are compared",
+            "value minus the mean over the countries that are compared: of two texts, and five "
+            "effective names, 1 / sum of squared shares, of each kind",
             nullable=True,
         ),
         Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
@@ -53,7 +54,7 @@ SCHEMAS = {
             "float64",
             "two-sided p of contrast: other texts and other names of the country might have been "
             "drawn; null for placebo, where halves of a country's names are compared, and for a "
-            "country of one text or one name, which is left out of the mean too",
+            "country of one text or fewer than five effective names, left out of the mean too",
             nullable=True,
             minimum=0,
             maximum=1,

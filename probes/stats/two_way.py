@@ -186,15 +186,19 @@ def two_way(
 
 
 def replicated(
-    groups: Integers, texts: Integers, names: Sequence[Integers], number: int
+    groups: Integers, texts: Integers, names: Sequence[Integers], number: int, least: float = 0.0
 ) -> NDArray[np.bool_]:
     """Return which of the groups have rows of two texts, and of two names of each kind.
 
-    The others have no standard error, nor has a contrast in which they have weight.
+    The others have no standard error, nor has a contrast in which they have weight. ``least``: the
+    effective number of names, 1 / sum of squared shares of the group's rows, that they must have.
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
-    each = [_units(code, groups, size).freedom > 0 for code in (texts, *names)]
-    found: NDArray[np.bool_] = np.all(each, axis=0)
+    of_texts, *each = (_units(code, groups, size) for code in (texts, *names))
+    found: NDArray[np.bool_] = of_texts.freedom > 0
+    for own in each:
+        squares = np.bincount(own.group, (own.rows / size[own.group]) ** 2, number)
+        found &= (own.freedom > 0) & (squares * least <= 1 + FLAT)
     return found
 
 

@@ -15,6 +15,8 @@ from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import COMPARED, Case, Said, cases, classified
 from plumbline.probes.nationality.confounders import effects
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
+from plumbline.probes.nationality.simulated.nationality import TRUTHS, draw
+from plumbline.probes.nationality.simulated.swaps import SwapsShape
 
 SEED = 20261121
 PARAMS = nationality.Params(
@@ -322,6 +324,27 @@ def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path)
     assert (row["value"], row["p"]) == (None, None)
     assert row["null"].startswith("none: names of one first or last word, or in one text")
     assert mixed.filter(pl.col("term").str.starts_with("country"))["p"].null_count() == 1
+
+
+@pytest.mark.parametrize("names", [2, 3, 5])
+def test_a_country_of_fewer_than_five_effective_names_has_no_p_country(tmp_path, names):
+    """The analysis in which 2 and 3 names had false findings in .39 and .19 of families."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    kind = {"women": 0.0, "full": 0.0, "placebos": 0, "draws": names}
+    shape = SwapsShape(countries=7, texts=20, names=names, **kind)
+    inputs = draw(tmp_path, TRUTHS["names differ, countries do not"], shape, rng).inputs
+    path = inputs.datasets["counterfactuals"] / "sentiment-en.parquet"
+    rows = pl.read_parquet(path)
+    # of one country the fifth name is in a single text: 4.2 effective names
+    rare = pl.col("name").str.starts_with("Male06") & pl.col("name").str.ends_with("x04")
+    rows.filter(~rare | (pl.col("target") == "t0000")).write_parquet(path)
+    given = nationality.Params(version="0.1.0")
+    found = contrasts(nationality.run(inputs, given), CORRECTED)
+    tested = found.filter(pl.col("country") != "c06") if names == 5 else found.clear()
+    assert found.drop_nulls("value").height == 7
+    for column in ("p_country", "p_country_bh", "contrast_low"):
+        assert found.drop_nulls(column)["country"].to_list() == tested["country"].to_list()
 
 
 def test_correlations_within_a_text_are_those_that_were_planted(tables):
