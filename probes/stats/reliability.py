@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LEAST = 3  # levels of a facet with which something is told of it
 FLAT = 1e-12  # errors so small beside the scores are rounding
+DEFINED = 0.8  # share of bootstrap draws that must have a value for an interval: not of 3 cases
 FLAGGED = 0.05  # adjusted p at which an item is no anchor for the others
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
@@ -155,7 +156,8 @@ def split_halves(
     All splits, or ``splits`` drawn ones where there are more; of an odd number of items one half
     has one more, which Horst's formula allows for. Below -1 it is told as -1: that of halves that
     are opposites has no end. The interval is of a bootstrap over cases, the splits staying as they
-    are.
+    are. A draw in which a half does not vary, as with a single distinct case, has no value, and
+    the interval is nan where fewer than :data:`DEFINED` have one.
 
     Parameters
     ----------
@@ -177,13 +179,15 @@ def split_halves(
         raise ValueError("needs two items")
     halves = _halves(k, splits, seed)  # (items, splits)
     centred = scores - scores.mean(axis=0)
+    centred[np.abs(centred) <= FLAT * np.abs(scores).max()] = 0
     one, other = centred @ halves, centred @ (1 - halves)
     units = keys(str(place) for place in range(n))
     drawn = poisson(bits(units, draws, seed)).T.astype(np.float64)
     share = (k // 2) / k
     found = _stepped_up(np.vstack([np.ones((1, n)), drawn]), one, other, 4 * share * (1 - share))
     value = float(found[0])
-    low, high = interval(found[1:], n, confidence)
+    enough = np.isfinite(found[1:]).mean() >= DEFINED
+    low, high = interval(found[1:], n if enough else 0, confidence)
     return Estimate(
         value, low, high, n, f"{confidence:.0%} bootstrap percentile over cases, expanded"
     )
@@ -211,8 +215,9 @@ def _stepped_up(weights: Floats, one: Floats, other: Floats, even: float) -> Flo
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = weights @ one / total, weights @ other / total
         cov = weights @ (one * other) / total - a * b
-        spread = (weights @ one**2 / total - a**2) * (weights @ other**2 / total - b**2)
-        r = np.clip(cov / np.sqrt(np.maximum(spread, 0)), -1, 1)
+        variances = np.stack([weights @ x**2 / total - m**2 for x, m in ((one, a), (other, b))])
+        variances[variances <= FLAT * variances[:, 0].max()] = np.nan
+        r = np.clip(cov / np.sqrt(variances.prod(axis=0)), -1, 1)
         half = r + np.sqrt(r**2 + even * (1 - r**2))
         stepped = np.where(half > 0, np.maximum(2 * r / half, -1), -1)  # of r = -1 half is nothing
     known = np.isfinite(r)

@@ -95,15 +95,26 @@ def test_drawn_halves_come_near_all_and_the_interval_holds_them():
 
 
 def test_halves_that_are_opposites_end_at_minus_one_and_no_interval_leaves_its_scale():
-    opposites = split_halves(np.array([[1.0, -1], [2, -2], [4, -4]]), draws=50)
+    opposites = split_halves(np.array([[1.0, -1], [2, -2], [4, -4], [8, -8]]), draws=50)
     assert opposites[:3] == (-1, -1, -1)
     # each item is the opposite of the other two together, up to the last digit
-    known = np.array([[1.0, 2, 3], [2, 1, 3], [3, 2, 1]])
+    known = np.array([[1.0, 2, 3], [2, 1, 3], [3, 2, 1], [1, 3, 2]])
     print("SEED", SEED)
     rng = np.random.default_rng(SEED)
-    for scores in (known, *(rng.normal(size=(n, 4)) for n in (3, 4, 5, 8) for _ in range(10))):
+    for scores in (known, *(rng.normal(size=(n, 4)) for n in (4, 5, 8) for _ in range(10))):
         found = split_halves(scores, draws=100)
         assert -1 <= found.low <= found.value <= found.high <= 1
+
+
+def test_split_halves_draws_of_one_case_are_no_noise_of_rounding():
+    cases = np.array([0.1, 0.7, 1.9, 2.3])
+    parallel = split_halves(cases[:, None] * np.array([1.0, 1.1, 0.9, 1.3]))
+    assert parallel[:3] == pytest.approx((1, 1, 1))  # in each draw that has two cases
+    constant = split_halves(np.full((4, 3), 0.1) + 0.2)
+    assert np.isnan(constant[:3]).all()
+    three = split_halves(np.array([[0.11, 0.1, 0.12], [0.7, 0.71, 0.7], [1.9, 1.92, 1.93]]))
+    assert three.value > 0.99
+    assert np.isnan(three[1:3]).all()  # a quarter of the draws has one case
 
 
 def test_the_interval_of_alpha_holds_its_truth():
