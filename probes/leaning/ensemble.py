@@ -13,9 +13,15 @@ from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
-from plumbline.probes.leaning.predictions import Case, Runs, cases, tables, training_columns
+from plumbline.probes.leaning.predictions import (
+    OVER_TRAININGS,
+    Case,
+    Runs,
+    cases,
+    tables,
+    training_columns,
+)
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
@@ -35,9 +41,7 @@ DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
 FAITHFUL, CORRECTED = range(len(ROUNDED))
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
-NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
 FEWER = 200  # replicates, for what pretrainings have by themselves of the variance over texts
-NEAR = 1e-12  # differences as small as this are none
 __all__ = ["SCHEMAS", "Params"]
 
 PARTISAN = "partisan"
@@ -128,9 +132,7 @@ def differences(
         if own.name != PARTISAN or other.name == PARTISAN or other.vote not in ("", own.vote):
             continue
         apart = mine.mean - others.mean
-        far, se = np.abs(apart[0]), np.nanstd(apart[1:], axis=0, ddof=1)
-        p = 2 * ndtr(-far / np.where(se < NEAR, np.nan, se))  # without spread there is none
-        p = np.where(far < NEAR, 1.0, p)
+        se = np.nanstd(apart[1:], axis=0, ddof=1)
         gains = _gains(own, other, without)
         trained = [
             _over_trainings(
@@ -142,7 +144,7 @@ def differences(
             for m in range(len(METRICS))
         ]
         yield from case.rows(
-            *(apart, case.every, OVER_TEXTS, params.confidence, (p, NORMAL)),
+            *(apart, case.every, OVER_TRAININGS, params.confidence),
             baseline=other.name,
             vote=own.vote,
             size=own.size,

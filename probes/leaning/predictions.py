@@ -10,17 +10,10 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap as resampling
-from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.bootstrap import Limits, percentiles
 from plumbline.probes.stats.classification import METRICS, cells, metrics
 from plumbline.probes.stats.crossed import Contrast
-from plumbline.probes.stats.estimate import (
-    Estimate,
-    adjusted,
-    detectable_beside,
-    finite,
-    significant,
-    typed,
-)
+from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, adjusted, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,8 +32,8 @@ SEED = "finetuning_seed"
 ALL = ("all", "all")
 TESTED = ("balanced accuracy", "F1")  # accuracy is the first again, or goes with the larger class
 UNTESTED = "none: no test"
-LEAST = "least_p"  # column of the smallest p that there can be, where rows differ in it
-ERROR, FREE = "trainings_error", "trainings_freedom"  # of p_trainings, for what it would find
+OVER_TRAININGS = "t interval over texts and trainings (Satterthwaite)"
+TRAININGS = "0: equally good on average of other trainings, on other texts"
 LEAST_TRAININGS = 5  # by fewer nothing is told of that: whose error is small by chance tells it
 WORD = "word"  # of a world: its texts are named after it, WORD-NUMBER
 
@@ -127,6 +120,7 @@ class Case(NamedTuple):
         method: str,
         confidence: float,
         p: tuple[Floats, str] | None = None,
+        limits: Limits | None = None,
         **columns: Any,
     ) -> Iterator[dict[str, Any]]:
         """Yield a row of a table for each measure.
@@ -137,10 +131,13 @@ class Case(NamedTuple):
             As :class:`Measured` has them.
         p
             Of each measure, and what it is judged against; of :data:`TESTED` it is shown.
+        limits
+            Intervals, (measures,); without, percentiles of the replicates.
         columns
             More of them; an array has a value for each measure.
         """
-        limits, n = percentiles(drawn[1:].T, confidence), int(self.numbers(member).max()) + 1
+        limits = limits or percentiles(drawn[1:].T, confidence)
+        n = int(self.numbers(member).max()) + 1
         for m, metric in enumerate(METRICS):
             tested = p is not None and metric in TESTED and np.isfinite(p[0][m])
             yield Estimate(drawn[0, m], limits.low[m], limits.high[m], n, method).row(
@@ -148,7 +145,7 @@ class Case(NamedTuple):
                 null=p[1] if p and tested else UNTESTED,
                 p=p[0][m] if p and tested else None,
                 metric=metric,
-                **{name: _cell(name, value, m) for name, value in columns.items()},
+                **{name: _cell(value, m) for name, value in columns.items()},
             )
 
 
@@ -165,11 +162,8 @@ class Measured(NamedTuple):
         return self.each.std(axis=0, ddof=1) if several else np.full(len(METRICS), np.nan)
 
 
-def _cell(name: str, value: Any, m: int) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
-    write = significant if name.startswith("p_") else finite
-    return write(value[m]) if np.isfinite(value[m]) else None
+def _cell(value: Any, m: int) -> Any:
+    return finite(value[m]) if isinstance(value, np.ndarray) else value
 
 
 def cases(
@@ -299,7 +293,7 @@ def tables(
     """Return what each case has for which table, if there is something.
 
     p is adjusted over all tests of a task of a model in a reading; ``confidence`` is that of the
-    intervals, ``least`` the smallest p that tests over texts can have.
+    intervals, ``least`` the smallest p that permutation tests can have.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in schemas}
     for case in cases:
@@ -309,18 +303,15 @@ def tables(
     for name, rows in found.items():
         if rows:
             table = pl.DataFrame(rows, infer_schema_length=None)
-            lowest = LEAST if LEAST in table.columns else least
-            for column, drawn in (("p", lowest), ("p_trainings", 0.0)):
-                if column in table.columns:
-                    table = adjusted(table, column, ("model", "task", "reading"), drawn)
-            if ERROR in table.columns:
-                table = detectable_beside(table, "trainings", ERROR, FREE)
+            if "p" in table.columns:
+                lowest = 0.0 if DF in table.columns else least
+                table = adjusted(table, "p", ("model", "task", "reading"), lowest)
             result[name] = typed(table, schemas[name], confidence)
     return result
 
 
 def training_columns(found: Sequence[Contrast | None], trainings: int) -> dict[str, Any]:
-    """Return columns of differences over texts and trainings, one of each measure; nan: none.
+    """Return limits, p and its error for differences over texts and trainings, by measure.
 
     With three trainings an error has five degrees of freedom only where that over trainings is
     small by chance, and what it would find is found in .69 (.62 to .75) of other tables: then none
@@ -328,7 +319,6 @@ def training_columns(found: Sequence[Contrast | None], trainings: int) -> dict[s
     """
     nothing = Contrast(np.nan, np.nan, np.nan, np.nan)
     low, high, p, error, df = np.array([(each or nothing)[1:] for each in found]).T
-    tested = np.where(np.isin(METRICS, TESTED), p, np.nan)
-    free = df if trainings >= LEAST_TRAININGS else 1.0
-    ends = {"trainings_low": low, "trainings_high": high}
-    return ends | {"p_trainings": tested, ERROR: error, FREE: free}
+    free = df if trainings >= LEAST_TRAININGS else np.ones_like(df)
+    told = {"limits": Limits(low, high), "p": (p, TRAININGS)}
+    return told | {TESTED_ERROR: error, DF: free}

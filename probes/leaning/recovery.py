@@ -34,8 +34,8 @@ SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 POWER = "0.8: the power that is asked for"
 SIMULATED = {  # by analysis: beginning of tests, runs like the worlds', effect that is to be found
     "compass": ("shifts between corpora|stability", "{}, 5 trainings", 3.0),
-    "fairness": ("differences, p_trainings, corpora", "32 words, 5 trainings", 3.0),
-    "ensemble": ("p_trainings, one corpus", "2 voters, 5 trainings", 1.5),
+    "fairness": ("differences, corpora", "32 words, 5 trainings", 3.0),
+    "ensemble": ("p, one corpus", "2 voters, 5 trainings", 1.5),
 }
 CALLED = {"mask": "masked", "generation": "generated", "multiple_choice": "options"}  # such runs
 STATE = ("corpus", "period", "share", "epoch")
@@ -254,11 +254,11 @@ def _ensemble(found: Findings, tables: Tables, knows: dict[str, list[str]], para
         own = own.filter(
             pl.col("reading") == schemas.ROUNDED.index("corrected"),
             pl.col("baseline").str.starts_with("one corpus"),
-            pl.col("p_trainings").is_not_null(),
+            pl.col("p").is_not_null(),
         )
         for column, words, null in (
-            ("p_trainings", "p", f"{LEVEL}: nominal"),
-            ("p_trainings_bh", "adjusted p", "0: none"),
+            ("p", "p", f"{LEVEL}: nominal"),
+            ("p_bh", "adjusted p", "0: none"),
         ):
             what = f"votes of partisans and of one corpus, {words} at most {LEVEL}"
             _share(found, what, own, _small(column), null, "vote, corpus and measure", params)
@@ -280,34 +280,20 @@ def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], para
     for row in own.to_dicts():
         one, two = (row["group"] in knows.get(row[side], ()) for side in ("corpus", "baseline"))
         true.append(int(one) - int(two))
-        ends = "trainings_" if row["trainings_low"] is not None else ""
         what = f"balanced accuracy at {row['group']}: {row['corpus']} minus "
         what += row["baseline"] or "the model itself"
         what += f", {row['share']:g} of the texts" if row["share"] != 1 else ""
         what += f", period {row['period']}" if row["period"] else ""
-        found.copy(
-            row,
-            what,
-            nulls[true[-1]],
-            low=row[f"{ends}low"],
-            high=row[f"{ends}high"],
-            cluster="text, and trainings where there are several seeds",
-            method="t over texts and trainings (Satterthwaite); one seed: bootstrap over texts",
-            p=row["p_trainings"],
-            p_bh=row["p_trainings_bh"],
-        )
-    own = own.with_columns(planted=pl.Series(true, dtype=pl.Int64))
-    cluster, right = (
-        "difference of two models at a group",
-        pl.col("value").sign() == pl.col("planted"),
-    )
-    for column, words in (("p_bh", "texts exchanged"), ("p_trainings_bh", "over trainings")):
-        tested, small = own.filter(pl.col(column).is_not_null()), _small(column)
-        there, other = tested.filter(pl.col("planted") != 0), tested.filter(pl.col("planted") == 0)
-        what = f"share of planted differences that are found, {words}"
-        _share(found, what, there, small & right, POWER, cluster, params)
-        what = f"share of other differences with adjusted p at most .05, {words}"
-        _share(found, what, other, small, "0: nothing planted", cluster, params)
+        found.copy(row, what, nulls[true[-1]])
+    own = own.with_columns(planted=pl.Series(true, dtype=pl.Int64)).drop_nulls("p_bh")
+    right = pl.col("value").sign() == pl.col("planted")
+    there, other = own.filter(pl.col("planted") != 0), own.filter(pl.col("planted") == 0)
+    for what, rows, held, null in (
+        ("planted differences that are found", there, _small("p_bh") & right, POWER),
+        ("other differences with adjusted p at most .05", other, _small("p_bh"), nulls[0]),
+    ):
+        cluster = "difference of two models at a group"
+        _share(found, f"share of {what}, over trainings", rows, held, null, cluster, params)
 
 
 STUDIES = (

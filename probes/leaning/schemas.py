@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.scoring import OPTIONS, UNITS
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Resampling, beside
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Resampling
 
 PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without its models
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
@@ -310,22 +310,6 @@ MEASURED = (
     Column("sd_runs", "float64", "SD over these; null: one alone, or not finite", nullable=True),
     FAMILY,
 )
-OVER_TRAININGS = (
-    Column("trainings_low", "float64", "lower end over texts and trainings", nullable=True),
-    Column("trainings_high", "float64", "upper end over texts and trainings", nullable=True),
-    Column(
-        "p_trainings",
-        "float64",
-        "two-sided p, other texts and other trainings might have been drawn; null: too few",
-        **P,
-    ),
-    Column("p_trainings_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-    *beside(
-        "trainings",
-        "difference that p_trainings would find at .05 with power .8, by its own error; null where "
-        "there is no test, fewer than 5 trainings, or t with fewer than 5 degrees of freedom",
-    ),
-)
 FAIRNESS = {
     "overall": Schema.keyed((*CASE, *TRAINED_ON, METRIC), *MEASURED),
     "groups": Schema.keyed(
@@ -354,7 +338,7 @@ FAIRNESS = {
             Column("baseline", "string", "corpus of the other; empty: the model itself"),
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
-        *(*MEASURED, *OVER_TRAININGS),
+        *MEASURED,
         Column("steps", "float64", "mean steps of the further pretraining of the one", minimum=0),
         Column("baseline_steps", "float64", "of the other; 0: the model itself", minimum=0),
     ),
@@ -388,6 +372,6 @@ ENSEMBLE = {
         *ESTIMATE,
         Column("size", "int64", "voters of the partisan ensemble", minimum=2),
         Column("baseline_size", "int64", "voters of each of the others", minimum=1),
-        *(FAMILY, *OVER_TRAININGS),
+        FAMILY,
     ),
 }

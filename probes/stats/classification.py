@@ -147,9 +147,9 @@ def difference(
 
     Accuracy is tested exactly, as by McNemar (1947), Psychometrika 12: of the texts that one of the
     two alone has right, each has half (:func:`plumbline.probes.stats.tests.sign_p`); macro-F1 by
-    approximate randomisation, as in :func:`plumbline.probes.stats.tests.exchange_test`: the two
-    predictions of each text are swapped with probability one half, and the p-value is (1 + number
-    of differences at least as large) / (1 + n_permutations), two-sided.
+    approximate randomisation (Yeh 2000, COLING, section 3.3): the two predictions of each text
+    are swapped with probability one half, and the p-value is (1 + number of differences at least as
+    large) / (1 + n_permutations), two-sided.
     """
     first, second = _resampled([one, other], true, n_bootstrap, seed)
     apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]

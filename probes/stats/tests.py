@@ -32,7 +32,6 @@ BLOCK = 2_000  # relabellings at once: bounds memory
 EXACT = 20_000  # up to so many relabellings all are gone through
 EXACT_PAIRS = 14  # up to so many pairs that differ all sign patterns are gone through
 PATTERNS = 1_024  # of signs at once: bounds memory
-EXACT_TEXTS = 12  # up to so many texts that differ all exchanges are gone through
 
 
 class Permutation(NamedTuple):
@@ -529,68 +528,3 @@ def two_tailed(values: Floats) -> Floats:
     """Return twice the smaller tail of the first of several values, (draws + 1, measures)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
-
-
-class Exchange(NamedTuple):
-    """A test by exchanges, an array of the measures, in the order of ``classification.METRICS``."""
-
-    p: Floats  # nan where a measure is
-    critical: Floats  # see :func:`critical_of`: inf where none could be significant; nan if drawn
-    least: float  # smallest p that there can be
-
-
-def exchange_test(
-    true: Bools,
-    one: Bools,
-    other: Bools,
-    exchanges: int,
-    seed: int,
-    clusters: Integers | None = None,
-) -> Exchange:
-    """Test whether two classifiers do equally well, each trained several times.
-
-    The null is that which is which does not matter: the predictions of both for a text may be
-    exchanged, those of all runs together, each text (or cluster of texts) by itself. The statistic
-    is the difference of the mean over runs of each measure.
-
-    Parameters
-    ----------
-    true : (texts,)
-        Whether each is of the positive class.
-    one, other : (runs, texts)
-        Whether each run calls it so; run by run in pairs.
-    clusters : (texts,), optional
-        Number of the cluster that each text is of, from 0; each is its own without.
-    exchanges, seed
-        Choices of clusters drawn where more than ``EXACT_TEXTS`` differ. Else all are gone through.
-
-    References
-    ----------
-    Yeh (2000), More accurate tests for the statistical significance of result differences,
-    COLING, section 3.3; Noreen (1989), Computer-Intensive Methods for Testing Hypotheses.
-
-    Examples
-    --------
-    Right on three texts of three against none: two of the eight exchanges are as extreme.
-
-    >>> true = np.array([True, True, True])
-    >>> found = exchange_test(true, true[None], ~true[None], 99, 1)
-    >>> float(found.p[0]), float(found.critical[0])
-    (0.25, inf)
-    """
-    differ = np.flatnonzero((one != other).any(axis=0))
-    units, unit = np.unique(differ if clusters is None else clusters[differ], return_inverse=True)
-    exact = len(units) <= EXACT_TEXTS
-    if exact:
-        swapped = _patterns(len(units))
-    else:
-        drawn = np.random.default_rng(seed).integers(0, 2, (exchanges, len(units)))
-        swapped = np.concatenate([np.zeros_like(drawn[:1]), drawn])  # as they are first
-    weights = swapped[:, unit].T.astype(np.float64)
-    own, others = (cells(true[differ], side[:, differ], weights) for side in (one, other))
-    moved = others - own
-    first, second = metrics(cells(true, one) + moved), metrics(cells(true, other) - moved)
-    apart = np.abs((first - second).mean(axis=0))  # (exchanges, measures)
-    far = critical_of(farthest(apart, exact=True)) if exact else np.full(apart.shape[1], np.nan)
-    p = np.where(np.isnan(apart[0]), np.nan, (apart >= apart[0] - NEAR).mean(axis=0))
-    return Exchange(p, far, min(1, 2 / len(apart)) if exact else 1 / len(apart))

@@ -166,48 +166,41 @@ def test_each_corpus_has_a_control_of_its_own_and_unequal_training_no_test(plant
     params = PARAMS.model_copy(update={"control": control, "n_permutations": 99})
     found = fairness.run(inputs._replace(data=tmp_path / "data"), params)["differences"]
     own = found.filter(reading=CORRECTED, metric="F1", level=ALL_TEXTS)
-    p = {
-        (one, two): (a, b)
-        for one, two, a, b in own["corpus", "baseline", "p", "p_trainings"].rows()
-    }
+    p = {(one, two): of for one, two, of in own["corpus", "baseline", "p"].rows()}
     assert set(p) == {
         *((corpus, "") for corpus in ("news-left", "news-right", "social-center")),
         *(("news-left", "news-right"), ("news-right", "social-center")),
     }
-    assert p.pop(("news-left", "news-right")) == (None, None)
-    assert all(None not in both for both in p.values())
+    assert p.pop(("news-left", "news-right")) is None
+    assert None not in p.values()
     null = own.filter(corpus="news-left", baseline="news-right")["null"]
     assert null.to_list() == ["no test: trained for 12 steps, the other side for 10"]
 
 
-def test_what_is_detectable_over_trainings_is_of_the_error_that_p_trainings_has(tables):
-    table = tables["differences"].filter(pl.col("p_trainings").is_not_null())
+def test_interval_p_and_detectable_of_a_difference_are_of_one_error(tables):
+    table = tables["differences"].filter(pl.col("p").is_not_null())
     assert len(table) > 10
-    own = table.filter(pl.col("p_trainings").is_between(0.001, 0.9), pl.col("value").abs() > 0.01)
+    own = table.filter(pl.col("p").is_between(0.001, 0.9), pl.col("value").abs() > 0.01)
     seen = 0
     for row in own.to_dicts():
-        half = (row["trainings_high"] - row["trainings_low"]) / 2
-        middle = (row["trainings_high"] + row["trainings_low"]) / 2
+        half = (row["high"] - row["low"]) / 2
+        middle = (row["high"] + row["low"]) / 2
 
-        def apart(df, half=half, middle=middle, p=row["p_trainings"]):
+        def apart(df, half=half, middle=middle, p=row["p"]):
             return 2 * student.sf(abs(middle) / half * student.isf(0.025, df), df) - p
 
         df = brentq(apart, 1, 1e5)  # by interval and p, error and degrees of freedom are known
         error = half / student.isf(0.025, df)
         if df < 4.9:
-            assert row["detectable_trainings"] is None
+            assert row["detectable"] is None
         elif df > 5.1:
-            at = row["detectable_trainings"] / error
+            at = row["detectable"] / error
             assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=2e-3)
-            assert row["detectable_trainings"] <= row["detectable_bh_trainings"]
-            # that of p, over texts, is none of it
-            if row["p"] is not None and abs(row["detectable"] / error / at - 1) > 0.1:
-                other = row["detectable"] / error
-                assert abs(nct.sf(student.isf(0.025, df), df, other) - 0.8) > 0.02
-                seen += 1
+            assert row["detectable"] <= row["detectable_bh"]
+            seen += 1
     assert seen > 3
-    untested = tables["differences"].filter(pl.col("p_trainings").is_null())
-    assert untested["detectable_trainings"].null_count() == len(untested) > 0
+    untested = tables["differences"].filter(pl.col("p").is_null())
+    assert untested["detectable"].null_count() == len(untested) > 0
 
 
 def test_what_is_detectable_of_a_group_is_of_the_permutations_of_its_members(tables, answers):
@@ -256,9 +249,9 @@ def test_by_fewer_than_five_trainings_nothing_is_told_of_what_would_be_found(tmp
     for trainings in (4, 5):
         there = outputs(tmp_path / f"{trainings}", good, **told, pretraining=range(trainings))
         few = PARAMS.model_copy(update={"n_permutations": 19, "n_bootstrap": 100})
-        own = fairness.run(there.inputs, few)["differences"].drop_nulls("p_trainings")
+        own = fairness.run(there.inputs, few)["differences"].drop_nulls("p")
         assert len(own)
-        assert bool(own["detectable_trainings"].count()) == (trainings == 5)
+        assert bool(own["detectable"].count()) == (trainings == 5)
 
 
 def test_texts_on_which_sides_disagree_are_those_of_two_majorities(planted, tables):
@@ -309,20 +302,6 @@ def test_differences_are_of_the_overall_values(tables):
         assert row["low"] <= row["value"] <= row["high"]
 
 
-def test_a_test_that_cannot_find_anything_is_none(tmp_path):
-    """Classifiers are seldom wrong, and so predict otherwise for few texts of a group."""
-    there = outputs(tmp_path, lambda *_: 0.96, number=40, seed=SEED, pretraining=[1])
-    own = fairness.run(there.inputs, QUICK)["differences"].filter(reading=CORRECTED)
-    few = own.filter(pl.col("null").str.contains("so few clusters"))
-    tested = own.drop_nulls("p")
-    print(len(few), len(tested))
-    assert len(few) > 0
-    assert few["p"].null_count() == few["detectable"].null_count() == len(few)
-    assert len(tested)
-    # a family is of the tests that there are
-    assert set(tested["family"]) == {len(tested)}
-
-
 def test_planted_differences_are_found_with_their_sign(planted, tables):
     found = recovered(planted.inputs, tables)
     by = {row["measure"]: row for row in found.to_dicts()}
@@ -336,7 +315,6 @@ def test_planted_differences_are_found_with_their_sign(planted, tables):
     assert both["low"] < 0 < both["high"]
     assert both["null"] == "0: nothing planted"
     assert by["balanced accuracy at right-known: news-left minus news-right"]["value"] < 0
-    assert by["share of planted differences that are found, texts exchanged"]["value"] == 1
     assert by["share of planted differences that are found, over trainings"]["value"] >= 0.8
     assert set(found["world"]) == {0}
 
@@ -345,7 +323,7 @@ def test_the_control_fails_where_the_sides_are_swapped(planted, tables):
     turned = tables["differences"].with_columns(value=-pl.col("value"))
     found = recovered(planted.inputs, tables | {"differences": turned})
     by = dict(found.select("measure", "value").iter_rows())
-    assert by["share of planted differences that are found, texts exchanged"] == 0
+    assert by["share of planted differences that are found, over trainings"] == 0
 
 
 def test_the_family_is_all_tests_of_a_task_and_a_reading(tables):
@@ -361,7 +339,7 @@ def test_the_family_is_all_tests_of_a_task_and_a_reading(tables):
 
 @pytest.mark.slow
 def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path):
-    raw, adjusted, trainings = [], [], []
+    raw, adjusted = [], []
     for seed in range(6):
         where = tmp_path / str(seed)
         there = outputs(where, lambda *_: 0.7, number=25, seed=SEED + seed, knows={}, hard=0.8)
@@ -369,14 +347,12 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
         own = found["differences"].filter(reading=CORRECTED, metric="balanced accuracy")
         raw += own["p"].to_list()
         adjusted.append((own["p_bh"] <= 0.05).any())
-        trainings += own["p_trainings"].to_list()
         if not seed:
             rows = recovered(there.inputs, found)
             assert set(rows["world"]) == {1}
             assert "planted differences" not in " ".join(rows["measure"])
-    assert np.mean(np.array(raw) <= 0.05) <= 0.1
+    assert np.mean(np.array(raw) <= 0.05) <= 0.05
     assert sum(adjusted) <= 1
-    assert np.mean(np.array(trainings) <= 0.05) <= 0.05
 
 
 @pytest.mark.slow
@@ -387,7 +363,7 @@ def test_texts_of_one_word_are_no_independent_draws(tmp_path):
         for seed in range(4):
             planted = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
             there = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **planted)
-            table = fairness.run(there.inputs, QUICK)["differences"]
+            table = fairness.run(there.inputs, QUICK)["groups"]
             own = table.filter(reading=CORRECTED, metric="balanced accuracy")
             significant += (own["p"] <= 0.05).to_list()
             assert set(own.filter(level=GROUP)["n"]) == {clusters}
@@ -397,18 +373,25 @@ def test_texts_of_one_word_are_no_independent_draws(tmp_path):
 
 
 @pytest.mark.slow
-def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
-    over_texts, over_trainings = [], []
-    for seed in range(3):
-        where = tmp_path / str(seed)
-        there = outputs(where, lambda *_: 0.7, number=50, seed=SEED + seed, knows={}, spread=0.5)
-        own = fairness.run(there.inputs, QUICK)["differences"].filter(
-            reading=CORRECTED, metric="balanced accuracy"
+def test_differences_of_trainings_alone_have_their_size(tmp_path):
+    """By the test over the texts of these trainings a fifth of such comparisons had p below .05."""
+    found = []
+    for seed in range(67):
+        there = outputs(
+            tmp_path / str(seed),
+            lambda *_: 0.7,
+            number=25,
+            seed=SEED + seed,
+            knows={},
+            spread=0.5,
+            groups=("one", "other"),
+            pretraining=range(1, 6),
         )
-        over_texts += (own["p_bh"] <= 0.05).to_list()
-        over_trainings += (own["p_trainings_bh"] <= 0.05).to_list()
-    assert np.mean(over_texts) > 0.2  # of these trainings, on other texts: they do differ
-    assert np.mean(over_trainings) <= 0.05
+        own = fairness.run(there.inputs, QUICK)["differences"].filter(level=ALL_TEXTS)
+        found.append(own.filter(pl.col("baseline") != "", reading=CORRECTED))
+    for metric in ("balanced accuracy", "F1"):
+        p = pl.concat(found).filter(metric=metric)["p"][:200]
+        assert (p <= 0.05).sum() <= 16 < len(p.drop_nulls())
 
 
 def test_intervals_over_texts_hold_the_truth_at_their_rate():

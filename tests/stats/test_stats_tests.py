@@ -8,18 +8,17 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, fisher_exact
+from scipy.stats import fisher_exact
 from scipy.stats import permutation_test as scipy_permutation_test
 
 from plumbline.probes.stats import tests as permutation
 from plumbline.probes.stats.bootstrap import interval
-from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.classification import cells, metrics
 from plumbline.probes.stats.tests import (
     chance_p,
     critical,
     critical_at,
     dealt,
-    exchange_test,
     farthest,
     fisher_p,
     of_members,
@@ -422,103 +421,6 @@ def test_clusters_are_permuted_whole():
 def test_clusters_of_two_classes_are_refused():
     with pytest.raises(ValueError, match="of one class"):
         chance_p(TRUE, RUNS, 99, 1, np.zeros(7, dtype=np.int64))
-
-
-def by_hand(true, one, other):
-    """Go through all choices of texts, one by one."""
-    found = []
-    for choice in product([False, True], repeat=len(true)):
-        first = np.where(choice, other, one)
-        second = np.where(choice, one, other)
-        found.append(np.abs(means(true, first) - means(true, second)))
-    found = np.array(found)
-    return (found >= found[0] - 1e-9).mean(axis=0)
-
-
-def test_few_texts_are_gone_through_as_by_hand():
-    print("seed 3")
-    rng = np.random.default_rng(3)
-    true = np.array([True, True, True, False, False, False, True, False])
-    one, other = rng.random((2, 2, 8)) < 0.5
-    np.testing.assert_allclose(exchange_test(true, one, other, 99, 1).p, by_hand(true, one, other))
-
-
-@pytest.mark.parametrize("texts", [0, 3, 5, 6, 9, 12])
-def test_exchanges_tell_what_they_find_and_whether_they_can_find_anything(texts):
-    """One is right and the other wrong: of accuracy that is McNemar's exact test."""
-    true = np.arange(20) % 2 == 0
-    one, other = true.copy(), true.copy()
-    other[:texts] ^= True
-    found = exchange_test(true, one[None], other[None], 99, 1)
-    at = METRICS.index("accuracy")
-    tail = [k for k in range(texts // 2 + 1, texts + 1) if 2 * binom.sf(k - 1, texts, 0.5) <= 0.05]
-    assert found.least == min(1, 2 / 2**texts)
-    if not tail:
-        assert texts < 6
-        assert found.critical[at] == np.inf
-    else:  # k of the texts for the one, the others for the other; half way to k - 1
-        assert found.critical[at] == pytest.approx((2 * tail[0] - 1 - texts) / 20)
-        assert found.p[at] == pytest.approx(found.least)
-
-
-def test_with_one_run_accuracy_has_mcnemar_s_p():
-    print("seed 5")
-    rng = np.random.default_rng(5)
-    true = rng.random(40) < 0.5
-    one = true ^ (rng.random(40) < 0.1)
-    other = true ^ (rng.random(40) < 0.2)
-    assert 3 <= (one != other).sum() <= 12
-    alone = int(((one == true) & (other != true)).sum())
-    exact = binomtest(alone, int((one != other).sum())).pvalue
-    p = exchange_test(true, one[None], other[None], 99, 1).p[METRICS.index("accuracy")]
-    assert p == pytest.approx(exact)
-
-
-def test_drawn_exchanges_agree_with_all_of_them():
-    print("seed 8")
-    rng = np.random.default_rng(8)
-    true = rng.random(60) < 0.5
-    one, other = (true ^ (rng.random((3, 60)) < rate) for rate in (0.25, 0.4))
-    p = exchange_test(true, one, other, 9999, 1).p[0]
-    # the mean difference of a text over runs changes its sign: the exact test by convolution
-    sums = {0: 1.0}
-    for d in ((one == true).sum(0) - (other == true).sum(0)).tolist():
-        step = {}
-        for value, chance in sums.items():
-            for sign in (-d, d):
-                step[value + sign] = step.get(value + sign, 0) + chance / 2
-        sums = step
-    seen = abs(int(((one == true).sum(0) - (other == true).sum(0)).sum()))
-    exact = sum(chance for value, chance in sums.items() if abs(value) >= seen)
-    assert p == pytest.approx(exact, abs=0.02)
-
-
-def test_alike_classifiers_have_p_1():
-    true = np.array([True, False] * 10)
-    same = np.zeros((2, 20), dtype=bool)
-    assert exchange_test(true, same, same, 99, 1).p.tolist() == [1] * 6
-
-
-def test_equally_good_classifiers_are_told_apart_at_the_nominal_rate():
-    print("seed 13")
-    rng = np.random.default_rng(13)
-    found = np.zeros(6)
-    for seed in range(300):
-        true = rng.random(80) < 0.5
-        hard = rng.random(80) * 0.6  # texts differ: runs of either classifier err on the same
-        one, other = (true ^ (rng.random((3, 80)) < hard) for _ in range(2))
-        found += exchange_test(true, one, other, 199, seed).p <= 0.05
-    assert (found / 300 <= 0.09).all()
-    assert (found / 300 >= 0.02).all()
-
-
-def test_clusters_are_exchanged_whole():
-    # two clusters of two texts: only all or none of each changes sides, so p is that of two texts
-    true = np.array([True] * 4)
-    one, other = true[None], ~true[None]
-    assert exchange_test(true, one, other, 99, 1).p[0] == pytest.approx(2 / 16)
-    clusters = np.array([0, 0, 1, 1])
-    assert exchange_test(true, one, other, 99, 1, clusters).p[0] == pytest.approx(2 / 4)
 
 
 def test_expanded_intervals_of_means_cover_at_their_rate_with_six_clusters():

@@ -88,8 +88,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: against votes of one corpus, and against single classifiers.
 
-    p over texts has a true null where luck alone differs. The best members are chosen, and are no
-    null; nor, with three voters, is the mean of the members, than whom any vote is better.
+    Against the model itself there is a true null where luck alone differs. With three voters the
+    mean of the members is no null: any vote is better.
     """
     known: Known = drawn.known
     size, kind = known.shape.voters, known.truth.kind
@@ -99,7 +99,6 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     planted = others | {ONE.format(CORPORA[0]): step - known.truth.settings.get("effect", 0.0)}
     told = pl.col("baseline").replace_strict(planted, default=0.0, return_dtype=pl.Float64)
     table = tables["differences"].with_columns(effect=told)
-    still = pl.lit("luck" in known.truth.settings or kind == DECOY) | (pl.col("effect") != 0)
     groups = {"one corpus": table.filter(one & (pl.col("baseline_size") == size))}
     if "luck" in known.truth.settings:
         groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=size)
@@ -107,24 +106,13 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         groups["members, mean"] = table.filter(baseline=MEAN)
     found = {}
     for name, rows in groups.items():
-        found[f"p, {name}"] = outcome(
-            # families are not told: votes and best members, that do differ, are adjusted with them
-            rows.with_columns(p_bh=pl.lit(None, pl.Float64)),
-            effect=pl.when(still).then(pl.col("effect")),
-            family=FAMILY,
-            by_mean=False,  # these trainings are not those of the other tables
-        )
-        for (metric,), own in (
-            rows.filter(reading=CORRECTED).partition_by("metric", as_dict=True).items()
-        ):
-            if own["p_trainings"].count():
-                over = own.with_columns(low="trainings_low", high="trainings_high")
-                found[f"p_trainings, {name}, {metric}"] = outcome(
-                    over,
+        corrected = rows.filter(reading=CORRECTED).partition_by("metric", as_dict=True)
+        for (metric,), own in corrected.items():
+            if own["p"].count():
+                found[f"p, {name}, {metric}"] = outcome(
+                    own,
                     effect=pl.col("effect"),
                     target=0.0 if kind != PLANTED else pl.lit(None, pl.Float64),
                     family=FAMILY,
-                    p="p_trainings",
-                    p_adjusted="p_trainings_bh",
                 )
     return found

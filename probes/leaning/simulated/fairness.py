@@ -96,13 +96,11 @@ def _added(truth: Truth, corpus: str, group: str) -> float:
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, and intervals of accuracies.
 
-    p over texts has a true null where nothing but luck differs; elsewhere trainings do differ, and
-    it is told where it should not be taken for a corpus. Who guesses the positive class more often
-    has the better F1, so that F1 has no true null where thresholds differ, and over trainings none
-    where a corpus has a threshold of its own. Where a group is harder for all its contrast is
-    larger too, which is no decoy. Against the model itself
-    p over trainings has nearly a true null: log-odds that vary more, as those of trainings do, are
-    of a lower mean accuracy. Effects are log-odds.
+    Who guesses the positive class more often has the better F1, so that differences of F1 have no
+    true null where a corpus has a threshold of its own. Where a group is harder for all its
+    contrast is larger too, which is no decoy. Against the model itself there is nearly a true null:
+    log-odds that vary more, as those of trainings do, are of a lower mean accuracy. Effects are
+    log-odds.
     """
     known: Known = drawn.known
     effects = np.array(known.truth.settings.get("effects", (0.0,) * len(GROUPS)))
@@ -111,10 +109,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     mine, every = pl.col("corpus") == CORPORA[0], pl.col("group") == "all"
     planted = pl.when(mine & every & (kind == PLANTED)).then(None).when(mine).then(_at(effects))
     differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
-    still = pl.lit(guess or kind == DECOY) | (pl.col("effect") != 0)
     calls, f1 = pl.lit("calls" in settings), pl.col("metric") == "F1"
     here = ~calls | mine  # a decoy is told where it is, and not where another corpus is
-    over_texts = pl.when(still & here & ~(pl.lit(guess) & f1)).then("effect")
     varied = ~pl.lit("spread" in settings) | (pl.col("corpus") == CORPORA[1])
     apart = pl.when(mine).then(_at((effects - effects.mean()).round(2))).otherwise(0.0)
     contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
@@ -135,26 +131,16 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     over = _apart(differences.filter(reading=CORRECTED), truth_of(known))
     over = over.with_columns(low=nothing, high=nothing)
     if "calls" in settings:  # F1 does differ, and is adjusted with the rest
-        over = over.with_columns(p_bh=nothing, p_trainings_bh=nothing)
-    known_of = pl.col("metric").is_in(MEAN_OF) & (kind == PLANTED)
-    found["differences, p"] = outcome(
-        over,
-        effect=over_texts,
-        target=pl.when(known_of).then("apart_these"),
-        family=FAMILY,
-        by_mean=False,  # these trainings are not those of the other tables
-    )
+        over = over.with_columns(p_bh=nothing)
     sides = pl.when(pl.col("baseline") == "").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
     over = over.with_columns(side=sides)
     for (metric, side), rows in over.partition_by("metric", "side", as_dict=True).items():
-        if rows["p_trainings"].count():
-            found[f"differences, p_trainings, {side}, {metric}"] = outcome(
+        if rows["p"].count():
+            found[f"differences, {side}, {metric}"] = outcome(
                 rows,
                 effect=pl.when(~calls | (mine & ~f1)).then("effect"),
                 target=pl.col("apart") if metric in MEAN_OF and kind == PLANTED else None,
                 family=FAMILY,
-                p="p_trainings",
-                p_adjusted="p_trainings_bh",
             )
     return found | _intervals(known, tables)
 
@@ -166,7 +152,7 @@ def _at(values: Array) -> pl.Expr:
 
 
 def _intervals(known: Known, tables: Tables) -> Tables:
-    """Return intervals over texts, of these trainings, and over trainings, of all."""
+    """Return intervals of values over texts, and of differences over trainings too."""
     true = truth_of(known)
     here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
     if "calls" in known.truth.settings:
@@ -176,24 +162,20 @@ def _intervals(known: Known, tables: Tables) -> Tables:
     overall = tables["overall"].filter(here).with_columns(**untested, group=pl.lit("all"))
     rows = tables["differences"].filter(here).with_columns(**untested)
     rows = _apart(rows, true)
-    over = rows.with_columns(low="trainings_low", high="trainings_high")
     overall = overall.join(true, on=["corpus", "group"])
     return {
         "overall, interval": outcome(overall, effect=0.0, target=pl.col("these")),
-        "differences, interval over texts": outcome(rows, effect=0.0, target=pl.col("apart_these")),
-        "differences, interval over trainings": outcome(over, effect=0.0, target=pl.col("apart")),
+        "differences, interval": outcome(rows, effect=0.0, target=pl.col("apart")),
     }
 
 
 def _apart(differences: pl.DataFrame, true: pl.DataFrame) -> pl.DataFrame:
-    """Add how far the two corpora of a row are apart: ``apart_these`` trainings, and all."""
-    base = true.rename({"corpus": "baseline", "these": "these_other", "all": "all_other"})
+    """Add how far the two corpora of a row are apart, over all trainings."""
+    true = true.drop("these")
+    base = true.rename({"corpus": "baseline", "all": "all_other"})
     rows = differences.join(true, on=["corpus", "group"], maintain_order="left")
     rows = rows.join(base, on=["baseline", "group"], maintain_order="left")
-    return rows.with_columns(
-        apart_these=pl.col("these") - pl.col("these_other"),
-        apart=pl.col("all") - pl.col("all_other"),
-    )
+    return rows.with_columns(apart=pl.col("all") - pl.col("all_other"))
 
 
 def truth_of(known: Known) -> pl.DataFrame:
