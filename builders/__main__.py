@@ -40,6 +40,7 @@ def fetch(given: Namespace) -> None:
     """Fetch a snapshot of one source and put it under DVC, with its provenance."""
     from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import check
+    from plumbline.builders.core.snapshot import lock_folder
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.fetch.mirror import Reading
@@ -59,8 +60,9 @@ def fetch(given: Namespace) -> None:
             raise UserError(f"--mirror {given.mirror}: no such folder")
         politeness = Reading(mirror=given.mirror)
     into = Path("data/raw") / source / day
-    client.fetch(*found.values(), politeness, into)
-    track(into)
+    with lock_folder(into):
+        client.fetch(*found.values(), politeness, into)
+        track(into)
     print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
 

@@ -51,6 +51,32 @@ def writing(path: Path) -> Iterator[Path]:
         raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
 
 
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock of a fetch into a folder, which the system releases if the process is killed.
+
+    Raises UserError if another fetch holds it, or it cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    path = folder.with_name(f".{folder.name}.lock")
+    lock = FileLock(path, blocking=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise UserError(
+            f"{folder}: another fetch is at work there; wait for its end, or give another --date"
+        ) from error
+    except OSError as error:
+        raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
+    try:
+        yield
+    finally:  # removed while it is held: a process that has opened it meanwhile makes a new one
+        path.unlink(missing_ok=True)
+        lock.release()
+
+
 def write_bytes(path: Path, body: bytes) -> None:
     """Write a file whole or not at all; see :func:`writing`."""
     with writing(path) as part:

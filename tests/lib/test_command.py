@@ -2,10 +2,12 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import yaml
+from lib.test_bounds_of_answers import server
 from samples import FACTS, TOP, oxigraph
 
 from plumbline.builders.core.snapshot import Snapshot
@@ -91,6 +93,45 @@ def test_fetch_ends_with_a_snapshot_under_dvc_that_carries_its_provenance(projec
     before = pointer.read_bytes()
     assert builders("fetch", "wikidata", "--date", DAY, cwd=project).returncode == 0
     assert pointer.read_bytes() == before
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_fetch_twice_at_once_leaves_the_folder_to_the_first(project, killed):
+    reached, rest = threading.Event(), threading.Event()
+
+    def act(handler):
+        body = (TOP / f"data/samples/social_groups/{DAY}/en.csv").read_bytes()
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body[:9])
+        handler.wfile.flush()
+        reached.set()
+        rest.wait(20)
+        handler.wfile.write(body[9:])
+
+    words = ("fetch", "social_groups", "--date", DAY)
+    into = project / "data" / "raw" / "social_groups" / DAY
+    with server(act) as slow:
+        groups = {"files": {"en": f"{slow.at}/en.csv"}, "licence": "CC0-1.0", "citation": "tests"}
+        polite = {"contact": "tests@example.org", "attempts": 1}
+        tree = {"sources": {"politeness": polite, "social_groups": groups}}
+        (project / "params.yaml").write_text(yaml.safe_dump(tree), "utf-8")
+        command = [sys.executable, "-m", "plumbline.builders", *words]
+        environment = os.environ | {"PYTHONPATH": str(TOP)}
+        with subprocess.Popen(command, cwd=project, env=environment) as first:
+            assert reached.wait(60)
+            second = builders(*words, cwd=project)
+            if killed:
+                first.kill()
+            rest.set()
+        assert str(into.relative_to(project)) in one_line(second)
+        assert len(slow.asked) == 1
+        assert first.returncode == (-9 if killed else 0)
+        if killed:
+            assert builders(*words, cwd=project).returncode == 0
+    assert Snapshot.open(into).manifest["files"]
+    assert sorted(p.name for p in into.parent.iterdir()) == [".gitignore", DAY, f"{DAY}.dvc"]
 
 
 def test_a_wrong_endpoint_is_told_in_one_line_with_the_address(tmp_path):
