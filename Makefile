@@ -15,6 +15,7 @@ FROM := $(if $(MIRROR),--mirror $(MIRROR))
 # Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
+STORED := python -m plumbline.builders.dvc.track
 .DEFAULT_GOAL := help
 .PHONY: help setup lock audit repro test test-slow fuzz calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
 
@@ -64,6 +65,7 @@ repro: $(CHECKED)  ## run the pipeline: only what is not up to date; STAGE=name 
 	@$(if $(wildcard private/removed.*),stages=$$(python -m plumbline.builders removed) && \
 	  { [ -z "$$stages" ] || dvc repro --force --single-item $$stages; })
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
+	@$(STORED)
 
 test: $(TEST)  ## the quick tests
 	python -m pytest -m 'not slow' --numprocesses $(PROCESSES) --dist loadfile
@@ -118,11 +120,13 @@ full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetc
 	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) $(FROM) || exit 1; done
 	@python -m plumbline.probes check
 	@dvc repro
+	@$(STORED)
 
 reference: $(READY)  ## ten public models on the sample, params/reference.yaml; OWNER=me VERSION=1.0.0 publishes their tables
 	@python -m plumbline.probes use params/reference.yaml
 	@python -m plumbline.probes check
 	@dvc repro
+	@$(STORED)
 	@$(if $(OWNER),for table in pmi/[!w]* recall values nationality compass; do for at in data/tables/$$table; do \
 	  name=$$(echo "$${at#data/tables/}" | tr / -); \
 	  python -m plumbline.builders publish "$$at" --repo "$(OWNER)/plumbline-$$name" --version $(VERSION) || exit 1; \

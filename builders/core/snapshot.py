@@ -65,9 +65,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
-        raise UserError(
-            f"{folder}: another fetch is at work there; wait for its end, or give another --date"
-        ) from error
+        raise UserError(f"{folder}: another fetch is at work there; wait for its end") from error
     except OSError as error:
         raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
     try:

@@ -96,17 +96,17 @@ def compare(item: Item) -> Here:
     return Here("differs", tuple(n for n in names if files.get(n) != then.get(n)))
 
 
-def listing(md5: str) -> dict[str, str] | None:
+def listing(md5: str, folder: Path | None = None) -> dict[str, str] | None:
     """Return the files of a folder of that hash with their md5, if the cache has the list."""
-    path = cached(md5)
+    path = cached(md5, folder)
     if path is None:
         return None
     return {row["relpath"]: row["md5"] for row in json.loads(path.read_text(encoding="utf-8"))}
 
 
-def cached(md5: str) -> Path | None:
-    """Return where DVC's cache has a file of that hash, or None."""
-    path = cache_folder() / "files" / "md5" / md5[:2] / md5[2:]
+def cached(md5: str, folder: Path | None = None) -> Path | None:
+    """Return where DVC's cache, by default the project's, has a file of that hash, or None."""
+    path = (folder or cache_folder()) / "files" / "md5" / md5[:2] / md5[2:]
     return path if md5 and path.is_file() else None
 
 
@@ -133,9 +133,10 @@ def files(item: Item) -> dict[str, Path] | None:
     return stored(item)
 
 
-def stored(item: Item) -> dict[str, Path] | None:
+def stored(item: Item, folder: Path | None = None) -> dict[str, Path] | None:
     """Return where DVC's cache has the files of an output, by their paths in it: all, or None."""
-    then = listing(item.md5) if item.md5.endswith(".dir") else {"": item.md5}
-    found = {name: cached(md5) for name, md5 in (then or {}).items()}
+    folder = folder or cache_folder()
+    then = listing(item.md5, folder) if item.md5.endswith(".dir") else {"": item.md5}
+    found = {name: cached(md5, folder) for name, md5 in (then or {}).items()}
     kept = {name: where for name, where in found.items() if where is not None}
-    return kept if kept and len(kept) == len(found) else None
+    return kept if then is not None and len(kept) == len(found) else None

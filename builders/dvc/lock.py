@@ -33,6 +33,7 @@ class Item:
     md5: str  # of a folder it ends in ``.dir``
     size: int | None = None  # bytes
     files: int | None = None  # of a folder
+    cached: bool = True  # by DVC; an output may be declared with ``cache: false``
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,17 @@ def entries(lock: str, text: str, pipeline: str) -> list[Stage]:
         stage = written.get(name.partition("@")[0]) or {}
         wdir = str(stage.get("wdir") or (stage.get("do") or {}).get("wdir") or ".")
         folder = within(PurePosixPath(lock).parent.as_posix(), wdir)
+        options = [o for o in (stage.get("do") or stage).get("outs") or () if isinstance(o, dict)]
+        plain = {path for o in options for path, how in o.items() if not how.get("cache", True)}
         deps, outs = (
             tuple(
-                Item(within(folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
+                Item(
+                    path=within(folder, i["path"]),
+                    md5=i.get("md5", ""),
+                    size=i.get("size"),
+                    files=i.get("nfiles"),
+                    cached=i["path"] not in plain,
+                )
                 for i in tree.get(part) or ()
             )
             for part in ("deps", "outs")

@@ -1,17 +1,26 @@
-"""What DVC knows: putting a fetched snapshot under it, and finding results that it forgot."""
+"""What DVC knows: putting a fetched snapshot under it, and finding results that it forgot.
+
+DVC ends with status 0 where it could not copy an output to its cache, and does not try again.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
 
+from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, write_bytes
+from plumbline.builders.dvc import cache
+from plumbline.builders.dvc.lock import Item, here, within
 
 MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data/tables")
 
@@ -21,7 +30,8 @@ def track(folder: Path) -> None:
 
     What a killed fetch left there is removed before: it may hold what a snapshot must not.
 
-    Raises UserError if there are files that the manifest does not name, or DVC refuses.
+    Raises UserError if there are files that the manifest does not name, or DVC refuses, or its
+    cache has no room.
     """
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     for path in sorted(folder.rglob(".*")):
@@ -39,6 +49,48 @@ def track(folder: Path) -> None:
     keys = ("source", "address", "retrieved", "licence", "citation", "counts")
     tree["meta"] = {key: manifest[key] for key in keys}
     write_bytes(pointer, yaml.safe_dump(tree, allow_unicode=True, sort_keys=False).encode())
+    save(_added(pointer))
+
+
+def save(outs: Iterable[Item]) -> None:
+    """Copy outputs that are here as locked to DVC's cache, where it lacks them.
+
+    Raises UserError if one cannot be copied.
+    """
+    missing = [o for o in outs if o.cached and Path(o.path).exists() and cache.stored(o) is None]
+    if not missing:
+        return
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    with Repo() as repo:  # it reads the configuration of user and system too
+        folder, known = Path(repo.cache.local_cache_dir), {Path(o.fs_path): o for o in repo.index.outs}
+        for item in missing:
+            out = known.get(Path.cwd() / item.path)
+            if cache.stored(item, folder) is not None or not (out and out.use_cache):
+                continue
+            if cache.compare(item).state not in ("as locked", "not compared"):
+                continue
+            with suppress(DvcException, OSError), repo.lock:
+                out.commit(relink=False)  # the command would lock changed dependencies with it
+            if cache.stored(item, folder) is None:
+                raise UserError(
+                    f"{item.path}: could not be saved in DVC's cache ({folder}); free some space "
+                    "there and run the same command again"
+                )
+
+
+def _added(pointer: Path) -> list[Item]:
+    """Return the files and folders that a ``.dvc`` file names."""
+    outs = yaml.safe_load(pointer.read_text(encoding="utf-8")).get("outs") or ()
+    return [Item(within(str(pointer.parent), o["path"]), o.get("md5", "")) for o in outs]
+
+
+def save_all() -> None:
+    """Save what the locks and the ``.dvc`` files of snapshots name."""
+    pointers = sorted(Path("data/raw").glob("*/*.dvc"))
+    made = [out for stage in here(needed=False) for out in stage.outs]
+    save(made + [out for pointer in pointers for out in _added(pointer)])
 
 
 def stale() -> list[Path]:
@@ -71,6 +123,10 @@ def _dvc(*arguments: str) -> str:
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
-        said = " ".join(done.stderr.split())[-300:]
+        said = " ".join(f"{done.stdout} {done.stderr}".split())[-300:]
         raise UserError(f"dvc {arguments[0]} failed: {said}; run it by hand to see more")
     return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(cli.run(argparse.Namespace(command="save"), "dvc", save_all))
