@@ -62,7 +62,7 @@ $(CHECKED): $(READY) params.yaml $(wildcard builders/datasets/*/*.yaml validatio
 
 repro: $(CHECKED)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
 	@python -m plumbline.builders.dvc.lock
-	@$(if $(wildcard private/removed.*),stages=$$(python -m plumbline.builders removed) && \
+	@$(if $(filter-out private/salt private/matched,$(wildcard private/*)),stages=$$(python -m plumbline.builders removed) && \
 	  { [ -z "$$stages" ] || dvc repro --force --single-item $$stages; })
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 	@$(STORED)

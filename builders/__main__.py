@@ -114,11 +114,12 @@ def removed(_: Namespace) -> None:
     from plumbline.builders.core import parquet, private
 
     gone = private.removed()
-    for name in DATASETS:
+    for name in DATASETS if gone.places else ():
         folder = parquet.DATASETS / name
         made = not hasattr(_builder(name), "INPUTS")
         if made and folder.is_dir() and private.held(folder, gone):
             print(parquet.stage_of(name))
+    private.note_matched(gone)
 
 
 def publish(given: Namespace) -> None:

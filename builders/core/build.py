@@ -43,7 +43,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         made_of = snapshots if several else next(iter(snapshots.values()))
     try:
         rows, gone = module.build(made_of, params), private.removed()
-        rows = private.without(rows, gone) if gone else rows
+        rows = private.without(rows, gone) if gone.places else rows
         counts = parquet.write(rows, module.SCHEMA, folder, read)
         empty = [config for config in params.required_configs() if not counts.rows[config]]
         if empty or not counts.rows:

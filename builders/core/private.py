@@ -1,7 +1,7 @@
 """What lies under ``private/``, which git and DVC never see: a salt, and who wants to be left out.
 
 Identities of people are replaced before anything is written, by numbers that only the salt joins to
-them. ``removed.txt`` or ``removed.csv`` lists what no build takes and no command publishes.
+them. Files whose name begins with ``removed`` list what no build takes and no command publishes.
 """
 
 from __future__ import annotations
@@ -10,25 +10,32 @@ import hashlib
 import os
 import re
 import secrets
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.parquet import DATASETS, Reject, Row
+from plumbline.builders.core.progress import warn
+from plumbline.builders.core.snapshot import write_bytes
 
 FOLDER = Path("private")
 SALT = FOLDER / "salt"
 PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
+MATCHED = FOLDER / "matched"  # entries that a dataset had, until it was built without them
 # As people copy them: an item of Wikidata from its page, a digest from the tools that make one.
-ITEM = re.compile(
-    r"(?:https?://(?:www\.)?wikidata\.org/(?:wiki|entity)/|wd:)?(q\d+)", re.IGNORECASE
-)
-DIGEST = re.compile(r"(?:sha256[:-])?([0-9a-f]{64})", re.IGNORECASE)
+WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
+ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
+DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
+CERTAIN = re.compile(r"(?i)(?<!\w)(?:Q\d\d+|[0-9a-f]{64}|t[13]_\w+)(?!\w)")
+NO_ID = re.compile(r"(?i)\s|(reddit|wikidata|wiki[pm]edia)\.(com|org)|redd\.it/|^[0-9a-f]{40,}$")
+AROUND = " .:*-|'`\"<>()[]{}\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 POSTS = ("t1_", "t3_")  # comments and posts of Reddit, whose ids are hidden behind these
 POST = re.compile(r"(t[13]_)?([a-z0-9]{4,12})", re.IGNORECASE)
 
@@ -72,66 +79,121 @@ def salt() -> bytes:
 
 @dataclass(frozen=True)
 class Removed:
-    """What is to be left out: Wikidata items and ids, with their pseudonyms; sha256 of texts."""
+    """What is to be left out: entries of the removal list, by each form that a cell may have."""
 
-    ids: frozenset[str]
-    texts: frozenset[str]
-
-    def __bool__(self) -> bool:
-        """Tell whether there is anything."""
-        return bool(self.ids or self.texts)
+    forms: Mapping[str, str]  # items, ids and sha256 of texts, with pseudonyms
+    places: Mapping[str, str]  # file and line of each entry
+    texts: bool  # whether there are sha256
+    hits: set[str] = field(default_factory=set)  # entries that a cell had
 
     def has(self, value: Any) -> bool:
         """Tell whether a cell is something to be left out, or a list that has such in it."""
         if isinstance(value, list | tuple):
-            return any(map(self.has, value))
+            return True in {self.has(part) for part in value}
         if not isinstance(value, str):
             return False
-        if (
-            self.texts
-            and hashlib.sha256(value.encode("utf-8", "replace")).hexdigest() in self.texts
-        ):
-            return True
-        # an id may have its source before it: reddit/ID
-        own = (value, value.partition("/")[2], *value.split("/"))
-        return " " not in value and not self.ids.isdisjoint(own)
+        own = _digests(value) if self.texts else set()
+        if " " not in value:  # an id may have its source before it: reddit/ID
+            own |= {value, value.partition("/")[2], *value.split("/")}
+        hits = {self.forms[form] for form in own & self.forms.keys()}
+        self.hits.update(hits)
+        return bool(hits)
+
+
+def _digests(text: str) -> set[str]:
+    """Return the sha256 of a text, as it is and as `echo` and other systems write it."""
+    forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
+    bodies = (form + end for form in forms for end in ("", "\n", "\r\n"))
+    return {hashlib.sha256(body.encode("utf-8", "replace")).hexdigest() for body in bodies}
+
+
+def _read_entry(line: str) -> str:
+    """Return the item, sha256 or id in a line of the list, "" if there is nothing but a remark.
+
+    Raises ValueError if it is none of these, or there are more.
+    """
+    plain = unicodedata.normalize("NFKC", re.sub(r"\s", " ", line)).partition("#")[0]
+    plain = "".join(c for c in plain if unicodedata.category(c)[0] not in "CM")
+    first, *remarks = re.split("[,;]", plain)
+    entry = first.strip(AROUND)
+    if any(map(CERTAIN.search, remarks)):
+        raise ValueError("more than one entry; write each in a line of its own")
+    if found := DIGEST.fullmatch(entry):
+        return found[1].lower()
+    if found := ITEM.fullmatch(entry):
+        return f"Q{int(found[1])}"
+    if NO_ID.search(entry):
+        raise ValueError(
+            "an item, a sha256 or an id has no spaces; of a text write the sha256, of a post write "
+            f"its id, of a page the item, not the address ({PAGE})"
+        )
+    return entry
+
+
+def _is_list(path: Path) -> bool:
+    """Return whether a file is a removal list.
+
+    Raises UserError if it has nothing but entries, and another name.
+    """
+    if path.name.lower().startswith("removed"):
+        return True
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        lines = file.read(4096).decode("utf-8-sig").splitlines()[:100]
+        entries = [entry for line in lines if (entry := _read_entry(line))]
+        if path not in (SALT, MATCHED) and entries and all(map(CERTAIN.fullmatch, entries)):
+            raise UserError(f"{path}: a removal list; rename it, to a name that begins so: removed")
+    return False
 
 
 def removed() -> Removed:
     """Return what the removal list names.
 
-    A line names one thing, before any comma; what follows ``#`` is a remark.
+    A line names one thing, before any comma or semicolon; what follows ``#`` is a remark.
 
     Raises UserError if a file cannot be read, or a line is no item, sha256 or id.
     """
-    ids, texts = set(), set()
-    for path in sorted(FOLDER.glob("removed.*")):
-        if path.suffix not in (".txt", ".csv"):
-            raise UserError(f"{path}: the removal list is removed.txt or removed.csv; rename it")
+    forms: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for path in filter(_is_list, sorted(FOLDER.rglob("*"))):
         try:
             lines = path.read_text("utf-8-sig").splitlines()
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: cannot be read ({error}); save it as UTF-8") from error
         for number, line in enumerate(lines, start=1):
-            entry = re.split("[#,]", line)[0].strip().strip("\"'")
-            if found := DIGEST.fullmatch(entry):
-                texts.add(found[1].lower())
-            elif found := ITEM.fullmatch(entry):
-                ids |= {entry, found[1].upper()}
-            elif re.search(r"\s|reddit\.com/|redd\.it/", entry):
-                raise UserError(
-                    f"{path}, line {number}: an item, a sha256 or an id has no spaces; of a text "
-                    f"write the sha256, of a post write its id, not the address ({PAGE})"
-                )
-            elif entry:
-                ids.add(entry)
-    if ids and SALT.exists():
+            try:
+                entry = _read_entry(line)
+            except ValueError as error:
+                raise UserError(f"{path}, line {number}: {error}") from error
+            if entry:
+                places[entry] = f"{path}, line {number}"
+                first = re.split("[#,;]", line)[0].strip(" \t\"'")
+                forms |= dict.fromkeys({first, line.strip(), entry} - {""}, entry)
+    if forms and SALT.exists():
         key = salt()
-        posts = [found for entry in ids if (found := POST.fullmatch(entry))]
-        kinds = {(kind, post[2]) for post in posts for kind in ([post[1]] if post[1] else POSTS)}
-        ids |= {_keyed(entry, key) for entry in ids}
-        ids |= {f"{kind}{_keyed(own, key)}" for kind, own in kinds}
-    return Removed(frozenset(ids), frozenset(texts))
+        for form, entry in [*forms.items()]:
+            forms[_keyed(form, key)] = entry
+            if post := POST.fullmatch(form.lower()):
+                kinds = [post[1]] if post[1] else POSTS
+                forms |= {f"{kind}{_keyed(post[2], key)}": entry for kind in kinds}
+    return Removed(forms, places, any(map(SHA256.fullmatch, places)))
+
+
+def note_matched(gone: Removed) -> set[str]:
+    """Return the entries that a dataset has or had, and write them to a file."""
+    known = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
+    if gone.hits - known:
+        lines = sorted((known | gone.hits) & gone.places.keys())
+        write_bytes(MATCHED, "".join(f"{line}\n" for line in lines).encode())
+    return known | gone.hits
+
+
+def warn_unmatched() -> None:
+    """Warn of entries that no dataset here has, or had before it was built without them."""
+    gone = removed()
+    if gone.places.keys() - note_matched(gone):
+        held(DATASETS, gone)
+    for entry in sorted(gone.places.keys() - note_matched(gone)):
+        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; look for a mistake")
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:
@@ -143,10 +205,11 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
         else:
             words = re.split(r"[\s;,]+", f"{item.key} {item.detail}")
             said, number = [item.key, item.detail, *words], item.number
-        if any(map(gone.has, said)):
+        if gone.has(said):
             count[item.config] += number
         else:
             yield item
+    note_matched(gone)
     for config, number in sorted(count.items()):
         yield Reject(config, "", REMOVED, number=number)
 
@@ -156,7 +219,7 @@ def held(folder: Path, gone: Removed) -> int:
     import polars as pl
 
     rows = 0
-    for path in sorted(folder.rglob("*.parquet")) if gone else ():
+    for path in sorted(folder.rglob("*.parquet")) if gone.places else ():
         frame, hits = pl.read_parquet(path), [pl.lit(value=False)]
         for name, kind in frame.schema.items():
             if kind == pl.String:

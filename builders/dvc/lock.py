@@ -33,7 +33,6 @@ class Item:
     md5: str  # of a folder it ends in ``.dir``
     size: int | None = None  # bytes
     files: int | None = None  # of a folder
-    cached: bool = True  # by DVC; an output may be declared with ``cache: false``
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,7 @@ class Stage:
     deps: tuple[Item, ...]
     params: dict[str, Any]
     outs: tuple[Item, ...]
+    plain: frozenset[str] = frozenset()  # paths of outputs that DVC does not cache
 
 
 def within(folder: str, path: str) -> str:
@@ -69,24 +69,19 @@ def entries(lock: str, text: str, pipeline: str) -> list[Stage]:
         stage = written.get(name.partition("@")[0]) or {}
         wdir = str(stage.get("wdir") or (stage.get("do") or {}).get("wdir") or ".")
         folder = within(PurePosixPath(lock).parent.as_posix(), wdir)
-        options = [o for o in (stage.get("do") or stage).get("outs") or () if isinstance(o, dict)]
-        plain = {path for o in options for path, how in o.items() if not how.get("cache", True)}
         deps, outs = (
             tuple(
-                Item(
-                    path=within(folder, i["path"]),
-                    md5=i.get("md5", ""),
-                    size=i.get("size"),
-                    files=i.get("nfiles"),
-                    cached=i["path"] not in plain,
-                )
+                Item(within(folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
                 for i in tree.get(part) or ()
             )
             for part in ("deps", "outs")
         )
         parts = (tree.get("params") or {}).values()  # by the file that has them
         params = {key: value for part in parts for key, value in part.items()}
-        found.append(Stage(name, lock, str(tree.get("cmd", "")), deps, params, outs))
+        options = [o for o in (stage.get("do") or stage).get("outs") or () if isinstance(o, dict)]
+        plain = [path for o in options for path, how in o.items() if not how.get("cache", True)]
+        own = frozenset(within(folder, path) for path in plain)
+        found.append(Stage(name, lock, str(tree.get("cmd", "")), deps, params, outs, own))
     return found
 
 

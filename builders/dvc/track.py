@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from plumbline.builders.core import cli
+from plumbline.builders.core import cli, private
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, write_bytes
 from plumbline.builders.dvc import cache
@@ -57,19 +57,19 @@ def save(outs: Iterable[Item]) -> None:
 
     Raises UserError if one cannot be copied.
     """
-    missing = [o for o in outs if o.cached and Path(o.path).exists() and cache.stored(o) is None]
+    missing = [o for o in outs if Path(o.path).exists() and cache.stored(o) is None]
     if not missing:
         return
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
-    with Repo() as repo:  # it reads the configuration of user and system too
-        folder, known = Path(repo.cache.local_cache_dir), {Path(o.fs_path): o for o in repo.index.outs}
+    with Repo() as repo:
+        folder = Path(repo.cache.local_cache_dir)  # by the configuration of user and system too
+        known = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
             out = known.get(Path.cwd() / item.path)
-            if cache.stored(item, folder) is not None or not (out and out.use_cache):
-                continue
-            if cache.compare(item).state not in ("as locked", "not compared"):
+            locked = cache.compare(item).state in ("as locked", "not compared")
+            if not (locked and out and out.use_cache) or cache.stored(item, folder) is not None:
                 continue
             with suppress(DvcException, OSError), repo.lock:
                 out.commit(relink=False)  # the command would lock changed dependencies with it
@@ -87,10 +87,11 @@ def _added(pointer: Path) -> list[Item]:
 
 
 def save_all() -> None:
-    """Save what the locks and the ``.dvc`` files of snapshots name."""
+    """Save what the locks and the ``.dvc`` files of snapshots name, and warn of idle removals."""
     pointers = sorted(Path("data/raw").glob("*/*.dvc"))
-    made = [out for stage in here(needed=False) for out in stage.outs]
+    made = [o for stage in here(needed=False) for o in stage.outs if o.path not in stage.plain]
     save(made + [out for pointer in pointers for out in _added(pointer)])
+    private.warn_unmatched()
 
 
 def stale() -> list[Path]:

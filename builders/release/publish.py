@@ -12,6 +12,7 @@ from dataclasses import replace
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.masking import HUB
+from plumbline.builders.core.private import warn_unmatched
 from plumbline.builders.release import card, croissant, hub
 from plumbline.builders.release.hub import Remote
 from plumbline.builders.release.params import publishing
@@ -39,6 +40,7 @@ def publish(
     if not VERSION.fullmatch(version):
         raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
     token, params = os.environ.get(TOKEN) or None, publishing()
+    warn_unmatched()
     made = release(locate(named), params.acknowledged, params.licences)
     made = replace(made, files={**made.files, **_addressed(made, repo, version)})
     if lacking := "" if dry else _lacking(token, repo, params.contact):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 from lib import traced
@@ -53,18 +54,21 @@ def test_full_cache_is_an_error_until_the_output_is_saved():
     assert look().returncode == 0
     assert all(cache.stored(out) for stage in here() for out in stage.outs)
     assert Path("builders/dvc.lock").read_bytes() == locked
-    built.write_bytes(b"of another commit")
+    pl.DataFrame({"word": ["of another commit"]}).write_parquet(built)
     shutil.rmtree(MD5)
-    assert look().returncode == 0, "what is locked is not here"
+    Path("private").mkdir()
+    Path("private/removed.txt").write_text("Q760", "utf-8")
+    done = look()
+    assert done.returncode == 0, "what is locked is not here"
+    assert "Q760" in done.stderr, "no dataset has it"
 
 
 def test_entries_tells_outputs_that_dvc_does_not_cache():
-    outs = [{"data/a/facts": {"cache": False}}, "data/${key}/rows"]
-    stages = {"count": {"foreach": ["a"], "do": {"cmd": "count", "outs": outs}}}
-    locked = {"count@a": {"outs": [{"path": f"data/a/{n}", "md5": n} for n in ("facts", "rows")]}}
+    stages = {"count": {"outs": [{"facts": {"cache": False}}, "rows", {"more": {"persist": True}}]}}
+    locked = {"count": {"outs": [{"path": n, "md5": n} for n in ("facts", "rows", "more")]}}
     text, pipeline = (yaml.safe_dump({"stages": tree}) for tree in (locked, stages))
-    (stage,) = entries("dvc.lock", text, pipeline)
-    assert [out.md5 for out in stage.outs if out.cached] == ["rows"]
+    (stage,) = entries("probes/dvc.lock", text, pipeline)
+    assert [out.path for out in stage.outs if out.path in stage.plain] == ["probes/facts"]
 
 
 def test_fetch_into_full_cache_is_an_error_until_it_fits():

@@ -247,7 +247,6 @@ def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
     [
         ("removed.txt", "Jane Doe of Town", "line 1: an item, a sha256 or an id has no spaces"),
         ("removed.txt", "https://old.reddit.com/r/x/comments/Jane/a", "of a post write its id"),
-        ("removed.yaml", "- Q1", "rename it"),
     ],
 )
 def test_a_list_that_cannot_be_understood_stops_every_build(name, line, told):

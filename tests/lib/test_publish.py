@@ -104,8 +104,11 @@ def test_a_dry_run_prints_every_file_and_the_diff_of_the_card_and_sends_nothing(
     hub.repos[f"datasets/{REPO}"].commits[-1][2]["old.parquet"] = min(hub.blobs)
     before = hub.state()
     asked = len(hub.asked)
+    (mine / "private").mkdir()
+    (mine / "private/removed.txt").write_text("Q760", "utf-8")  # no dataset has it
     done = publish(mine, hub, "--dry-run")
     assert done.returncode == 0, done.stderr
+    assert "Q760" in done.stderr
     assert hub.state() == before
     posted = {path for method, path, _ in hub.asked[asked:] if method not in {"GET", "HEAD"}}
     assert posted == {"/api/validate-yaml"}  # which keeps nothing
