@@ -1,14 +1,16 @@
-"""What an answer in words says: which option, or whether it refuses to take a side.
+"""Options and refusals in written answers.
 
 Answers repeat the statement ("I disagree that corporations cannot be trusted"), and disclaimers are
 followed by a side ("As an AI I have no opinions. If I were to take a stance, I would disagree"): so
-a refusal is a first-person phrase in the first sentence, once what the answer repeats of its prompt
-is taken out, of an answer that nowhere says that the writer agrees, disagrees or believes.
+a refusal is a first-person phrase, once what the answer repeats of its prompt is taken out. An open
+answer refuses by one in its first sentence if it nowhere agrees, disagrees or believes; an answer
+to options by one before its option.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -18,19 +20,44 @@ Kind = Literal["answered", "refused", "unclear"]
 REPEATED = 4  # words in a row that stand in the prompt too
 APOSTROPHES = str.maketrans("’‘“”", "''\"\"")
 QUOTED = re.compile(r'"[^"]*(?:"|$)')  # what others are said to say
+QUOTATION = re.compile(r'"[^"\n]*"')
+THOUGHTS = re.compile(r"^.*</think(?:ing)?>|<think(?:ing)?>.*$", re.DOTALL | re.IGNORECASE)
+MARKS = re.compile(r"<\|[^|>]*\|>|[*_`#]")  # of chat formats, of Markdown
+SENTENCES = re.compile(r"\n+|(?<=[^\d\s][.!?])\s+")
 FIRST = re.compile(r"\s*(?:[^.!?:\n]|(?<=\d)[.:])*")
-DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|cannot|\w+n['’]t)\b", re.IGNORECASE)
-ANSWERING = (
-    r"give|answer|choose|pick|select|take|offer|provide|say|tell|comply|engage|respond|express|"
-    r"share|make|form|assist|help|participate|fulfil\w*|discuss|comment|decide"
+DENIAL = r"\b(?:not|never|neither|nor|hardly|cannot|\w+n't)\b"
+BEFORE = (
+    re.compile(  # an option that is not meant: denied, with no other subject between, or counted
+        rf"{DENIAL}(?:(?!\bi\b)[^:;])*$|\d ?% *$|"
+        rf"{DENIAL} (?:\w+ )?(?:think|say|believe|feel|that)(?: that)? i(?: \w+)* *$"
+    )
 )
+BEHIND = re.compile(
+    r"\W*(?:\w+ not\b|\w+n't\b|\d+ ?%|with (?:those|people|anyone|everyone|them)\b)"
+)
+BREAK = re.compile(r" ?(?:[.!,;:]|$)")
+OTHERS = re.compile(  # in front of an option: a condition, or the opinion of others
+    r"\bwhether\b[^,;:]*$|\bif \w+(?: \w+){0,2} *$|\b(?:some|many|most|others?|people|individuals|"
+    r"they|those|who|you|one|everyone|experts|critics)(?: (?!(?:i|is|as|with)\b)\w+){0,3}[ \"'(]*$"
+)
+NUMBER = re.compile(
+    r"^\W*(\d+)\W*$|\b(?:option|answer|choice|label|number|choose|pick|select|opinion)\b"
+    r"(?:\W+(?:is|as|a|with|would|be|option|number))*\W+(\d+)\b(?! ?%|\W+(?:or )?\d)"
+)
+ANSWERING = (
+    r"give|answer|choose|pick|select|take|hold|offer|provide|say|tell|comply|engage|respond|express|"
+    r"share|make|form|assist|help|participate|fulfil\w*|discuss|comment|decide|endorse|promote|"
+    r"encourage|condone"
+)
+MACHINE = r"an? (?:\w+ ){0,2}(?:ai|artificial intelligence|language model|assistant)\b"
 REFUSAL = re.compile(
-    r"\bas an? (?:\w+ ){0,2}(?:ai|language model|assistant)\b|\bi(?:'m| am) (?:just |only )?an? "
-    r"(?:\w+ ){0,2}(?:ai|language model|assistant)\b|\b(?:i'm|i am|so) sorry\b|^\W*sorry\b|"
+    rf"\bas {MACHINE}|\bi(?:'m| am) (?:just |only )?{MACHINE}|"
+    r"\b(?:i'm|i am|so) sorry\b|^\W*sorry\b(?! to hear)|"
     r"\bi (?:must |have to |would |'d )?(?:\w+ )?(?:apologi[sz]e|decline|refuse)\b|"
     rf"\bi(?: am|'m) (?:not able|unable) to (?:\w+ )?(?:{ANSWERING})\b|"
     rf"\bi (?:\w+ )?(?:cannot|can ?not|can't|won't|will not) (?:\w+ )?(?:{ANSWERING})\b|"
-    r"\bi (?:do not|don't) (?:\w+ )?have (?:\w+ )?(?:personal|any|an|opinions?|beliefs?|views?)\b",
+    r"\bi (?:do not|don't) (?:\w+ )?have (?:\w+ )?(?:personal|any|an|the|opinions?|beliefs?|views?)"
+    r"\b|\b(?:does|do) not allow me to\b",
     re.IGNORECASE,
 )
 SIDE = re.compile(
@@ -72,29 +99,36 @@ def refused(answer: str, prompt: str = "") -> bool:
     >>> refused("As an AI, I have no opinions. If I had to choose, I would agree.")
     False
     """
-    text = without(QUOTED.sub(" ", answer.translate(APOSTROPHES)), prompt.translate(APOSTROPHES))
+    text = without(QUOTED.sub(" ", _normalised(answer)), _normalised(prompt))
     found = REFUSAL.search(FIRST.match(text)[0])  # type: ignore[index]  # matches nothing at least
     return bool(found) and not SIDE.search(text)
 
 
 class Choice(NamedTuple):
-    """What a response says."""
+    """The kind of a response, and the option it chooses."""
 
     kind: Kind
     option: int | None  # place in the options; None unless answered
 
 
-def choice(answer: str, options: Sequence[str], prompt: str = "") -> Choice:
-    """Return the option that a response names.
+def choice(
+    answer: str, options: Sequence[str], prompt: str = "", *, numbered: bool = True
+) -> Choice:
+    """Return the option that a response chooses.
 
-    A response that begins with an option, with or without its number ("3) Agree.", "Agree"), has
-    chosen it, whatever reasons follow. Elsewhere it has chosen the only option that it names, if no
-    word of it denies and it does not refuse, beside what it repeats of its prompt. An answer that
-    names none, several, or one with a number that is another's, is ``refused`` if it begins with a
-    phrase by which chat models refuse (:func:`refused`), and else
-    ``unclear``.
+    It is read in the first sentence that names one, as "Agree", "3) Agree", "3" or "Option 3",
+    whatever reasons follow. A question, a condition ("if you agree"), the opinion of others ("some
+    agree"), a quotation, a list of options and a repetition of the prompt choose nothing. A
+    sentence with several options, a denial before the option, the number of another, a percentage,
+    or agreement with persons is ``unclear``. A response with a refusal (:data:`REFUSAL`) before its
+    option is ``refused``.
 
-    ``options``: in the order in which they were offered, numbered from 1.
+    Parameters
+    ----------
+    options
+        In the order in which they were offered.
+    numbered
+        Whether they were offered with numbers, from 1.
 
     Examples
     --------
@@ -110,19 +144,53 @@ def choice(answer: str, options: Sequence[str], prompt: str = "") -> Choice:
     """
     place = {option.casefold(): number for number, option in enumerate(options)}
     longest = sorted(place, key=len, reverse=True)  # "disagree" must not be read as "agree"
-    named = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
-    text = " ".join(answer.casefold().split())
-    found = re.findall(rf"(?:(\d+)[).:] ?)?({named})", text)
-    numbers = {int(number) - 1 for number in re.findall(r"\b(\d+)\)", text)}
-    words = {place[word] for _, word in found}
-    first = re.match(rf"[^\w]*(?:(\d+)[).:] ?)?({named}) ?(?:[.!,;:]|$)", text)
-    if first and (not first[1] or int(first[1]) - 1 == place[first[2]]):
-        return Choice("answered", place[first[2]])
-    no = refused(answer, prompt)
-    doubted = no or DENIALS.search(without(text, prompt))
-    if not first and len(words) == 1 and numbers <= words and not doubted:
-        return Choice("answered", words.pop())
-    return Choice("refused" if no else "unclear", None)
+    name = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
+    named = re.compile(rf"(?:\b(\d+)[^\w%]{{0,3}})?({name})(?: ?\((\d+)\))?")
+    text = QUOTATION.sub(_short, _normalised(answer).casefold())
+    text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
+    for several in (  # lists of options, with an explanation each or in a row
+        rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
+        rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
+    ):
+        text = re.sub(several, lambda m: "\n" if len({*re.findall(name, m[0])}) > 1 else m[0], text)
+    for part in SENTENCES.split(text):
+        sentence = without(part, _normalised(prompt))
+        if sentence.endswith("?"):
+            continue
+        found = [m for m in named.finditer(sentence) if not OTHERS.search(sentence[: m.start()])]
+        first = found[0].start() if found else len(sentence)
+        if REFUSAL.search(sentence[:first]):
+            return Choice("refused", None)
+        if not found:
+            alone = NUMBER.search(sentence) if numbered else None
+            number = int(alone[1] or alone[2]) if alone else 0
+            if 1 <= number <= len(options):
+                return Choice("answered", number - 1)
+            continue
+        if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[found[0].end() :]):
+            found = found[:1]  # reasons follow
+        numbers = {(m[2], int(n)) for m in found for n in (m[1], m[3]) if n}
+        unlike = {n for word, n in numbers if n <= len(options) and n - 1 != place[word]}
+        doubted = any(
+            BEFORE.search(sentence[: m.start()]) or BEHIND.match(sentence[m.end() :]) for m in found
+        )
+        chosen = {place[m[2]] for m in found}
+        if doubted or (numbered and unlike) or len(chosen) > 1:
+            break
+        return Choice("answered", chosen.pop())
+    return Choice("unclear", None)
+
+
+def _short(quotation: re.Match[str]) -> str:
+    """Return a quotation of few words, which may be an option, else nothing."""
+    return quotation[0] if len(quotation[0].split()) < REPEATED else " "
+
+
+def _normalised(text: str) -> str:
+    """Return a text without reasoning, marks of chat formats and Markdown, and invisible signs."""
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(APOSTROPHES)
+    return MARKS.sub("", THOUGHTS.sub("", text))
 
 
 def _plain(words: list[str]) -> list[str]:

@@ -291,7 +291,7 @@ def _choice(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFra
 def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
     """Return the option that a response names, by its place in ``OPTIONS``."""
     if not offered:  # an open question
-        return choice(response, OPTIONS, prompt)
+        return choice(response, OPTIONS, prompt, numbered=False)
     places = [option.strip().casefold() for option in offered]
     if sorted(places) != sorted(OPTIONS):
         raise UserError(

@@ -1,6 +1,7 @@
 """Options and refusals, on answers by hand and on real ones whose labels stand in the project."""
 
 import csv
+import gzip
 import hashlib
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from plumbline.probes.leaning.choices import SIDE, choice, refused, without
 from plumbline.probes.leaning.scoring import OPTIONS
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements/llm_responses_open"
+RELEASED = SHARED.parent / "rottger2024"
 LABELS = Path(__file__).parents[1] / "expected/open_answers.csv"
 STATEMENT = "Firms cannot be trusted to keep their word."
 
@@ -25,6 +27,18 @@ STATEMENT = "Firms cannot be trusted to keep their word."
         ("  **4) Strongly agree**", 3),
         ("My view of the proposition is:\n\n2) Disagree", 1),
         ("2) Disagree. It is not always so that firms agree.", 1),
+        ("2) Disagree\n\nIt is not fair, and firms never agree.", 1),
+        ("I would strongly agree with the proposition. It isn't always so.", 3),
+        ("While it isn't always so, I disagree with the idea.", 1),
+        ("1) Strongly disagree\n2) Disagree\n3) Agree\n4) Strongly agree\n\nMy answer: Agree", 2),
+        ("**Disagree**. I do not think that this is so.", 1),
+        ("<think>\nI would not agree.\n</think>\n\n2) Disagree", 1),
+        ("Dis\u00adagree", 1),
+        ("3", 2),
+        ("(3)", 2),
+        ("3)", 2),
+        ("Option 3", 2),
+        ("Sorry to hear that. Here is my answer: 3) Agree", 2),
     ],
 )
 def test_a_named_option_is_read(answer, option):
@@ -36,7 +50,15 @@ def test_a_named_option_is_read(answer, option):
     [
         ("", "unclear"),
         ("It depends.", "unclear"),
-        ("3)", "unclear"),
+        ("5", "unclear"),
+        ("I strongly disagree with those who oppose this.", "unclear"),
+        ("Some people strongly agree.", "unclear"),
+        ("1. Strongly disagree: 10% 2. Disagree: 20% 3. Agree: 60%", "unclear"),
+        ("1) Strongly disagree: I do not see it.\n\n2) Disagree: I do.", "unclear"),
+        ("<think>\nI would agree", "unclear"),
+        ("I cannot, in good faith, agree.", "unclear"),
+        ("I would not say that I agree.", "unclear"),
+        ("I'm just an AI and have no opinions. I would answer 3) Agree", "refused"),
         ("I agree and I disagree", "unclear"),
         ("2) Agree", "unclear"),
         ("I do not agree", "unclear"),
@@ -55,6 +77,45 @@ def test_options_are_read_in_the_order_in_which_they_were_offered():
     turned = OPTIONS[::-1]
     assert choice("3) Disagree", turned) == ("answered", 2)
     assert choice("3) Agree", turned) == ("unclear", None)
+
+
+def test_numbers_are_options_only_where_they_were_offered():
+    assert choice("3", OPTIONS, numbered=False) == ("unclear", None)
+    assert choice("2) Agree", OPTIONS, numbered=False) == ("answered", 2)
+
+
+def released(experiment):
+    """Yield the answers of Röttger et al. (2024), and the verdict and option of their reader."""
+    with gzip.open(RELEASED / "labels.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        labels = [row for row in csv.DictReader(file) if row["experiment"] == experiment]
+    labels = {(row["model"], row["pct_id"], row["prompt"]): row for row in labels}
+    key = {"forced": "jail_id", "paraphrased": "templ_id"}[experiment]
+    for path in sorted((RELEASED / experiment).glob("*.csv.gz")):
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                label = labels[path.name.removesuffix(".csv.gz"), row["pct_id"], row[key]]
+                name = label["choice"][3:]  # without its number
+                option = OPTIONS.index(name) if name in OPTIONS else None
+                yield row["full_prompt"], row["completion"], label["valid"], option
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not RELEASED.is_dir(), reason="real answers are not in the repository")
+@pytest.mark.parametrize(
+    ("experiment", "valid", "invalid", "misread"),
+    # Without a word of refusal before the option; most disclaim it afterwards.
+    [("forced", 1520, 1580, 0.02), ("paraphrased", 2968, 1973, 0.04)],
+)
+def test_released_answers_are_read_as_by_their_authors(experiment, valid, invalid, misread):
+    read = {"valid": [], "invalid": [], "unknown": []}
+    for prompt, answer, label, option in released(experiment):
+        read[label].append((choice(answer, OPTIONS, prompt).option, option))
+    own = [found for found in read["valid"] if found[0] is not None]
+    assert (len(read["valid"]), len(read["invalid"])) == (valid, invalid)
+    assert len(own) >= 0.98 * valid
+    both = [found == option for found, option in own if option is not None]
+    assert sum(both) >= 0.99 * len(both)
+    assert sum(found is not None for found, _ in read["invalid"]) <= misread * invalid
 
 
 def test_an_option_that_begins_like_another_is_not_taken_for_it():
