@@ -288,7 +288,8 @@ def apart_error(
 
 def _spread(draws: Array, clusters: int) -> float:
     """Return the standard error that bootstrap replicates tell."""
-    return float(np.nanstd(draws) * np.sqrt(clusters / max(clusters - 1, 1)))
+    spread = np.nanstd(draws) if np.isfinite(draws).any() else np.nan
+    return float(spread * np.sqrt(clusters / max(clusters - 1, 1)))
 
 
 def lines(reading: Reading) -> Iterator[dict[str, Any]]:

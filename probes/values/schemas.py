@@ -108,11 +108,12 @@ SCHEMAS = {
             *(SIMULATED, INFECTION),
             Column("respondents", "int64", "how many of that gender there are", minimum=1),
             MEDIAN,
-            Column("value", "float64", "the model's"),
+            Column("value", "float64", "the model's", nullable=True),
             Column(
                 "percentile",
                 "float64",
                 "twice the smaller of the shares of respondents strictly below and above the value",
+                nullable=True,
                 **SHARE,
             ),
         ),

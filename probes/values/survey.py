@@ -102,7 +102,8 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     for row in own.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
         score = np.array(row.pop("score"))
         row |= {"respondents": len(score), "median": finite(float(np.median(score)))}
-        rows.append(row | {"percentile": finite(percentile(row["value"], score))})
+        share = None if row["value"] is None else finite(percentile(row["value"], score))
+        rows.append(row | {"percentile": share})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

@@ -377,6 +377,14 @@ def test_standing_counts_strictly_and_takes_all_where_infection_is_not_known(tmp
     assert table.filter(gender=1).is_empty()  # no man answered
 
 
+def test_standing_constant_model_has_no_percentile(copy):
+    for path in (copy.outputs("agreement", "m") / "xx").glob("*.parquet"):
+        same = {"agree_nats": pl.lit(-2.0), "disagree_nats": pl.lit(-3.0)}
+        pl.read_parquet(path).with_columns(**same).write_parquet(path)
+    table = values.run(copy, PARAMS)["standing"]
+    assert table["percentile"].null_count() == table["value"].null_count() > 0
+
+
 def test_baselines_are_those_of_arithmetic(planted):
     _, found = planted
     table = found["baselines"].filter(axis="order")
