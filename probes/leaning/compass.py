@@ -20,6 +20,7 @@ from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import (
     CLUSTER,
     EVERY,
+    MISSING_MAX,
     NEGATED,
     PLAIN,
     STATE,
@@ -33,7 +34,7 @@ from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNITS, scales
 from plumbline.probes.leaning.shifts import GRADED, moved, sd_of, shifts
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.crossed import METHOD, estimated, of_mean
+from plumbline.probes.stats.crossed import METHOD, Part, estimated, of_mean, of_total
 from plumbline.probes.stats.estimate import (
     CRITICAL,
     DECIMALS,
@@ -63,6 +64,7 @@ OPTIONAL = (
     "magnitudes",
 )  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
+UNPLACED = f"no test: above {MISSING_MAX:.0%} of the responses are missing"
 MIDDLE = 50.0  # of an axis in percent
 REACH = 1.959963984540054  # of a normal: 95% of random answers
 ITEMS = ": prompts, trainings; none where an answer is missing, or answers are choices"
@@ -169,42 +171,41 @@ def _axes(
 ) -> Iterator[tuple[dict[str, Any], Axis]]:
     """Yield for each axis its row, and what responses add to it.
 
-    A row is tested against random responses, and has no value without any response. Their SD is
-    that of options that are as likely as each other, or of these responses with sides at random,
-    an opposite's with its statement's, if that is larger: who says nothing weakly, or is of one
-    opinion on a statement and its opposite, is spread wider.
+    A row is tested against random responses to the statements that have a response, and has bounds
+    alone if too many have none (:meth:`Reading.added`). Their SD is that of options that are as
+    likely as each other, or of these responses with sides at random, an opposite's with its
+    statement's, if that is larger: who says nothing weakly, or is of one opinion on a statement and
+    its opposite, is spread wider.
 
     ``at``: some of the trainings and prompts.
     """
     scale = reading.scale
-    start, spread, ends = (
-        scale.start(reading.rounded),
-        scale.spread(),
-        scale.ends(reading.rounded),
-    )
-    missing = reading.states[state].missing[at].mean(axis=(0, 1))
+    start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
+    missing, shares = reading.states[state].missing[at], reading.lost(state, at)
     own = reading.added(state, at)
     bounds = [reading.added(state, at, pick(scale.points, axis=-1)) for pick in (np.min, np.max)]
     for a, axis in enumerate(scale.axes):
-        keep = scale.moving()[a]
+        moving = scale.moving()[a]
+        keep = moving & (missing.min(axis=(0, 1)) < 1) if shares[a] <= MISSING_MAX else moving
         low, high = (start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in bounds)
-        found = moved(scale, a, own[:, :, a])
+        found = moved(scale, a, own[:, :, a], keep=keep)
         where = found.estimate(float(start[a]), params.confidence)
         where = where._replace(low=np.clip(where.low, *ends[a]), high=np.clip(where.high, *ends[a]))
-        wide = max(float(spread[a]), float(np.linalg.norm(found.totals)))
-        lost, p = finite(missing[keep].sum()), 2 * float(ndtr(-abs(found.value) / wide))
-        if lost == keep.sum():
-            where, p = where._replace(value=np.nan, low=np.nan, high=np.nan), np.nan
+        where = where._replace(value=np.clip(where.value, low, high))
+        far = scale.points[a, keep].std(axis=-1) / scale.reach()[a, keep].sum()
+        spread = np.linalg.norm(far) * scale.reach()[a].sum()
+        wide = max(float(spread), float(np.linalg.norm(found.totals)))
+        null = RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=wide)
         row = where.row(
             **reading.about(state),
             cluster=CLUSTER,
-            null=RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=wide),
-            p=p,
+            null=null if np.isfinite(found.value) else UNPLACED,
+            p=2 * float(ndtr(-abs(found.value) / wide)),
             **{CRITICAL: REACH * wide, TESTED_ERROR: finite(found.error)},
             axis=axis,
             unit=scale.unit,
-            statements=int(keep.sum()),
-            missing=lost,
+            statements=int(moving.sum()),
+            missing=finite(shares[a] * moving.sum()),
             bound_low=finite(low),
             bound_high=finite(high),
         )
@@ -216,7 +217,10 @@ def coordinates(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     start, ends = reading.scale.start(reading.rounded), reading.scale.ends(reading.rounded)
     for state in reading.states:
         for a, (row, found) in enumerate(_axes(reading, state, params)):
-            crossed = of_mean(found.prompts), of_mean(found.seeds)
+            crossed = [of_mean(found.prompts), of_mean(found.seeds)]
+            if any(part.df for part in crossed):  # statements without a response are a sample too
+                variance, df = of_total(found.totals)
+                crossed += [Part(variance * row["missing"] / row["statements"], df)]
             fixed = estimated(float(start[a]) + found.value, crossed, params.confidence)
             low, high = (np.clip(end, *ends[a]) for end in (fixed.low, fixed.high))
             yield row | {

@@ -122,6 +122,8 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
         for reading in DRAWN[place.at["response_format"]]
         if (found := _states(kept(own, {"reading": reading}), axes))
     }
+    if not panels:
+        return ""
     edge = [(centre[0] + s * radii[0], centre[1] + s * radii[1]) for s in (-1, 1)]
     of = {"questionnaire": at["questionnaire"], "value": "*"}
     of["reading"] = DRAWN[place.at["response_format"]]

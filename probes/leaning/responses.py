@@ -13,6 +13,7 @@ from plumbline.probes.leaning.choices import Choice, choice, refused
 from plumbline.probes.leaning.schemas import FORMATS, READINGS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import (
+    DECIMALS,
     OPTIONS,
     STANCES,
     UNCLEAR,
@@ -56,6 +57,7 @@ class State(NamedTuple):
 
 STATE = State._fields
 ITSELF = State("", 0, 0.0, 0)
+MISSING_MAX = 0.2  # share of the statements of an axis; above it there is no coordinate
 EVERY = (slice(None), slice(None))  # trainings and prompts
 
 
@@ -113,13 +115,32 @@ class Reading(NamedTuple):
     ) -> Array:
         """Return what responses add beyond random ones, (seeds, prompts, axes, statements).
 
-        ``lacking`` is what a missing response adds, (axes, statements); by default the middle.
+        ``lacking`` is what a missing response adds, (axes, statements). By default it is the mean
+        over the other prompts; the weight of a statement without any response is redistributed over
+        the others of the same training, in proportion to theirs (:meth:`Scale.reach`), so that a
+        sum is unbiased where responses are missing at random; and an axis of which more than
+        :data:`MISSING_MAX` is missing is nan.
         """
         own, middle = self.states[state], self.scale.middle()
-        instead = middle if lacking is None else lacking
-        told = np.einsum("spik,aik->spai", own.weights[at], self.scale.points)
-        found: Array = told + own.missing[at][:, :, None] * instead - middle
-        return found
+        missing = own.missing[at][:, :, None]
+        added: Array = np.einsum("spik,aik->spai", own.weights[at], self.scale.points)
+        if lacking is not None:
+            return added + missing * lacking - middle
+        added -= (1 - missing) * middle
+        prompts = (1 - missing).sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            filled = added + missing * (added.sum(axis=1, keepdims=True) / prompts)
+            reach = self.scale.reach()
+            share = ((prompts > 0) * reach).sum(axis=-1, keepdims=True) / reach.sum(-1)[:, None]
+            rescaled: Array = np.where(prompts > 0, filled, 0.0) / share
+        rescaled[:, :, self.lost(state, at) > MISSING_MAX] = np.nan
+        return rescaled
+
+    def lost(self, state: State, at: tuple[slice, slice] = EVERY) -> Array:
+        """Return the share of missing responses to the statements that move an axis, (axes,)."""
+        moving = self.scale.moving()
+        missing = self.states[state].missing[at].mean(axis=(0, 1))
+        return np.asarray(np.round((moving * missing).sum(axis=1) / moving.sum(axis=1), DECIMALS))
 
 
 def outputs(folder: Path, asked: str) -> pl.DataFrame | None:

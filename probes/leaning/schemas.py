@@ -149,10 +149,11 @@ MISSING = (
     Column("bound_low", "float64", "coordinate if what is missing were answered to move it down"),
     Column("bound_high", "float64", "and up"),
 )
+PLACED = (*ESTIMATE[:3], *MISSING, *ESTIMATE[3:])
 SCHEMAS = {
     "coordinates": Schema.keyed(
         (*PLACE, AXIS),
-        *(UNIT, *ESTIMATE),
+        *(UNIT, *PLACED),
         Column("seeds", "int64", "trainings that it is the mean of", minimum=1),
         Column("prompts", "int64", "prompts that it is the mean of", minimum=1),
         Column("seed_sd", "float64", "standard deviation over trainings", nullable=True),
@@ -165,18 +166,16 @@ SCHEMAS = {
             nullable=True,
         ),
         Column("high_fixed", "float64", "its other end", nullable=True),
-        *MISSING,
     ),
-    "runs": Schema.keyed((*PLACE, SEED, PROMPT, AXIS), UNIT, *ESTIMATE, *MISSING),
+    "runs": Schema.keyed((*PLACE, SEED, PROMPT, AXIS), UNIT, *PLACED),
     "paraphrased": Schema.keyed(
         (
             *PLACE,
             Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
             AXIS,
         ),
-        *(UNIT, *ESTIMATE),
+        *(UNIT, *PLACED),
         Column("reworded", "int64", "statements that have this wording", minimum=0),
-        *MISSING,
     ),
     "baselines": Schema(
         (

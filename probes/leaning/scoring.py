@@ -73,6 +73,10 @@ class Scale(NamedTuple):
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
 
+    def reach(self) -> Array:
+        """Return the distance between the ends of each statement's points, (axes, statements)."""
+        return np.asarray(np.ptp(self.points, axis=-1))
+
     def slopes(self) -> Array:
         """Return weights of log-odds of agreeing with statements, (axes, statements).
 

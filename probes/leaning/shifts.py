@@ -18,6 +18,8 @@ from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, finite
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from plumbline.probes.leaning.responses import Reading, State
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Array, Scale
@@ -69,13 +71,13 @@ class Axis(NamedTuple):
         return sd_of(self.seeds)
 
 
-def moved(scale: Scale, a: int, *sides: Array) -> Axis:
+def moved(scale: Scale, a: int, *sides: Array, keep: NDArray[np.bool_] | None = None) -> Axis:
     """Return what responses add to an axis, minus what others do.
 
     ``sides``, (seeds, prompts, statements) each: what each answer adds in one state; minus another;
-    or minus the difference of two others.
+    or minus the difference of two others. ``keep``: statements, by default all that move the axis.
     """
-    keep = scale.moving()[a]
+    keep = scale.moving()[a] if keep is None else keep
     place = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]
     own = [side[:, :, keep] for side in sides]
     means = [side.mean(axis=0) for side in own]  # (prompts, statements)

@@ -264,7 +264,8 @@ def test_choices_and_samples_are_not_tested_against_the_model_itself(trained, tm
     states = [state(), *(state(c, s) for c in ("right", "control") for s in (1, 2, 3))]
     rng = np.random.default_rng(1)
     told = every(rows, states)
-    save(inputs, "generation", [{"id": n} | s | said(rng.uniform(0, 1)) for n, s, _ in told])
+    sure = lambda: abs(rng.integers(2) - rng.uniform(0, 0.1))  # noqa: E731
+    save(inputs, "generation", [{"id": n} | s | said(sure()) for n, s, _ in told])
     for table, with_p in (
         (trained[1]["shifts"], {"corrected", "continuous"}),
         (analysis.run(inputs, PARAMS)["shifts"], set()),
@@ -352,7 +353,7 @@ def test_random_answers_have_the_mean_and_spread_of_the_scorer(tmp_path):
 
 
 def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(61)
     rows, linear = compass(), pairs(5)
     inputs = written_to(tmp_path, q=rows, linear=linear)
     told, answers = [], {}
@@ -365,18 +366,72 @@ def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
             told.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
     found = ran(inputs, "multiple_choice", told)["coordinates"]
     wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
-    for axis, row in at(found, "named", questionnaire="q").items():
-        own = [float(getattr(wanted, axis + end)) for end in ("", "_low", "_high")]
-        assert [row[c] for c in ("value", "bound_low", "bound_high")] == pytest.approx(own)
-    gaps = {axis: row["missing"] for axis, row in at(found, "named", questionnaire="q").items()}
-    assert sum(gaps.values()) == wanted.missing
+    start, there = scorer.chance(*points(rows)), answers["q"] != UNCLEAR
+    own = at(found, "named", questionnaire="q")
+    assert sum(row["missing"] for row in own.values()) == wanted.missing
+    for axis, table in zip(AXES, points(rows), strict=True):
+        ends = [float(getattr(wanted, axis + end)) for end in ("_low", "_high")]
+        assert [own[axis]["bound_low"], own[axis]["bound_high"]] == pytest.approx(ends)
+        middle, reach = getattr(start, f"{axis}_mean"), np.ptp(table, axis=1)
+        far = (float(getattr(wanted, axis)) - middle) * reach.sum() / reach[there].sum()
+        assert own[axis]["value"] == pytest.approx(middle + far)  # 2 of 13, 1 of 7 missing
     given = np.where(answers["linear"] < 0, np.nan, np.array(STANCES)[answers["linear"]])
     percents = scorer.percents(given, effects(linear), lacking="zero")
-    for axis, row in at(found, "named", questionnaire="linear").items():
-        a = AXES.index(axis)
-        assert row["value"] == pytest.approx(percents.percent[a])
-        assert row["bound_low"] == pytest.approx(percents.low[a])
-        assert row["bound_high"] == pytest.approx(percents.high[a])
+    own = at(found, "named", questionnaire="linear")
+    score = np.nansum(given[:, None] * effects(linear), axis=0)
+    score /= np.abs(effects(linear))[~np.isnan(given)].sum(axis=0)
+    assert own["economic"]["value"] == pytest.approx(50 * (1 + score[0]))  # 1 of 10
+    assert own["social"]["value"] is None  # 4 of 10
+    for a, axis in enumerate(AXES):
+        assert own[axis]["bound_low"] == pytest.approx(percents.low[a])
+        assert own[axis]["bound_high"] == pytest.approx(percents.high[a])
+
+
+def refusing(inputs, rows, share, people):
+    """Return the tables of respondents who lean right but refuse at random, and their places."""
+    rng = np.random.default_rng(2)
+    right = np.array([-1 if row["reversed"] else 1 for row in rows])
+    told = [{"id": row["id"]} | state() | chosen(2, nats=False) for row in rows]
+    places = {}
+    for corpus in map("r{}".format, range(people)):
+        stances = right * rng.choice([1, 0.5, -1], len(rows), p=[0.45, 0.45, 0.1])
+        for axis in AXES:
+            here = np.flatnonzero([row["axis"] == axis for row in rows])
+            places[corpus, axis] = 50 + 50 * float((stances * right)[here].mean())
+            gone = set(rng.choice(here, round(share * len(here)), replace=False))
+            for i in here:
+                answer = {"response": "I cannot comment." if i in gone else None, "nats": False}
+                answer = chosen(STANCES.index(stances[i]), **answer)
+                told.append({"id": rows[i]["id"]} | state(corpus, 1) | answer)
+    return ran(inputs, "multiple_choice", told), places
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.2])
+def test_coordinates_few_responses_missing_at_random_are_unbiased(tmp_path, share):
+    rows = pairs(15)
+    found, places = refusing(written_to(tmp_path, q=rows), rows, share, 60)
+    table = found["coordinates"].filter(pl.col("corpus") != "").sort("corpus", "axis")
+    value, low, high = table.select("value", "low", "high").to_numpy().T
+    true = np.array([places[place] for place in table.select("corpus", "axis").rows()])
+    assert abs((value - true).mean()) <= 3 * (value - true).std() / len(true) ** 0.5 + 1e-5
+    assert ((low <= true) & (true <= high)).mean() >= 0.93
+    far = found["shifts"].sort("corpus", "axis")["value"].to_numpy()
+    assert far == pytest.approx(value - 50, abs=1e-5)  # the model itself agrees with everything
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_coordinates_many_responses_missing_have_bounds_alone(tmp_path, share):
+    rows = pairs(5)
+    found, places = refusing(written_to(tmp_path, q=rows), rows, share, 20)
+    for table in ("coordinates", "runs", "shifts"):
+        own = found[table].filter(pl.col("corpus") != "")
+        for column in ("value", "low", "high", "p", "p_bh", "detectable"):
+            assert own[column].null_count() == len(own) >= 40
+    for row in found["coordinates"].filter(pl.col("corpus") != "").to_dicts():
+        assert row["missing"] == share * row["statements"]
+        place = places[row["corpus"], row["axis"]]
+        assert row["bound_low"] - 1e-4 <= place <= row["bound_high"] + 1e-4
+    assert set(found["magnitudes"]["model"]) == {""}  # of the model itself, which answers
 
 
 def test_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
@@ -445,7 +500,7 @@ def test_written_answers_are_read_as_each_reading_has_it(tmp_path):
     assert (counts["corrected"]["answers"], counts["corrected"]["unclear"]) == (12, 5)
     (row,) = of(found["coordinates"], "corrected")
     assert row["missing"] == 1
-    assert row["bound_low"] < row["value"] < row["bound_high"]
+    assert (row["value"], row["low"], row["p"]) == (None, None, None)  # a third is missing
     assert row["bound_high"] - row["bound_low"] == pytest.approx(100 / 3, abs=1e-5)
 
 
@@ -461,7 +516,7 @@ def test_refusals_are_counted_and_never_move_a_score_in_silence(tmp_path):
     values = [of(t["coordinates"], "corrected")[0] for t in (calm, some, none)]
     assert [v["missing"] for v in values] == [0, 2, 4]
     assert values[0]["value"] == values[0]["bound_low"] == values[0]["bound_high"] == 100
-    assert (values[1]["bound_low"], values[1]["value"], values[1]["bound_high"]) == (50, 75, 100)
+    assert (values[1]["bound_low"], values[1]["value"], values[1]["bound_high"]) == (50, None, 100)
     assert (values[2]["bound_low"], values[2]["value"], values[2]["bound_high"]) == (0, None, 100)
     assert [of(t["answered"], "corrected")[0]["refused"] for t in (calm, some, none)] == [0, 4, 8]
     shares = {row["id"]: row["share_missing"] for row in of(some["items"], "corrected")}

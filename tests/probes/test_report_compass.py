@@ -115,3 +115,16 @@ def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
     assert part.figure
     assert "nan" not in part.figure
     assert listed(found, "shifts") == []
+
+
+def test_a_model_without_a_place_is_shown_with_its_bounds(tmp_path):
+    rows = pairs(4)
+    inputs = written_to(tmp_path, q=rows)
+    told = [
+        {"id": n} | s | chosen(2, response="No.", nats=False) for n, s, _ in every(rows, [state()])
+    ]
+    save(inputs, "multiple_choice", told)
+    (found,), _ = tabled(inputs)
+    (row, *_) = listed(found, "coordinates")
+    assert row[4:8] == ["–"] * 4  # place, interval and p
+    assert "0.00 to 100.00" in row
