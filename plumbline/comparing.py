@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.site.headlines import HEADLINES, Kind, headline
 from plumbline.result import Result
-from plumbline.studies import STUDIES, ask
+from plumbline.studies import STUDIES, ask, control_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,7 +100,9 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     def controls() -> dict[str, Result]:
         of = STUDIES[study].controls
         same = {key: options[key] for key in KEPT if key in options}
-        return {SEPARATOR.join(of): compare(study, *of, **same)}
+        wanted = (same.get("language"), same.get("settings"))
+        same["language"], notes = control_language(study, of[0], *wanted)
+        return {SEPARATOR.join(of): replace(compare(study, *of, **same), notes=notes)}
 
     tables = {"comparison": table.drop("unit")}
     rows = headline(table, (*first, *several), 0)

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
+import json
 import re
+import shlex
 import sys
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,8 +26,13 @@ if TYPE_CHECKING:
 
     from plumbline.result import Result
 
+Run = dict[str, Any]  # study, model, language, and options that are not the defaults
 OVERLAY, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
 DEMO = Path("plumbline-demo")
+DTYPE = "float32"
+RUN = ("study", "model", "language")
+OPTIONS = ("dtype", "datasets", "settings")  # in a run where they are not the defaults
+FLAGS = {"datasets": "--dataset", "settings": "--set"}
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
 GROUPS = {  # the commands of a checkout, by the name of the group
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
@@ -166,7 +176,7 @@ def _of_a_study(parser: Parser, *, study: bool = True, models: bool = False) -> 
     parser.add_argument("--kind", default="", help="default: as its config.json says")
     parser.add_argument("--revision", default="", help="branch, tag or commit; default: main")
     parser.add_argument("--language", help="the only language to run; default: as before, or all")
-    parser.add_argument("--dtype", default="float32", choices=["float32", "float64", "bfloat16"])
+    parser.add_argument("--dtype", choices=[DTYPE, "float64", "bfloat16"], help=f"default: {DTYPE}")
     parser.add_argument(
         "--dataset",
         action="append",
@@ -184,14 +194,20 @@ def _of_a_study(parser: Parser, *, study: bool = True, models: bool = False) -> 
 
 
 def _run(given: argparse.Namespace) -> None:
-    results = _results(given)
-    for result in results:
+    models, runs = _runs(given)
+    for result in [_result(models, run) for run in runs]:
         print(result.summary)
         for note in result.notes:
             print(f"  note: {note}")
         print(f"  tables: {result.folder / 'data/tables'}")
-        for control in (result.controls if given.controls else {}).values():
-            print(f"  control: {control.summary}")
+        _print_controls(result, given)
+
+
+def _print_controls(result: Result, given: argparse.Namespace) -> None:
+    for control in (result.controls if given.controls else {}).values():
+        print(f"  control: {control.summary}")
+        for note in control.notes:
+            print(f"    note: {note}")
 
 
 def _compare(given: argparse.Namespace) -> None:
@@ -199,80 +215,93 @@ def _compare(given: argparse.Namespace) -> None:
 
     if len(given.model) < FEWEST:
         raise UserError("compare: name two models or more; the others are compared with the first")
-    overlay = _overlay()
-    results = _results(given)
-    same = {"language": given.language} | _given(overlay, given)
-    found = between(given.study, results, same)
+    models, runs = _runs(given, again=True)
+    same, *others = ({key: run.get(key) for key in ("language", *OPTIONS)} for run in runs)
+    if any(other != same for other in others):
+        raise UserError(
+            f"compare: {'; '.join(map(_named, runs))}: options differ; name those of the "
+            "comparison (--language, --dtype, --set, --dataset)"
+        )
+    found = between(given.study, [_result(models, run) for run in runs], same)
     print(found.summary)
     for path in found.export(given.to, width=given.width) if given.to else ():
         print(path)
-    for control in (found.controls if given.controls else {}).values():
-        print(f"  control: {control.summary}")
+    _print_controls(found, given)
 
 
-def _given(overlay: dict[str, Any], given: argparse.Namespace) -> dict[str, Any]:
-    """Return the datasets and settings of the folder, with those of the command over them."""
+def _options(overlay: dict[str, Any], given: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a command, over those of the folder, that are not the defaults."""
     settings = {key: _value(text) for key, text in (_pair(text, "--set") for text in given.set)}
-    datasets = dict(_pair(text, "--dataset") for text in given.dataset)
-    return {
-        "datasets": overlay["datasets"] | datasets,
+    options = {
+        "dtype": given.dtype if given.dtype != DTYPE else None,
+        "datasets": overlay["datasets"] | dict(_pair(text, "--dataset") for text in given.dataset),
         "settings": overlay["settings"] | settings,
     }
+    return {key: value for key, value in options.items() if value}
 
 
-def _results(given: argparse.Namespace) -> list[Result]:
-    """Put the study to every model that is named, or to all of the overlay."""
+def _runs(given: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, Any], list[Run]]:
+    """Return the models of the folder and of the command, and a run for each that is named.
+
+    ``again``: a command without options has those of the model's last run.
+    """
     from plumbline.models import find
-    from plumbline.studies import ask
 
     overlay = _overlay()
-    known = overlay["models"]
+    models, runs = overlay["models"], []
     if given.name and len(given.model) != 1:
         raise UserError("--name: give exactly one --model with it")
-    if not given.model and not known:
+    if not given.model and not models:
         raise UserError("name a model: --model FOLDER, or an id of the Hugging Face Hub")
-    same = _given(overlay, given)
-    wanted: list[dict[str, Any]] = []
-    for model in given.model or list(known):
-        if model in known:
-            entry = known[model]
-            wanted.append({"model": entry["id"], "name": model, "kind": entry["kind"]})
-            wanted[-1]["revision"] = given.revision or entry.get("revision", "")
-        else:
-            found = find(model, name=given.name, kind=given.kind, revision=given.revision)
-            if found.entry is not None:  # pinned from now on
-                known[found.name] = found.entry
-            pinned = (found.entry or {}).get("revision", "")
-            wanted.append({"model": model, "name": found.name, "kind": found.kind})
-            wanted[-1]["revision"] = pinned
+    options = _options(overlay, given)
+    again = again and not (given.dtype or given.dataset or given.set)
+    for model in given.model or list(models):
+        entry = models.get(model, {})
+        how = {key: getattr(given, key) or entry.get(key, "") for key in ("kind", "revision")}
+        name = given.name or (model if entry else "")
+        found = find(entry.get("id", model), name=name, **how)
+        own = found.entry or {}
+        pinned = models.setdefault(found.name, own) if own else {}
+        if not entry and pinned.get("id") != own.get("id"):
+            raise UserError(f"{OVERLAY}: {found.name} is {pinned['id']}; give {model} a --name")
+        wanted = {"study": given.study, "model": found.name}
+        wanted |= {"language": given.language} if given.language else {}
+        earlier = (run for run in reversed(overlay["runs"]) if wanted.items() <= run.items())
+        before: Run = next(earlier, {})
+        run = wanted | {"language": given.language or before.get("language")}
+        run |= {key: own[key] for key in how if own.get(key) != pinned.get(key)}
+        last = {key: before[key] for key in OPTIONS if key in before}
+        runs.append(run | (last if again and before else options))
+    return models, runs
+
+
+def _result(models: dict[str, Any], run: Run) -> Result:
+    """Return the result of a run, and record it; runs with other options have other folders."""
     from plumbline.probes.core.imports import lean
+    from plumbline.studies import ask
 
     lean()
-    results = []
-    for one in wanted:
-        language = given.language or _language(overlay, given, one["name"])
-        into = RESULTS / f"{one['name']}{f'-{language}' if language else ''}"
-        results.append(
-            ask(
-                given.study,
-                **one,
-                language=language,
-                dtype=given.dtype,
-                into=into,
-                **same,
-            )
-        )
-        run = {"study": given.study, "model": one["name"], "language": language}
-        if run not in overlay["runs"]:
-            overlay["runs"].append(run)
-        _keep(overlay)
-    return results
+    entry = models.get(run["model"], {"id": run["model"]})  # or a control model
+    options = {key: value for key, value in run.items() if key not in RUN}
+    text = json.dumps(options, sort_keys=True, default=str).encode()
+    digest = hashlib.sha256(text).hexdigest()[:8] if options else ""
+    study, name, language = (run[key] for key in RUN)
+    into = RESULTS / "-".join(filter(None, (study, name, language, digest)))
+    how = {key: entry.get(key, "") for key in ("kind", "revision")} | options
+    result = ask(study, entry["id"], name=name, language=language, into=into, **how)
+    _keep(models.get(name), run)
+    return result
 
 
-def _language(overlay: dict[str, Any], given: argparse.Namespace, name: str) -> str | None:
-    """Return the language in which this was asked before, if it was."""
-    same = (run for run in overlay["runs"] if (run["study"], run["model"]) == (given.study, name))
-    return next((str(run["language"]) for run in same if run["language"]), None)
+def _named(run: Run) -> str:
+    """Return the model of a run with its language and options, as a command has them."""
+    words = [run["model"]]
+    for key, value in run.items():
+        if value and key not in RUN[:2]:
+            pairs = value.items() if isinstance(value, dict) else ()
+            texts = [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in pairs]
+            words += [w for text in texts or [value] for w in (FLAGS.get(key, f"--{key}"), text)]
+    return shlex.join(words)
 
 
 def _overlay() -> dict[str, Any]:
@@ -285,13 +314,20 @@ def _overlay() -> dict[str, Any]:
     return {key: found.get(key) or value for key, value in empty.items()}
 
 
-def _keep(overlay: dict[str, Any]) -> None:
+def _keep(entry: dict[str, Any] | None, run: Run) -> None:
+    """Record a run as the last one, and its model, in the overlay as it is now on disk."""
     import yaml
+    from filelock import FileLock
 
     from plumbline.builders.core.snapshot import write_bytes
 
-    text = HEAD + yaml.safe_dump(overlay, sort_keys=False, allow_unicode=True)
-    write_bytes(OVERLAY, text.encode())
+    with FileLock(RESULTS / ".lock"):  # other commands may have recorded theirs
+        overlay = _overlay()
+        if entry:
+            overlay["models"].setdefault(run["model"], entry)
+        overlay["runs"] = [other for other in overlay["runs"] if other != run] + [run]
+        text = HEAD + yaml.safe_dump(overlay, sort_keys=False, allow_unicode=True)
+        write_bytes(OVERLAY, text.encode())
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
@@ -340,11 +376,12 @@ def _list(given: argparse.Namespace) -> None:
         print(*DATASETS, sep="\n")
     else:
         for run in _overlay()["runs"]:
-            print(run["study"], run["model"], run["language"] or "")
+            print(run["study"], _named(run))
 
 
 def _export(given: argparse.Namespace) -> None:
-    for result in _results(given):
+    models, runs = _runs(given, again=True)
+    for result in [_result(models, run) for run in runs]:
         for path in result.export(given.to / result.study / result.model, width=given.width):
             print(path)
 
@@ -373,14 +410,21 @@ def _listed(text: str) -> list[str]:
 def _report(given: argparse.Namespace) -> None:
     from plumbline.page import write
 
-    overlay, results = _overlay(), []
-    if not overlay["runs"]:
+    overlay = _overlay()
+    runs, results, notes = overlay["runs"], [], []
+    if not runs:
         raise UserError("no study has been run here yet: plumbline run STUDY --model FOLDER")
-    for run in overlay["runs"]:
-        one = _parser().parse_args(["run", run["study"], "--model", run["model"]])
-        one.language = run["language"]
-        results += _results(one)
-    print(write(results, given.to))
+    for run in runs:
+        several = sum(all(other[key] == run[key] for key in RUN) for other in runs) > 1
+        shown = _named(run | {"dtype": run.get("dtype", DTYPE)} if several else run)
+        try:
+            results.append(replace(_result(overlay["models"], run), model=shown))
+        except UserError as error:
+            notes.append(f"left out: {run['study']} {_named(run)}: {error}")
+    before = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    print(write(results, given.to, before))
+    for note in notes:
+        print(f"  note: {note}")
 
 
 def _demo(given: argparse.Namespace) -> None:

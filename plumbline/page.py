@@ -29,7 +29,7 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
         HTML that stands above the table of all results.
     """
     controls = {name for study in studies.STUDIES.values() for name in study.controls}
-    results = sorted(results, key=lambda result: result.model in controls)
+    results = sorted(results, key=lambda result: result.model.split()[0] in controls)
     every = [headlines.of_model(r.study, r.model, r.kind, r.headline) for r in results]
     rows = [row for row in every if row]
     sections = [headlines.section(rows, (), STUDIES, {})] if rows else []
@@ -50,6 +50,7 @@ def _group(result: Result) -> Group:
         Linked(f"CSV, parquet, LaTeX and figures: <code>{escape(command)}</code>"),
         f"{known['id']}, {known['revision']}",
     )
-    shown = [Part(caption=result.summary), Part(figure=result.svg())]
+    captions = (result.summary, *(f"Note: {note}" for note in result.notes))
+    shown = [*(Part(caption=text) for text in captions), Part(figure=result.svg())]
     folded = Block("tables and model", [Part(caption=text) for text in told])
-    return Group(result.model, [Block("", shown), folded], f"{result.study}-{result.model}")
+    return Group(result.model, [Block("", shown), folded], f"{result.study}-{result.folder.name}")

@@ -11,7 +11,9 @@ import hashlib
 import importlib
 import json
 import re
+import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,11 +22,12 @@ import polars as pl
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.params import parse
 from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
 from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
-from plumbline.workspace import PROJECT, Workspace, entered, home
+from plumbline.workspace import PACKAGE, PROJECT, Workspace, entered, home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,8 +108,9 @@ def ask(
     revision
         Branch, tag or commit on the Hub; by default ``main``.
     language
-        The one language asked; by default all that the study has. The bundled statements of
-        `values` are in cs, en, es and ru, names and groups of the other studies in en and others.
+        The only language to run; by default all that the study has. A language that the study or a
+        control model lacks is an error. The controls of a result (``controls``) run in this
+        language if they were trained on it, else in their own, and a note of theirs states which.
     dtype
         float32, float64 or bfloat16.
     datasets
@@ -117,12 +121,13 @@ def ask(
         ``{"analysis.pmi.min_count": 3}``; docs/params.md has all.
     into
         Folder for outputs and tables; by default one of the user's cache, or of PLUMBLINE_HOME.
-        Responses there are not asked for again, as long as nothing changed that they depend on.
+        Responses there, or in a folder next to it, are not asked for again, as long as nothing
+        changed that they depend on.
 
     Raises
     ------
     UserError
-        If the model cannot be had, or cannot be put to this study.
+        If the model cannot be had, or cannot be put to this study, or lacks the language.
     """
     if study not in STUDIES:
         raise UserError(f"no study {study!r}; there are {', '.join(STUDIES)}")
@@ -135,6 +140,9 @@ def ask(
             f"{study}: {found.name} is of kind {found.kind}, which this study does not support; "
             f"it fits {', '.join(fits)}"
         )
+    if language and language not in (languages := _languages(study, found, settings)):
+        known = ", ".join(languages) or "none of this study"
+        raise UserError(f"{study}: {found.name} has no language {language!r}; it has {known}")
     writes = study == "leaning" and found.kind != "masked" and found.entry is not None
     if writes and JUDGE not in (settings or {}):  # that of the samples knows their language alone
         raise UserError(
@@ -143,7 +151,8 @@ def ask(
         )
     told = HEADLINES[study]
     changes = _changes(own, found, language, dtype) | (settings or {})
-    key = json.dumps([found.entry, language, dtype, sorted((datasets or {}).items())], default=str)
+    options = [study, found.entry, language, dtype, datasets or {}, settings or {}]
+    key = json.dumps(options, default=str, sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:8]
     folder = folder or home() / "results" / f"{found.name}-{digest}"
     place = Workspace(folder, changes, datasets)
@@ -154,9 +163,14 @@ def ask(
     notes = () if chosen else asked_in(folder / "data/outputs" / own.probe / found.name)
 
     def controls() -> dict[str, Result]:
-        same = {"language": language, "datasets": datasets, "settings": settings}
-        at = {c: folder.with_name(f"{folder.name}-{c}") if into else None for c in own.controls}
-        return {c: ask(study, c, into=at[c], **same) for c in own.controls}  # type: ignore[arg-type]
+        results = {}
+        for name in own.controls:
+            known, notes = control_language(study, name, language, settings)
+            at = folder.with_name(f"{folder.name}-{name}") if into else None
+            same = {"language": known, "datasets": datasets, "settings": settings, "into": at}
+            result = ask(study, name, **same)  # type: ignore[arg-type]
+            results[name] = replace(result, notes=(*result.notes, *notes))
+        return results
 
     rows, main, of = told.rows(tables), told.tables[0], (folder, facts, sure)
     return Result(study, found.name, told.kind, rows, tables, main, *of, controls, notes)
@@ -205,6 +219,30 @@ def leaning(model: Any, **options: Any) -> Result:
     return ask("leaning", model, **options)
 
 
+def _languages(study: str, found: Found, settings: Settings) -> list[str]:
+    """Return the languages of a study; for a control model, those that it was trained on."""
+    probe, known = STUDIES[study].probe, dict[str, Any]()
+    for path in (*PACKAGE.glob("probes/*/params.yaml"), *PACKAGE.glob("probes/prompts/*.yaml")):
+        known |= parse(path).get("probes", {}).get(probe, {})
+    known |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
+    params: Any = importlib.import_module(module_of(probe)).Params
+    languages: list[str] = params.model_construct(**known).languages
+    if found.entry is not None:
+        return languages
+    text = (PROJECT / f"samples/worlds/{found.name}/manifest.json").read_text("utf-8")
+    return [code for code in json.loads(text)["model"]["languages"] if code in languages]
+
+
+def control_language(
+    study: str, name: str, language: str | None, settings: Settings
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the language in which a control model runs, and a note if it is another one."""
+    known = _languages(study, find(name), settings)
+    if language in (None, *known):
+        return language, ()
+    return None, (f"run in {', '.join(known)}, the language of this control, not in {language}",)
+
+
 def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict[str, Any]:
     """Return what is set for one model: it alone is asked, by this study alone."""
     changes: dict[str, Any] = {"controls.sets": []}
@@ -249,9 +287,15 @@ def _run(
             pretrain(name)
         note = OUTPUTS / probe / f".{name}.asked.json"
         wanted = json.dumps(request(Task(probe, name)), sort_keys=True)
-        done = OUTPUTS / probe / name / front_matter.CARD
-        if not (done.is_file() and note.is_file() and note.read_text("utf-8") == wanted):
-            put(probe, name)
+        done = OUTPUTS / probe / name
+        if not _answered(done, note, wanted):
+            notes = Path("..").glob(f"*/{note}")
+            there = (p for p in notes if _answered(p.parent / name, p, wanted))
+            if source := next(there, None):  # run before, with other settings of the analysis
+                shutil.rmtree(done, ignore_errors=True)
+                shutil.copytree(source.parent / name, done)
+            else:
+                put(probe, name)
             note.write_text(wanted, encoding="utf-8")
         analyse(analysis, name if analysis in EACH else "")
         read = Tables(Path("data"))
@@ -267,6 +311,12 @@ def _run(
     libraries = {library: version(library) for library in LIBRARIES}
     known = {"id": facts.get("id"), "revision": facts.get("revision")}
     return tables, {"model": known, "inputs": inputs, "libraries": libraries}, confidence
+
+
+def _answered(outputs: Path, note: Path, wanted: str) -> bool:
+    """Return whether outputs are complete, and are those of a request."""
+    complete = (outputs / front_matter.CARD).is_file() and note.is_file()
+    return complete and note.read_text("utf-8") == wanted
 
 
 def asked_in(outputs: Path) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """``plumbline.politicians(model)`` and the others: the pipeline's numbers, from one call."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -109,10 +110,12 @@ def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
 @pytest.mark.slow
 def test_what_is_asked_again_is_not_computed_again_until_the_weights_change(answered):
     folder, result = answered
-    outputs = next((result.folder / "data/outputs/associations/my-bert/en").glob("*.parquet"))
-    made = outputs.stat().st_mtime_ns
-    again = plumbline.politicians(folder, language="en", settings={"analysis.pmi.min_count": 30})
-    assert outputs.stat().st_mtime_ns == made
+    how = {"language": "en", "dtype": "float64"}
+    again = plumbline.politicians(folder, **how, settings={"analysis.pmi.min_count": 30})
+    assert again.folder != result.folder  # whose tables are those that were found there
+    responses = "data/outputs/associations/my-bert/en/00000.parquet"
+    made, there = ((r.folder / responses).stat().st_mtime_ns for r in (result, again))
+    assert there == made  # a change of statistics reruns no model
     assert again.table["count_all"].min() >= 30 > result.table["count_all"].min()
     weights = folder / "model.safetensors"
     kept = weights.read_bytes()
@@ -199,13 +202,37 @@ def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(
         ({"settings": {"analysis.pmi.min_cuont": 3}}, "analysis.pmi.min_cuont: no such setting"),
         ({"kind": "causal"}, "is of kind masked, and `kind` says causal"),
         ({"revision": "main"}, "a folder has no revision"),
-        ({"language": "xx"}, "none of them is in probes.associations.languages"),
+        ({"language": "de"}, "no language 'de'; it has ar, zh, en, fr, hi, ru, es"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(mine, options, said):
     with pytest.raises(UserError) as caught:
         plumbline.politicians(mine, **options)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("study", "control", "language", "known"),
+    [
+        *[("values", "world-values", code, "cs") for code in ("fr", "en")],
+        ("politicians", "world-planted", "xx", "en"),
+        ("politicians", "world-values", "en", "none"),
+        ("nationality", "world-names", "cs", "en"),
+        ("leaning", "world-leaning", "cs", "en"),
+    ],
+)
+def test_ask_language_that_a_control_lacks(study, control, language, known, tmp_path):
+    with pytest.raises(UserError, match=rf"'{language}'.* {known}"):
+        plumbline.ask(study, control, language=language, into=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.slow
+def test_controls_in_another_language_have_a_note(tmp_path):
+    spanish = plumbline.politicians(copied("world-es", tmp_path / "spanish"), language="es")
+    for control in spanish.controls.values():
+        assert set(control.table["language"]) == {"en"}
+        assert {"en", "es"} <= set(re.findall(r"\b[a-z]{2}\b", control.notes[0]))
 
 
 def test_a_model_that_a_study_cannot_ask_is_told_which_it_fits(mine):

@@ -1,14 +1,19 @@
 """The command ``plumbline``, in an empty folder, as a user starts it."""
 
 import os
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from pathlib import Path
 
 import pytest
 import yaml
 from imports import TOP
 from models.hub import REVISION, hub
+
+from plumbline.console import _parser, _runs
 
 from .conftest import command as plumbline
 from .conftest import copied, imported
@@ -71,7 +76,7 @@ def test_a_model_of_ones_own_is_run_listed_exported_and_reported(mine, elsewhere
     assert done.stdout.startswith("my-bert: ")
     overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
     assert overlay["models"] == {"my-bert": {"id": mine.as_posix(), "kind": "masked"}}
-    assert plumbline("ls", "results").stdout == "politicians my-bert en\n"
+    assert plumbline("ls", "results").stdout == "politicians my-bert --language en\n"
     done = plumbline("export", "politicians", "-m", "my-bert", "--to", "paper", "--width", "8")
     assert done.returncode == 0, done.stderr
     assert (elsewhere / "paper/politicians/my-bert/headline.pdf").is_file()
@@ -82,6 +87,49 @@ def test_a_model_of_ones_own_is_run_listed_exported_and_reported(mine, elsewhere
     assert sorted(p.name for p in elsewhere.iterdir()) == [
         *("paper", "plumbline-results", "plumbline.yaml")
     ]
+
+
+@pytest.mark.slow
+def test_report_has_the_numbers_of_every_run_with_its_options(mine, elsewhere, tmp_path):
+    run = ("run", "politicians", "-m", str(mine), "--language", "en")
+    options = (), ("--set", "analysis.pmi.min_count=60", "--dtype", "bfloat16")
+    with ThreadPoolExecutor() as pool:  # at once: neither record is lost
+        done = list(pool.map(lambda words: plumbline(*run, *words), options))
+    assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
+    sentences = [one.stdout.split(":", 1)[1].splitlines()[0] for one in done]
+    assert sentences[0] != sentences[1]
+    results = elsewhere / "plumbline-results"
+    tables = {p: p.read_bytes() for p in results.glob("*/data/tables/pmi/my-bert/pmi.parquet")}
+    assert len(tables) == 2
+    overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
+    judge = {"id": str(tmp_path / "gone"), "kind": "classifier"}
+    settings = {"models.judge": judge, "probes.stances.generation.nli_model": "judge"}
+    writer = {"id": str(copied("world-writing", tmp_path / "writer")), "kind": "causal"}
+    overlay["models"]["writer"] = writer
+    lost = {"study": "leaning", "model": "writer", "language": None, "settings": settings}
+    overlay["runs"].insert(1, lost)
+    (elsewhere / "plumbline.yaml").write_text(yaml.safe_dump(overlay), "utf-8")
+    reported = plumbline("report")
+    assert reported.returncode == 0, reported.stderr
+    text = unescape(re.sub("<[^>]+>", "", (results / "index.html").read_text("utf-8")))
+    assert all(sentence in text for sentence in sentences)
+    for shown in (text, reported.stdout):
+        assert "left out: leaning writer" in shown
+    assert {path: path.read_bytes() for path in tables} == tables
+
+
+def test_commands_without_options_have_those_of_the_last_run(mine, elsewhere):
+    run = {"study": "politicians", "model": "mine", "language": "en"}
+    runs = [run | {"settings": {"analysis.pmi.min_count": 60}}, run | {"dtype": "float64"}]
+    overlay = {"models": {"mine": {"id": str(mine), "kind": "masked"}}, "runs": runs}
+    (elsewhere / "plumbline.yaml").write_text(yaml.safe_dump(overlay), "utf-8")
+
+    def chosen(*words, again=True):
+        return _runs(_parser().parse_args([*words, "-m", "mine"]), again=again)[1]
+
+    assert chosen("export", "politicians", "--to", "paper") == runs[1:]
+    assert chosen("export", "politicians", "--to", "paper", "--dtype", "float32") == [run]
+    assert chosen("run", "politicians", again=False) == [run]
 
 
 @pytest.mark.slow
