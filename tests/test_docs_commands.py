@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from fnmatch import fnmatch
+from xml.etree import ElementTree as ET
 
 import pytest
 import whole
@@ -360,3 +361,15 @@ def test_the_tutorial_makes_a_model_and_finds_nothing_in_it(built, project):
     assert stands_in(printed, shown)
     assert not stands_in([*printed[:-1], "lost"], shown)
     assert not stands_in([w.replace(".", "1.") for w in printed], shown)
+
+
+@pytest.mark.slow
+def test_the_first_screen_is_what_its_commands_print(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(TOP / "docs")
+    screen = importlib.import_module("first_screen")
+    assert screen.SCREEN.search(screen.README.read_text("utf-8"))[3] == screen.printed(tmp_path)
+    made, shown = (
+        ET.fromstring(text) for text in (screen.figure(tmp_path), screen.FIGURE.read_text("utf-8"))
+    )
+    assert made.get("aria-label") == shown.get("aria-label")
+    assert [text.text for text in made.iter()] == [text.text for text in shown.iter()]
