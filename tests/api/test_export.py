@@ -14,6 +14,7 @@ from documented import blocks
 from imports import TOP
 from polars.testing import assert_frame_equal
 
+import plumbline
 from plumbline import drawing, latex
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.schema import Column, Schema
@@ -330,9 +331,36 @@ ASKED = [
 def paper(data, elsewhere):
     """What the page on R reads; one word of it is "NA"."""
     more = ("NA", 0, 1, -0.4, -0.6, -0.2, 1e-4, 0.003, 193, "bootstrap")
-    stored(data / "tables/pmi/mine", "pmi", WORDS, [more, *ROWS])
+    keys = [
+        Column("language", "string", "of the names"),
+        Column("pos", "string", "part of speech"),
+        Column("unit", "label", "what a word is", labels=("lemma", "form")),
+    ]
+    schema = Schema((*keys, *WORDS.columns), (*(key.name for key in keys), *WORDS.key))
+    for model, rows in (("mine", (more, *ROWS)), ("other", ROWS[:2])):
+        stored(data / "tables/pmi" / model, "pmi", schema, [("en", "ADJ", 0, *r) for r in rows])
     exported(data, elsewhere / "paper", "pmi")
     return elsewhere
+
+
+@pytest.mark.slow
+def test_the_recipe_for_r_counts_the_words_of_the_sentence(elsewhere):
+    result = plumbline.politicians("world-planted", language="en")
+    exported(result.folder / "data", elsewhere / "paper", "pmi", formats=["csv"])
+    recipe = blocks("r", pages=R_PAGE)[0].text
+    where = dict(re.findall(r'(\w+) == "([^"]+)"', recipe))
+    keys = re.findall(r'"(\w+)"', re.search(r"duplicated\(.*\)", recipe)[0])
+    first = re.search(r"order\(each\$(\w+)", recipe)[1]
+    level = float(re.search(r"p_bh <= ([.\d]+)", recipe)[1])
+    words = pl.read_csv(elsewhere / "paper/pmi/pmi.csv", infer_schema_length=None).filter(**where)
+    each = words.sort(first, nulls_last=True).unique(keys, keep="first", maintain_order=True)
+    assert len(each.filter(pl.col("p_bh") <= level)) == len(result.found) > 50
+    if shutil.which("Rscript"):
+        (elsewhere / "recipe.R").write_text(f"{recipe}\ncat('words', nrow(found))", "utf-8")
+        done = subprocess.run(
+            ["Rscript", "recipe.R"], cwd=elsewhere, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split()[-2:] == ["words", str(len(result.found))]
 
 
 @pytest.mark.slow
