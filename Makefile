@@ -89,9 +89,9 @@ format: $(TEST)  ## bring the code into shape
 	ruff check --fix .
 	ruff format .
 
-docs: $(READY)  ## write the generated parts of the docs, and what README's commands print
+docs: $(READY)  ## write the generated parts of the docs, and what commands print
 	python docs/generate.py
-	python docs/first_screen.py
+	python docs/printed.py
 
 site: $(DOCS)  ## build the site of the docs under site; what leads nowhere is an error
 	python docs/build.py
