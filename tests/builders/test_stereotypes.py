@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -18,7 +19,9 @@ from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
+from plumbline.builders.datasets.social_groups.read import Query, groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import Cleaning, adjective, flags
 from plumbline.builders.release.card import render
@@ -106,6 +109,52 @@ def test_what_completes_a_query_is_an_option(tmp_path, text, contains, begins):
     for how, attribute in (("contains", contains), ("begins", begins)):
         rows, _ = building.parted(built_from(tmp_path / how, google=[text], completion=how))
         assert [row.values["attribute"] for row in rows] == ([attribute] if attribute else [])
+
+
+def completes(query_of: str, text: str, template: str = "why are {group} so") -> bool:
+    """Return whether a suggestion completes the query of a group."""
+    query = Query(template.replace("{group}", query_of), "kind", query_of, template)
+    return not stereotypes._completion(engines.Suggestion(text, 1), query, "contains")[0]
+
+
+def test_completion_of_a_group_within_a_word_of_another():
+    entries = groups((SAMPLES / "social_groups" / DAY / "en.csv").read_bytes())
+    names = [entry.group.lower() for entry in entries]
+    pairs = [(a, b) for a in names for b in names if a in b and f" {a} " not in f" {b} "]
+    assert len(pairs) == 64
+    for pair in pairs:
+        for group, other in (pair, pair[::-1]):
+            assert completes(group, f"Why are the {group.title()} so mean?")
+            assert not completes(group, f"why are {other} so mean"), pair
+
+
+@pytest.mark.parametrize(
+    ("group", "text", "holds"),
+    [
+        ("men", "why are men, then, so mean", True),
+        ("men", "why are men’s rights so new", False),
+        ("men", "why are african-american so many men-only clubs", False),
+        ("africans", "why aren't africans so mean", False),  # "are" within a word
+        ("african-american men", "why are the african‑american men so mean", True),
+        ("पुरुष", "why are the पुरुष so mean", True),
+        ("पुरुष", "why are the पुरुषों so mean", False),  # a vowel sign is no letter to re
+    ],
+)
+def test_completion_of_words_with_marks(group, text, holds):
+    assert completes(group, text) is holds
+
+
+def test_completion_of_a_particle_at_the_group():
+    assert completes("여자", "여자는 또 왜 그래", "{group}는 왜")
+    assert not completes("자", "여자는 또 왜 그래", "{group}는 왜")
+
+
+def test_card_counts_completions_by_words_and_by_letters(tmp_path):
+    texts = ["why are the kids so mean", "why are whizzkids so mean", "why are teens so mean"]
+    folder = tmp_path / "data"
+    items = built_from(tmp_path, google=texts, completion="contains")
+    found = stereotypes.describe(building.written(folder, "stereotypes", items))
+    assert re.search(r"\b1 suggestions .* 2 would", found)
 
 
 def test_a_key_term_moves_into_query_and_template(tmp_path):

@@ -17,7 +17,7 @@ from plumbline.builders.core.describe import counted, frames, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
-from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 AGAIN = "fetch another wave"
+INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks within words
+REWRITTEN = "prompt rewritten"
 SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
@@ -88,8 +90,8 @@ class Params(SnapshotParams):
     )
     completion: Literal["contains", "begins"] = Field(
         "contains",
-        description="what completes a query: a suggestion with the group and all words of the "
-        "template somewhere, as the authors take it, or one that begins with the query",
+        description="what completes a query: a suggestion with group and template somewhere, as "
+        "the authors take it but as whole words, or one that begins with the query",
     )
     cleaning: dict[str, Cleaning] = Field(description="rules of the cleaning, for each language")
 
@@ -179,12 +181,27 @@ def _completion(suggestion: engines.Suggestion, query: Query, how: str) -> tuple
     if text.startswith(f"{query.text} "):
         return "", text.removeprefix(f"{query.text} ")
     before, _, behind = query.template.lower().partition("{group}")
-    *words, last = f"{before} {behind}".split()
     group = query.text.removeprefix(before).removesuffix(behind)
+    parts = query.template.lower().split()
+    last = next((part for part in reversed(parts) if "{group}" not in part), "")
     _, found, rest = f" {text}".partition(f" {last} ")
-    if how == "begins" or not (found and group in text and all(word in text for word in words)):
-        return "prompt rewritten", ""
+    words = (_words(part.replace("{group}", group)) for part in parts)
+    if how == "begins" or not (found and all(word in _words(text) for word in words)):
+        return REWRITTEN, ""
     return "", rest
+
+
+def _words(text: str) -> str:
+    """Return the words of a text between spaces; hyphens and possessives are part of a word.
+
+    Examples
+    --------
+    >>> " men " in _words("why are women, or men's clubs"), " men " in _words("why, men?")
+    (False, True)
+    """
+    text = text.translate(INSIDE)
+    kept = (c if unicodedata.category(c)[0] in "LMN" or ord(c) in INSIDE else " " for c in text)
+    return " ".join(["", *"".join(kept).split(), ""])
 
 
 def _answers(snapshot: Snapshot, file: str, known: Mapping[str, Query]) -> Iterator[dict[str, Any]]:
@@ -234,4 +251,12 @@ def describe(folder: Path) -> str:
             for row in frame[column].explode().drop_nulls().value_counts().sort(column).iter_rows()
         ]
         found.append(table(f"config | {column} | :rows", rows, title))
-    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])
+    done = sum(f.filter(source_row=0)["engines"].list.len().sum() for _, f in frames(folder))
+    lost = pl.read_parquet(folder / REJECTS).filter(reason=REWRITTEN).select("key", "detail").rows()
+    pairs = [(_words(key.partition(": ")[2]).split(), _words(text.lower())) for key, text in lost]
+    within = sum(all(w in t for w in q) > all(f" {w} " in t for w in q) for q, t in pairs)
+    counts = (
+        f"{done:,} suggestions of the waves complete their query. Matched by letters, as in the "
+        f'authors\' code ("men" in "women"), {done + within:,} would.'
+    )
+    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()], [counts])
