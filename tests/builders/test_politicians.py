@@ -137,7 +137,12 @@ def test_raw_values_are_kept(tmp_path):
         (["1950-05-05T00:00:00Z"], {"1950-05-05T00:00:00Z": "11"}, date(1950, 5, 5), "day"),
         (["1950-05-01T00:00:00Z"], {"1950-05-01T00:00:00Z": "10"}, date(1950, 5, 1), "month"),
         (["1950-01-01T00:00:00Z"], {"1950-01-01T00:00:00Z": "9"}, date(1950, 1, 1), "year"),
-        (["1950-01-01T00:00:00Z"], {"1950-01-01T00:00:00Z": "7"}, date(1950, 1, 1), "coarser"),
+        (  # not the century, which sorts as the earliest
+            ["1950-01-01T00:00:00Z", "1950-05-05T00:00:00Z"],
+            {"1950-01-01T00:00:00Z": "7"},
+            date(1950, 5, 5),
+            "unstated",
+        ),
         (["1950-05-05T00:00:00Z"], {}, date(1950, 5, 5), "unstated"),
         (["+1950-00-00T00:00:00Z"], {}, date(1950, 1, 1), "unstated"),
         (  # the more exact one
@@ -175,6 +180,24 @@ def test_dates_of_birth(tmp_path, dates, precision, born, exactness):
 def test_dates_that_do_not_do(tmp_path, value, reason):
     (item,) = result(tmp_path, {"P569": value})
     assert item.reason == reason
+
+
+@pytest.mark.parametrize("code", ["0", "6", "7", "8"])
+def test_a_date_coarser_than_a_year_is_unknown(tmp_path, code):
+    day = "2000-01-01T00:00:00Z"
+    (item,) = result(tmp_path, {"P569": [day], "precision": {day: code}})
+    assert isinstance(item, Reject)
+    assert (item.config, item.detail) == ("*", "2000-01-01")
+    assert item.reason.startswith("no date of birth")  # under the ceiling of unknown dates
+
+
+@pytest.mark.parametrize("codes", [("11", "7"), ("7", "11")])
+def test_the_most_exact_precision_of_one_date_counts(codes):
+    day, born = "1950-05-05T00:00:00Z", (date(1900, 1, 1), date(2000, 12, 31))
+    values = (("P21", uri(FEMALE)), ("P569", literal(day)))
+    facts = [{"property": literal(PROPERTIES[name]), "value": value} for name, value in values]
+    dates = [{"value": literal(day), "precision": literal(code)} for code in codes]
+    assert stated.person("Q5", facts, dates, born)["birth_precision"] == 0
 
 
 @pytest.mark.parametrize("day", ["1900-01-01", "2000-12-31"])

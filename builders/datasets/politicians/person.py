@@ -27,9 +27,9 @@ GENDER_OF = {
     "Q2449503": "non-binary",  # transgender male
 }
 ORGANISMS = {"Q43445", "Q44148"}  # female and male organism: left out, as in the paper
-PRECISIONS = ("day", "month", "year", "coarser than a year", "unstated")
-COARSE, UNSTATED = 3, 4
-PRECISION_OF = {"11": 0, "10": 1, "9": 2}  # Wikidata's codes
+PRECISIONS = ("day", "month", "year", "unstated")
+UNSTATED, COARSE = 3, 4  # coarser than a year: such a date is unknown
+PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # Wikidata's, from seconds
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 
@@ -47,12 +47,17 @@ def person(
     gender, reason = gender_of(genders)
     if gender is None:
         return Reject(EVERY, qid, reason)
-    stated = {row["value"]["value"]: row["precision"]["value"] for row in dates}
+    stated: dict[str, int] = {}
+    for row in dates:
+        text, code = row["value"]["value"], PRECISION_OF.get(row["precision"]["value"], COARSE)
+        stated[text] = min(code, stated.get(text, COARSE))
     births = sorted(filter(None, (_birth(value["value"], stated) for value in values["P569"])))
     if not births:
         reason = "date of birth is not a date" if values["P569"] else "no date of birth"
         return Reject(EVERY, qid, reason)
     precision, day = births[0]
+    if precision == COARSE:
+        return Reject(EVERY, qid, "no date of birth exact to a year", str(day))
     if not born[0] <= day <= born[1]:
         return Reject(EVERY, qid, "born outside the range", str(day))
     counted = (value["value"] for value in values["ontology#sitelinks"])
@@ -69,15 +74,13 @@ def person(
     }
 
 
-def _birth(text: str, stated: dict[str, str]) -> tuple[int, date] | None:
+def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
     """Return the code of a date's precision, and the date; None if it is none."""
     if not (match := DATE.match(text)):
         return None
     year, month, day = map(int, match.groups())
-    code = stated.get(text)
-    precision = UNSTATED if code is None else PRECISION_OF.get(code, COARSE)
     try:
-        return precision, date(year, max(month, 1), max(day, 1))
+        return stated.get(text, UNSTATED), date(year, max(month, 1), max(day, 1))
     except ValueError:
         return None
 
