@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import shutil
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import building
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -22,9 +25,12 @@ from plumbline.builders.datasets.counterfactuals.barriere2024 import (
     substituted,
 )
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.datasets.counterfactuals.context import particles
 from plumbline.builders.datasets.counterfactuals.evaluate import measured, read
 from plumbline.builders.datasets.counterfactuals.find_people import Finder, Span, finder
+from plumbline.builders.datasets.counterfactuals.substitute import Name, people, replaced
 from plumbline.builders.readers import gazetteer
+from plumbline.builders.readers.gazetteer import fold
 from plumbline.validation.datasets.counterfactuals import only_the_entity
 
 TOP = Path(__file__).parents[2]
@@ -297,6 +303,71 @@ def test_initials_titles_places_and_last_names_alone(made, text, people, languag
     known = gazetteer.load(made / "data/datasets/names")
     spans = next(iter(finder(Finder(), known, language)([text])))
     assert [text[slice(*span)] for span in spans] == people
+
+
+def swapped(made: Path, text: str, language: str = "en") -> list[str]:
+    """Return a text with Zyx Qwv in the place of each person in turn."""
+    known = gazetteer.load(made / "data/datasets/names")
+    spans = next(iter(finder(Finder(), known, language)([text])))
+    return [replaced(text, person, Name("Zyx", "Qwv")) for person in people(text, spans, known)]
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ("Maria da Silva won. Da Silva smiled.", ["Zyx Qwv won. Qwv smiled."]),
+        ("Maria da Silva Santos won.", ["Zyx Qwv won."]),
+        ("Anna van Obermoser won, Obermoser smiled.", ["Zyx Qwv won, Qwv smiled."]),
+        ("Mary won and MARY'S dog barked.", ["Zyx won and ZYX'S dog barked."]),
+        ("Anna Anna: Anna saw Anna.", ["Zyx Zyx: Zyx saw Zyx."]),
+        ("Anna came. anna left.", []),  # may be a word
+        ("Anna came. #TeamAnna, @anna_b", []),
+        ("Anna Brown met Paul Brown.", []),  # of the same name
+    ],
+)
+def test_replaced_leaves_no_name(made, text, texts):
+    assert swapped(made, text) == texts
+
+
+FORMS = ["{0}", "{0} {2}", "{0} {1} {2}", "{0} {0}", "Mr {2}", "{1} {2}", "{0} X. {2}"]
+STYLES = [str, str, str.upper, str.lower, "{}'s".format, "#{}".format]
+
+
+def test_mentions_never_overlap_and_no_name_stays(made):
+    known, by = gazetteer.load(made / "data/datasets/names"), random.Random(1)
+    lists = [sorted(known.men | known.women), sorted(particles()), sorted(known.last)]
+
+    def piece(few: list[list[str]]) -> str:
+        name = by.choice(FORMS).format(*map(by.choice, few))
+        return by.choice(STYLES)(name) + by.choice([" ", ". ", ", ", " met ", " and "])
+
+    texts = []
+    for _ in range(1500):
+        few = [by.sample(names, 3) for names in lists]
+        texts.append("".join(piece(few) for _ in range(by.randint(1, 5))))
+    number = 0
+    for text, spans in zip(texts, finder(Finder(), known, "en")(texts), strict=True):
+        assert all(one.end <= other.start for one, other in pairwise(spans)), text
+        persons = people(text, spans, known)
+        mentions = sorted(mention for person in persons for mention in person.mentions)
+        assert all(one.end <= other.start for one, other in pairwise(mentions)), text
+        for person in persons:
+            number += 1
+            old = set(re.findall(r"\w+", fold(person.entity))) - particles() - {"x"}
+            new = re.findall(r"\w+", fold(replaced(text, person, Name("Zyx", "Qwv"))))
+            assert old.isdisjoint(new), text
+    assert number > 500
+
+
+def test_a_text_in_which_a_name_would_stay_is_a_reject_of_corrected_alone(own):
+    path = own / "data/datasets/targets/sentiment-en.parquet"
+    frame = pl.read_parquet(path)
+    first = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("Mary sang. @mary")).otherwise("text")
+    pq.write_table(frame.with_columns(text=first).to_arrow().cast(pq.read_schema(path)), path)
+    found, rejects = built(own, countries=["fr"])
+    ident = frame["id"][0]
+    assert {row["reading"] for row in found if row["target"] == ident} == {ORIGINAL, FAITHFUL}
+    assert [reject.key for reject in rejects if reject.reason.startswith("person of")] == [ident]
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import NOWHERE, codes
 from plumbline.validation import suite
 
@@ -94,10 +95,10 @@ def only_the_entity(original: str, text: str, entity: str) -> bool:
 @lru_cache(maxsize=1024)
 def _pattern(original: str, entity: str) -> re.Pattern[str]:
     """Return the original with anything in the places of the entity's words, and a possessive s."""
-    words = {word.casefold() for word in WORD.findall(entity)}
+    words = {fold(word) for word in WORD.findall(entity)}
     parts: list[str] = []
     at = 0
-    places = [m.span() for m in WORD.finditer(original) if m[0].casefold() in words]
+    places = [m.span() for m in WORD.finditer(original) if fold(m[0]) in words]
     for start, end in places:
         between = original[at:start]
         if not (parts and re.fullmatch(r"[ .'’-]*", between)):

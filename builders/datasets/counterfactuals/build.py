@@ -115,11 +115,15 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         find = find_people.finder(params.people, known, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
             made = list(making.of(row, spans))
-            if not spans:
+            persons = substitute.named(row["text"], spans, known)
+            left = any(substitute.remains(row["text"], person) for person in persons)
+            if left and set(params.readings) != {"faithful"}:
+                yield Reject(config, row["id"], "person of whom a name would stay")
+            elif not spans:
                 yield Reject(config, row["id"], "no person found in it")
             elif not made:
                 yield Reject(config, row["id"], "person of a name that no list has")
-            else:
+            if made:
                 yield from (Row(config, one) for one in [_row(row), *made])
 
 

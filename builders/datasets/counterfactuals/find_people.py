@@ -193,7 +193,12 @@ def _joined(
         ):
             start = before.start(1)
         found.append(Span(start, span.end))
-    return [_longer(text, span, gazetteer, common, none) for span in found]
+    whole: list[Span] = []
+    for span in sorted(_longer(text, span, gazetteer, common, none) for span in found):
+        # "Silva" is in "Maria da Silva"
+        before = whole.pop() if whole and span.start < whole[-1].end else span
+        whole.append(Span(before.start, max(before.end, span.end)))
+    return whole
 
 
 def _longer(
@@ -207,7 +212,10 @@ def _longer(
         return span
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
-    if not (following := NEXT.match(text, span.end)):
+    following = NEXT.match(text, span.end)
+    if following and not _named(following[1]):  # then what looks like a particle may be the name
+        following = NEXT.match(text, span.end, following.start(1) - 1)
+    if not following:
         return span
     word, start = POSSESSIVE.sub("", following[1]), following.start(1)
     if (

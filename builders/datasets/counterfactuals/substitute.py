@@ -14,10 +14,12 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.datasets.counterfactuals.context import particles
 from plumbline.builders.datasets.counterfactuals.find_people import Span
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]
+PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORECASE)
 
 
 class Mention(NamedTuple):
@@ -53,12 +55,29 @@ class Name(NamedTuple):
 
 
 def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
+    """Return the persons whose mentions are all known, in the order in which they appear."""
+    return [person for person in named(text, spans, gazetteer) if not remains(text, person)]
+
+
+def remains(text: str, person: Person) -> bool:
+    """Return whether a text has a word of a person's name out of the mentions, as in a hashtag."""
+    words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
+    long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
+    for start, end, _ in reversed(person.mentions):
+        text = f"{text[:start]} {text[end:]}"
+    pattern = rf"(?<![^\W_])(?:{long})(?![^\W_])|[#@/]\w*(?:{long})"
+    return re.search(pattern, fold(text)) is not None
+
+
+def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
     """Group mentions by person, in the order in which the persons appear.
 
-    A single word is one with a full name of the same first or last word; names that are repeated
-    word by word are found even where the finder missed them. Gender is that of the first name; it
-    is ``unknown`` for a last name alone.
+    A single word is one with a full name of the same first or last word, and so is each of a name
+    said twice ("Anna Anna"). A name that comes again, also in capitals, and the last word of a full
+    one are found even where the finder missed them. Gender is that of the first name; it is
+    ``unknown`` for a last name alone.
     """
+    spans = [single for span in spans for single in _singles(text, span)]
     full = [s for s in spans if " " in text[s.start : s.end]]
     known: dict[tuple[str, str], list[Mention]] = {}
     for span in full:
@@ -76,10 +95,21 @@ def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Perso
     for (first, _), mentions in known.items():
         repeated = list(_again(text, mentions, taken))
         gender = gazetteer.genders.get(first, "unknown") if first else "unknown"
-        places = tuple(sorted([*mentions, *repeated]))
-        longest = max(places, key=lambda m: (m.end - m.start, -m.start))
-        found.append(Person(text[longest.start : longest.end], gender, places))
+        longest = max(mentions, key=lambda m: (m.end - m.start, -m.start))
+        entity = text[longest.start : longest.end]
+        places = []
+        for mention in [*mentions, *repeated]:
+            before = PARTICLES.search(text, 0, mention.start)  # "da Silva" is a last name, too
+            own = before and mention.part == "last" and fold(before[0]) in fold(entity)
+            places.append(mention._replace(start=before.start()) if before and own else mention)
+        found.append(Person(entity, gender, tuple(sorted(places))))
     return sorted(found, key=lambda person: person.mentions[0].start)
+
+
+def _singles(text: str, span: Span) -> list[Span]:
+    """Return the words of a span that repeats one word, else the span."""
+    words = [Span(*word.span()) for word in re.compile(r"\S+").finditer(text, *span)]
+    return words if len({fold(text[slice(*word)]) for word in words}) == 1 else [span]
 
 
 def _whose(
@@ -97,13 +127,19 @@ def _whose(
 
 
 def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[Mention]:
-    """Yield places where a name stands once more, letter by letter, out of tags and addresses."""
-    spelled = dict.fromkeys((text[m.start : m.end], m.part) for m in mentions)
-    for name, part in sorted(spelled, key=lambda item: (-len(item[0]), item[0])):
+    """Yield places where a name, or a last one, is once more, out of tags and addresses.
+
+    In capitals it is the name; in small letters it may be a word ("Will", "will").
+    """
+    spelled: dict[str, Part] = {text[m.start : m.end]: m.part for m in mentions}
+    lasts = [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]
+    spelled = {last: "last" for last in lasts if len(last.strip(".")) > 1} | spelled
+    for name, part in sorted(spelled.items(), key=lambda item: (-len(item[0]), item[0])):
         pattern = rf"(?<![\w#@'’_/.-]){re.escape(name)}(?![\w_@-])"
-        for match in re.finditer(pattern, text):
+        for match in re.finditer(pattern, text, re.IGNORECASE):
             places = range(*match.span())
-            if taken.isdisjoint(places):
+            small = match[0] != name and match[0][0].islower()
+            if taken.isdisjoint(places) and not small:
                 taken.update(places)
                 yield Mention(*match.span(), part)
 
