@@ -233,6 +233,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return the checks that follow from schema and params alone, for every config."""
     found: list[Table] = []
     types: list[Row] = []
+    finite: list[Row] = []
     for config in store.configs(folder):
         path = folder / f"{config}.parquet"
         limits = {"min_value": params.rows_min.get(config, 1), "max_value": params.rows_max}
@@ -243,11 +244,17 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         wanted = {field.name: str(field.type) for field in own.arrow()}
         declared = ((name, kind, have.get(name, "missing")) for name, kind in wanted.items())
         types += [(config, *row, row[1] == row[2]) for row in declared]
+        for name in (n for n, kind in wanted.items() if "double" in kind and have.get(n) == kind):
+            values = pl.read_parquet(path, columns=[name])[name]
+            values = values.explode() if values.dtype == pl.List else values
+            number = int((~values.is_finite()).sum())
+            finite.append((config, name, number, number == 0))
     there = store.configs(folder)
     built = [(config, config in there) for config in sorted({*there, *params.rows_min})]
     return [
         *found,
         listed("types", "config column declared found as_declared", types, 4),
+        *([listed("numbers", "config column not_finite finite", finite, 3)] if finite else []),
         listed("configs", "config built", built, 1),
         _rejects(params, folder),
     ]

@@ -1,4 +1,5 @@
 import json
+import math
 import shutil
 from datetime import date
 
@@ -6,12 +7,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import whole
 import yaml
 
+from plumbline.builders import DATASETS
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import UserError
 from plumbline.validation.datasets.politicians import script_of
 from plumbline.validation.run import render, validate
+from plumbline.validation.suite import Params, schema_of, tables
 
 UNCHANGED = {
     *("qid", "name", "name_language", "gender_qids", "countries", "country_qids"),
@@ -163,6 +167,41 @@ def test_a_script_that_is_not_the_languages_is_told_with_its_share(mine):
 @pytest.mark.parametrize(("language", "script"), [("en", "Latin"), ("zh", "Han"), ("el", "Greek")])
 def test_scripts_come_from_cldr(language, script):
     assert script_of(language) == script
+
+
+FLOATS = [
+    (name, column.name)
+    for name in sorted(DATASETS)
+    for column in schema_of(name).columns
+    if column.kind in ("float64", "floats")
+]
+
+
+@pytest.mark.parametrize(("dataset", "column"), FLOATS)
+def test_numbers_that_are_not_finite_fail_in_every_column(sample, tmp_path, dataset, column):
+    folder, schema = tmp_path / "d", schema_of(dataset)
+    shutil.copytree(sample(dataset), folder)
+    config = store.configs(folder)[-1]
+    path = folder / f"{config}.parquet"
+    frame = pl.read_parquet(path)
+    assert len(frame) > 1
+    for odd in (math.nan, math.inf, -math.inf):
+        value = [odd] if schema[column].kind == "floats" else odd
+        values = pl.Series(column, [*frame[column][:-1], value], frame.schema[column])
+        store.write_table(frame.with_columns(values), schema.arrow(), path)
+        (table,) = (t for t in tables(schema, Params(rows_min={}), folder) if t.name == "numbers")
+        failed = table.frame.filter(~pl.col("finite"))
+        assert failed.select("config", "column").rows() == [(config, column)]
+
+
+def test_a_number_that_is_not_finite_stops_the_validation(sample, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole.write(tmp_path)
+    shutil.copytree(sample("statements"), tmp_path / "data/datasets/statements")
+    path = tmp_path / "data/datasets/statements/axes-en.parquet"
+    frame = pl.read_parquet(path).with_columns(weight=pl.lit(math.nan))
+    store.write_table(frame, schema_of("statements").arrow(), path)
+    assert "column=weight" in refused("statements")
 
 
 @pytest.mark.slow
