@@ -196,8 +196,8 @@ def _joined(
     whole: list[Span] = []
     for span in sorted(_longer(text, span, gazetteer, common, none) for span in found):
         # "Silva" is in "Maria da Silva"
-        before = whole.pop() if whole and span.start < whole[-1].end else span
-        whole.append(Span(before.start, max(before.end, span.end)))
+        around = whole.pop() if whole and span.start < whole[-1].end else span
+        whole.append(Span(around.start, max(around.end, span.end)))
     return whole
 
 

@@ -99,9 +99,11 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
         entity = text[longest.start : longest.end]
         places = []
         for mention in [*mentions, *repeated]:
-            before = PARTICLES.search(text, 0, mention.start)  # "da Silva" is a last name, too
-            own = before and mention.part == "last" and fold(before[0]) in fold(entity)
-            places.append(mention._replace(start=before.start()) if before and own else mention)
+            before = PARTICLES.search(text, 0, mention.start)
+            if before and mention.part == "last" and fold(before[0]) in fold(entity):  # "da Silva"
+                places.append(mention._replace(start=before.start()))
+            else:
+                places.append(mention)
         found.append(Person(entity, gender, tuple(sorted(places))))
     return sorted(found, key=lambda person: person.mentions[0].start)
 
@@ -132,8 +134,9 @@ def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[
     In capitals it is the name; in small letters it may be a word ("Will", "will").
     """
     spelled: dict[str, Part] = {text[m.start : m.end]: m.part for m in mentions}
-    lasts = [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]
-    spelled = {last: "last" for last in lasts if len(last.strip(".")) > 1} | spelled
+    for last in [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]:
+        if len(last.strip(".")) > 1:
+            spelled.setdefault(last, "last")
     for name, part in sorted(spelled.items(), key=lambda item: (-len(item[0]), item[0])):
         pattern = rf"(?<![\w#@'’_/.-]){re.escape(name)}(?![\w_@-])"
         for match in re.finditer(pattern, text, re.IGNORECASE):
