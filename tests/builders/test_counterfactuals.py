@@ -316,7 +316,6 @@ def swapped(made: Path, text: str, language: str = "en") -> list[str]:
     ("text", "texts"),
     [
         ("Maria da Silva won. Da Silva smiled.", ["Zyx Qwv won. Qwv smiled."]),
-        ("Maria da Silva Santos won.", ["Zyx Qwv won."]),
         ("Anna van Obermoser won, Obermoser smiled.", ["Zyx Qwv won, Qwv smiled."]),
         ("Mary won and MARY'S dog barked.", ["Zyx won and ZYX'S dog barked."]),
         ("Anna Anna: Anna saw Anna.", ["Zyx Zyx: Zyx saw Zyx."]),

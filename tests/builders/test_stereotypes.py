@@ -111,9 +111,9 @@ def test_what_completes_a_query_is_an_option(tmp_path, text, contains, begins):
         assert [row.values["attribute"] for row in rows] == ([attribute] if attribute else [])
 
 
-def completes(query_of: str, text: str, template: str = "why are {group} so") -> bool:
+def completes(group: str, text: str, template: str = "why are {group} so") -> bool:
     """Return whether a suggestion completes the query of a group."""
-    query = Query(template.replace("{group}", query_of), "kind", query_of, template)
+    query = Query(template.replace("{group}", group), "kind", group, template)
     return not stereotypes._completion(engines.Suggestion(text, 1), query, "contains")[0]
 
 
@@ -122,31 +122,18 @@ def test_completion_of_a_group_within_a_word_of_another():
     names = [entry.group.lower() for entry in entries]
     pairs = [(a, b) for a in names for b in names if a in b and f" {a} " not in f" {b} "]
     assert len(pairs) == 64
-    for pair in pairs:
-        for group, other in (pair, pair[::-1]):
-            assert completes(group, f"Why are the {group.title()} so mean?")
-            assert not completes(group, f"why are {other} so mean"), pair
+    for group, other in [*pairs, *((b, a) for a, b in pairs)]:
+        assert completes(group, f"Why are the {group.title()} so mean?")
+        assert not completes(group, f"why are {other} so mean"), (group, other)
 
 
-@pytest.mark.parametrize(
-    ("group", "text", "holds"),
-    [
-        ("men", "why are men, then, so mean", True),
-        ("men", "why are men’s rights so new", False),
-        ("men", "why are african-american so many men-only clubs", False),
-        ("africans", "why aren't africans so mean", False),  # "are" within a word
-        ("african-american men", "why are the african‑american men so mean", True),
-        ("पुरुष", "why are the पुरुष so mean", True),
-        ("पुरुष", "why are the पुरुषों so mean", False),  # a vowel sign is no letter to re
-    ],
-)
-def test_completion_of_words_with_marks(group, text, holds):
-    assert completes(group, text) is holds
-
-
-def test_completion_of_a_particle_at_the_group():
+def test_completion_of_words_with_marks_and_particles():
+    assert completes("men", "why are men, then, so mean")
+    assert not completes("men", "why are men’s or men-only clubs so new")
+    assert not completes("men", "why aren't men so mean")  # "are" within a word
+    assert completes("african-american men", "why are the african‑american men so mean")
+    assert not completes("पुरुष", "why are the पुरुषों so mean")  # a vowel sign is no letter to re
     assert completes("여자", "여자는 또 왜 그래", "{group}는 왜")
-    assert not completes("자", "여자는 또 왜 그래", "{group}는 왜")
 
 
 def test_card_counts_completions_by_words_and_by_letters(tmp_path):
