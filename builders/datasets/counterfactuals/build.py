@@ -146,6 +146,7 @@ class _Making:
                 yield from self.faithful(row, eligible, country)
         if {"corrected", "placebo"} & readings:
             persons = substitute.people(text, spans, self.known)
+            persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
             usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
             for country in self.countries if usable else ():
                 for turn, person in enumerate(usable):

@@ -19,6 +19,7 @@ from plumbline.builders.datasets.counterfactuals.find_people import Span
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]
+TAGGED = re.compile(r"\S*(?:[#@_]|://|www\.)\S*")  # a run of letters with a tag or an address
 PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORECASE)
 
 
@@ -55,12 +56,13 @@ class Name(NamedTuple):
 
 
 def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
-    """Return the persons whose mentions are all known, in the order in which they appear."""
-    return [person for person in named(text, spans, gazetteer) if not remains(text, person)]
+    """Return the persons whose names stay in tags and addresses at most, as they appear."""
+    plain = TAGGED.sub(lambda tag: " " * len(tag[0]), text)
+    return [person for person in named(text, spans, gazetteer) if not remains(plain, person)]
 
 
 def remains(text: str, person: Person) -> bool:
-    """Return whether a text has a word of a person's name out of the mentions, as in a hashtag."""
+    """Return whether a text has a word of a person's name outside of the mentions."""
     words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
     long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
     for start, end, _ in reversed(person.mentions):
