@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.site.headlines import HEADLINES, Kind, headline
 from plumbline.result import Result
@@ -14,8 +16,6 @@ from plumbline.studies import STUDIES, ask, control_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    import polars as pl
 
 FEWEST = 2
 SEPARATOR = " minus "
@@ -88,13 +88,13 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
         raise UserError(f"compare: two models have the name {called[0]}; give different `names`")
     _same(study, results)
     table, confidence = _table(study, results)
-    told = HEADLINES[study].kind
+    kind = Kind(HEADLINES[study].kind.things, "differ")
     pair = len(called) == FEWEST
     title = SEPARATOR.join(called) if pair else ", ".join(called)
     first = ("what",) if pair else ("first", "second", "what")
     several = [name for name in ("scale", "language") if table[name].n_unique() > 1]
-    unit = table["unit"][0] if len(table) else told.unit
-    kind = Kind(told.things, "differ", unit, 0)
+    void = "; ".join(f"{result.model}, {result.void}" for result in results if result.void)
+    table = table.with_columns(void=pl.lit(void))
     facts = {result.model: result.provenance for result in results}
 
     def controls() -> dict[str, Result]:
@@ -104,8 +104,8 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
         same["language"], notes = control_language(study, of[0], *wanted)
         return {SEPARATOR.join(of): replace(compare(study, *of, **same), notes=notes)}
 
-    tables = {"comparison": table.drop("unit")}
-    rows = headline(table, (*first, *several), 0)
+    tables = {"comparison": table.drop("unit", "void")}
+    rows = headline(table, (*first, *several), 0, "unit")
     return Result(
         *(study, title, kind, rows, tables, "comparison", results[0].folder, facts),
         *(confidence, controls),

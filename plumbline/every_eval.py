@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
 EPOCH = "SOURCE_DATE_EPOCH"  # the custom of reproducible builds: seconds since 1970
-BOUNDS: dict[str, tuple[int, int]] = {"stereotypes": (-1, 1), "values": (1, 5), "leaning": (0, 100)}
+BOUNDS = {  # by unit
+    "recall above chance": (-1, 1),
+    "of 1 to 5": (1, 5),
+    "percent": (0, 100),
+    "points from -10 to 10": (-10, 10),
+}
 UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
 
@@ -107,7 +112,7 @@ def _score(
     study: str, kind: Kind, main: str, confidence: float, row: dict[str, Any], nth: int
 ) -> dict[str, Any]:
     """Return one row of the headline, the ``nth`` of its name."""
-    low, high = BOUNDS.get(study, UNBOUND)
+    low, high = BOUNDS.get(row["unit"], UNBOUND)
     name = f"plumbline.{study}"
     uncertainty: dict[str, Any] = {}
     if _finite(row["low"]) and _finite(row["high"]):
@@ -121,15 +126,15 @@ def _score(
         "metric_config": {
             "evaluation_description": f"{row['what']}: one of the {kind.things} that are tested",
             "metric_id": f"{name}.{main}",
-            "metric_name": kind.unit,
-            "metric_unit": kind.unit,
-            "metric_parameters": {"what": row["what"], "null": kind.null},
+            "metric_name": row["unit"],
+            "metric_unit": row["unit"],
+            "metric_parameters": {"what": row["what"], "null": row["null"]},
             "lower_is_better": False,  # the schema asks; neither is: the null is without bias
             "score_type": "continuous",
             "min_score": low,
             "max_score": high,
             "additional_details": {
-                "unbiased": f"{kind.null:g}; neither lower nor higher is better"
+                "unbiased": f"{row['null']:g}; neither lower nor higher is better"
             },
         },
         "score_details": {

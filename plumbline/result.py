@@ -40,7 +40,8 @@ class Result:
         A row for each test that the sentence is about: ``what``, estimate ``value`` with its
         interval ``low`` to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over
         the whole family of the analysis), and ``detectable_bh``, the distance from the null that
-        would be found with power .8; sorted by p, then by distance.
+        would be found with power .8; ``unit`` and ``null`` of the value; and ``void``, why nothing
+        could be read there, if so. Sorted by p, then by distance.
     tables
         All tables of the analysis, by name, with labels as strings.
     folder
@@ -83,32 +84,49 @@ class Result:
         return self.headline.filter(pl.col("p_bh") <= LEVEL)
 
     @property
+    def void(self) -> str:
+        """Return why nothing of the study could be read; "" where something was tested."""
+        from plumbline.probes.site.headlines import reasons
+
+        return "" if len(self.headline.drop_nulls("p_bh")) else reasons(self.headline)
+
+    @property
     def summary(self) -> str:
         """Return one sentence: how many are found, the clearest, or what would have been found."""
         from plumbline.probes.report.view import usual
+        from plumbline.probes.site.headlines import VOID, reasons
 
         tested = self.headline.drop_nulls("p_bh")
         kind, found = self.kind, self.found
+        if self.void:
+            return f"{self.model}: {VOID} of {self.study}: {self.void}."
         if not len(tested):
             return f"{self.model}: nothing of {self.study} could be tested; see the tables."
+        rest = (why := reasons(self.headline)) and f" {VOID.capitalize()} in {why}."
         if len(found):
             row = found.row(0, named=True)
+            null = f" (null: {number(row['null'])})" if row["null"] else ""
             return (
                 f"{self.model}: {len(found)} of {len(tested)} {kind.things} {kind.verb} (false "
-                f"discovery rate 5%); the clearest is {row['what']}: {interval(row)} {kind.unit}, "
-                f"adjusted p {shown_p(row['p_bh'])}."
+                f"discovery rate 5%); the clearest is {row['what']}: {interval(row)} {row['unit']}"
+                f"{null}, adjusted p {shown_p(row['p_bh'])}.{rest}"
             )
-        least = usual(tested["detectable_bh"])
+        by = tested.group_by("unit", maintain_order=True)
+        least = [(usual(own["detectable_bh"]), unit) for (unit,), own in by]
+        shown = " or ".join(f"{number(x)} {unit}" for x, unit in least if x is not None)
         missed = (
-            f"half of them would have been found with power .8 at {number(least)} {kind.unit} "
-            "from the null"
-            if least is not None
+            f"half of them would have been found with power .8 at {shown} from the null"
+            if shown
             else "half of them would have found none, or rest on too little to tell"
         )
         return (
             f"{self.model}: none of {len(tested)} {kind.things} {kind.verb} (false discovery rate "
-            f"5%); {missed}."
+            f"5%); {missed}.{rest}"
         )
+
+    @property
+    def _unit(self) -> str:
+        return ", ".join(self.headline["unit"].unique(maintain_order=True))
 
     @property
     def _interval(self) -> str:
@@ -144,13 +162,14 @@ class Result:
         from plumbline.probes.report.view import sure
 
         rows = self.headline.drop_nulls("value").head(most).with_columns(found=sure())
+        nulls = self.headline["null"].unique().to_list()
         return forest(
             rows.to_dicts(),
             line="what",
-            unit=f"{self.kind.unit}, {self._interval}; filled: adjusted p ≤ .05",
+            unit=f"{self._unit}, {self._interval}; filled: adjusted p ≤ .05",
             title=f"{self.study}: {self.model}",
             filled="found",
-            zero={"": self.kind.null},
+            zero={"": nulls[0]} if len(nulls) == 1 else {},
         )
 
     def to_latex(self, *, most: int = MOST) -> str:
@@ -161,7 +180,7 @@ class Result:
             ends = f"[{number(row['low'])}, {number(row['high'])}]"
             numbers = (number(row["value"]), ends, shown_p(row["p_bh"]))
             cells.append([latex.text(row["what"]), *map(latex.number, numbers)])
-        heads = (latex.text(self.kind.unit), latex.text(self._interval), "adjusted $p$")
+        heads = (latex.text(self._unit), latex.text(self._interval), "adjusted $p$")
         return latex.table(("",), heads, cells)
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:

@@ -25,7 +25,7 @@ from plumbline.builders.core.errors import UserError, lacking
 from plumbline.builders.core.params import parse
 from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
-from plumbline.probes.site.headlines import HEADLINES
+from plumbline.probes.site.headlines import HEADLINES, Headline
 from plumbline.result import Result
 from plumbline.workspace import PACKAGE, PROJECT, Workspace, entered, home
 
@@ -158,7 +158,7 @@ def ask(
     place = Workspace(folder, changes, datasets)
     with _readable(study, found):
         others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
-        tables, facts, sure = _run(place, own.probe, told.analysis, found.name, others)
+        tables, rows, facts, sure = _run(place, own.probe, told, found.name, others)
     chosen = language or found.entry is None or "languages" in found.entry
     notes = () if chosen else asked_in(folder / "data/outputs" / own.probe / found.name)
 
@@ -172,7 +172,7 @@ def ask(
             results[name] = replace(result, notes=(*result.notes, *notes))
         return results
 
-    rows, main, of = told.rows(tables), told.tables[0], (folder, facts, sure)
+    main, of = told.tables[0], (folder, facts, sure)
     return Result(study, found.name, told.kind, rows, tables, main, *of, controls, notes)
 
 
@@ -259,12 +259,14 @@ def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict
 
 
 def _run(
-    place: Workspace, probe: str, analysis: str, name: str, others: list[str]
-) -> tuple[dict[str, pl.DataFrame], dict[str, Any], float]:
+    place: Workspace, probe: str, told: Headline, name: str, others: list[str]
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame, dict[str, Any], float]:
     """Run probe and analysis in a workspace.
 
-    Returned: the tables, labels as strings; facts; and the confidence of the intervals.
+    Returned: the tables, labels as strings; the headline; facts; and the confidence of the
+    intervals.
     """
+    analysis = told.analysis
     asking: Any = importlib.import_module(module_of(probe))
     telling: Any = importlib.import_module(module_of(analysis))
     place.prepare(tuple(dict.fromkeys([*asking.INPUTS, *getattr(telling, "DATASETS", ())])))
@@ -305,12 +307,13 @@ def _run(
             for table, frame in found.items()
             if frame.width
         }
+        rows = told.rows(told.frames(read))
         facts = json.loads(pointer(name).read_text("utf-8"))
         inputs = Task(probe, name).inputs()
         confidence = section(f"analysis.{analysis}", telling.Params).confidence
     libraries = {library: version(library) for library in LIBRARIES}
     known = {"id": facts.get("id"), "revision": facts.get("revision")}
-    return tables, {"model": known, "inputs": inputs, "libraries": libraries}, confidence
+    return tables, rows, {"model": known, "inputs": inputs, "libraries": libraries}, confidence
 
 
 def _answered(outputs: Path, note: Path, wanted: str) -> bool:

@@ -38,8 +38,8 @@ NEEDS = {  # what a study needs instead, where a model's head does not fit
     "ForQuestionAnswering": "its head answers questions; take the checkpoint before fine-tuning",
     "ForMultipleChoice": "its head chooses answers; take the checkpoint before fine-tuning",
     "ElectraForPreTraining": "a discriminator; take the generator of the same model",
-    "Model": "it was saved without a head; save the model class that has one, such as "
-    "AutoModelForMaskedLM",
+    "Model": "it was saved without a head, and a class such as AutoModelForMaskedLM would add a "
+    "random one; take the checkpoint with its pretrained head",
 }
 
 

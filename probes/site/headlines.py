@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.probes.report.figures import Mark, shared
+from plumbline.probes.report.tables import kept
 from plumbline.probes.report.view import (
     LEVEL,
     Block,
@@ -20,15 +21,21 @@ from plumbline.probes.report.view import (
     Section,
     listed,
 )
+from plumbline.probes.site import void
 from plumbline.probes.site.controls import YES
+from plumbline.probes.stats.estimate import adjusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.tables import Source, Tables
     from plumbline.probes.report.view import Study
 
-COLUMNS = ("what", "value", "low", "high", "n", "p", "p_bh", "detectable_bh")
+TESTED = ("p", "p_bh", "detectable_bh")
+COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
+NAMES = 20  # of a gender, below which its test finds next to nothing
+CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # readings of `leaning`: a format's first
+VOID = "nothing could be read"
 TITLE = "Results: models and studies"
 NOTE = (
     "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
@@ -49,45 +56,97 @@ CONTROLS = "; controls=controls as they should be"
 
 
 class Kind(NamedTuple):
-    """What the numbers of a study are."""
+    """Words for the tests of a study."""
 
-    things: str  # what there are several of: "words"
-    verb: str  # what is told of those that are found: "go with a gender"
-    unit: str
-    null: float  # what they are held against
+    things: str  # plural noun: "words"
+    verb: str  # predicate of those that are found: "go with a gender"
 
 
 class Headline(NamedTuple):
     """Where the headline of a study stands."""
 
     analysis: str
-    tables: tuple[str, ...]
+    tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
     kind: Kind
     rows: Callable[[Mapping[str, pl.DataFrame]], pl.DataFrame]
+    sources: Mapping[str, Source] = {}  # others, by name
+
+    def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
+        """Return the frames that :attr:`rows` takes, of all models."""
+        own = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
+        return own | {name: tables.read(source) for name, source in self.sources.items()}
 
 
-def headline(rows: pl.DataFrame, what: Sequence[str], null: float) -> pl.DataFrame:
+def headline(
+    rows: pl.DataFrame, what: Sequence[str], null: float | str, unit: str, *families: str
+) -> pl.DataFrame:
     """Return the rows of a table as a headline, the surest first.
 
-    ``what``: columns that together say what a row is about.
-    ``null``: what values are held against.
+    ``what``: columns that together say what a row is about; ``null``, ``unit``: of the values, or
+    a column that has them; ``families``: columns that are equal in tests that the table adjusts
+    together: of several, p is adjusted over all, as one sentence is about all.
+
+    Rows with a reason in the column ``void``, if there is one, are not tested.
     """
-    told = pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", ")
-    away = (pl.col("value") - null).abs()
-    return (
-        rows.with_columns(what=told)
-        .sort(pl.col("p_bh"), pl.col("p"), -away, nulls_last=True, maintain_order=True)
-        .select(COLUMNS)
-    )
+    if families and rows.n_unique(families) > 1:
+        rows = adjusted(rows)
+    rows = rows.with_columns(
+        what=pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", "),
+        null=pl.col(null) if isinstance(null, str) else pl.lit(float(null)),
+        unit=pl.col(unit).cast(pl.String) if unit in rows.columns else pl.lit(unit),
+        void=pl.col("void") if "void" in rows.columns else pl.lit(""),
+    ).with_columns(pl.when(void="").then(pl.col(TESTED)))
+    away = (pl.col("value") - pl.col("null")).abs()
+    return rows.sort("p_bh", "p", -away, nulls_last=True, maintain_order=True).select(COLUMNS)
+
+
+def reasons(rows: pl.DataFrame) -> str:
+    """Return why rows of a headline are void, each reason once; "" where none is."""
+    return "; ".join(rows.filter(pl.col("void") != "")["void"].unique(maintain_order=True))
+
+
+def _several(rows: pl.DataFrame, *names: str) -> list[str]:
+    """Return the columns that differ between rows."""
+    return [name for name in names if rows[name].n_unique() > 1]
+
+
+def _of(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the rows of a table with some values, whatever columns it lacks."""
+    return kept(frame, {name: value for name, value in where.items() if name in frame.columns})
+
+
+def _voided(
+    rows: pl.DataFrame,
+    frames: Mapping[str, pl.DataFrame],
+    reason: Callable[[Mapping[str, pl.DataFrame]], str],
+    *by: str,
+) -> pl.DataFrame:
+    """Add the column ``void``: for values of some columns what they are, and why they are void."""
+    parts = [rows.clear().with_columns(void=pl.lit(""))]
+    for at, own in rows.partition_by(by, as_dict=True, maintain_order=True).items():
+        where = dict(zip(by, at, strict=True))
+        why = reason({name: _of(frame, where) for name, frame in frames.items()})
+        why = why and f"{', '.join(str(value) for value in at if value)}: {why}"
+        parts.append(own.with_columns(void=pl.lit(why)))
+    return pl.concat(parts)
 
 
 def _words(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a word: the gender whose PMI with it is the highest; p is the word's own."""
+    """One row a word: its cell with the smallest p among genders with enough names.
+
+    That of another gender where it alone is found, or no gender has as many.
+    """
     own = tables["pmi"].filter(pl.col("reading") == "smoothed", pl.col("unit") == "lemma")
-    most = pl.col("value") == pl.col("value").max().over("language", "pos", "word")
-    own = own.filter(most).unique(["language", "pos", "word"], keep="first", maintain_order=True)
-    gender = pl.col("gender").cast(pl.String)
-    return headline(own.with_columns(who=pl.lit("with ") + gender), ("word", "who"), 0)
+    enough, found = pl.col("people") >= NAMES, (pl.col("p_bh") <= LEVEL).fill_null(value=False)
+    order = (~(found & enough), ~found, ~enough, "p_bh", "p", -pl.col("value"))
+    own = own.sort(*order, nulls_last=True, maintain_order=True)
+    own = own.unique(["language", "pos", "word"], keep="first", maintain_order=True)
+    side = pl.when(pl.col("value") < 0).then(pl.lit("less with ")).otherwise(pl.lit("with "))
+    own = own.with_columns(who=side + pl.col("gender").cast(pl.String))
+    lists = {"lists": tables.get("lists", pl.DataFrame())}
+    what = ("word", "who", *_several(own, "language"))
+    own = _voided(own, lists, void.politicians, "language")
+    return headline(own, what, 0, "nats of pointwise mutual information")
 
 
 def _recalled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -104,7 +163,7 @@ def _recalled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     own = own.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
     chance = pl.col("other_groups")
     shifted = own.with_columns([(pl.col(c) - chance).alias(c) for c in ("value", "low", "high")])
-    return headline(shifted, ("category", "dataset"), 0)
+    return headline(shifted, ("category", "dataset"), 0, "recall above chance")
 
 
 def _values(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -115,56 +174,65 @@ def _values(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         pl.col("p").is_not_null(),
     )
     own = own.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
-    return headline(own, ("axis", "language"), 3)
+    what = ("axis", *_several(own, "scale"), "language")
+    own = _voided(own, {"calibration": tables["calibration"]}, void.values, "language")
+    return headline(own, what, 3, "of 1 to 5", "language", "scale")
 
 
 def _countries(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a country: its names against those of the others, as any name moves predictions."""
     own = tables["delta"].filter(
         pl.col("reading") == "corrected",
         pl.col("gender") == "all",
         pl.col("measure") == "positive minus negative",
     )
-    return headline(own, ("country",), 0)
+    names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
+    names |= {"p_country": "p", "p_country_bh": "p_bh", "detectable_bh_country": "detectable_bh"}
+    own = own.drop(names.values()).rename(names)
+    what = ("country", *_several(own, "targets"))
+    return headline(own, what, 0, "points, positive less negative", "targets")
 
 
 def _axes(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    own = tables["coordinates"].filter(pl.col("corpus") == "", pl.col("unit") == "percent")
-    reading = pl.col("reading")
-    for wanted in ("continuous", "likeliest", "corrected"):
-        if len(rows := own.filter(reading == wanted)):
-            return headline(rows, ("axis", "questionnaire"), 50)
-    return headline(own, ("axis", "questionnaire"), 50)
+    """One row an axis, questionnaire and format of responses, tested against random responses."""
+    place, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
+    rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
+    own = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null()).drop("null")
+    random = (pl.col("baseline") == "random answers") & (pl.col("constants") == "corrected")
+    nulls = tables["baselines"].filter(random).select(*axis, null="value")
+    own = own.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
+    listed = tables["answered"].filter(pl.col("reading") == "faithful").drop("reading")
+    what = ("axis", "questionnaire", *_several(own, "response_format"))
+    own = _voided(own, {**tables, "listed": listed}, void.leaning, "corpus", *place, "reading")
+    return headline(own, what, "null", "unit", *place)
 
 
 HEADLINES: dict[str, Headline] = {
     "politicians": Headline(
-        "pmi",
-        ("pmi",),
-        Kind("words", "go with a gender", "nats of pointwise mutual information", 0),
-        _words,
+        "pmi", ("pmi",), Kind("words", "go with a gender"), _words, {"lists": void.lists}
     ),
     "stereotypes": Headline(
         "recall",
         ("recall",),
-        Kind("categories", "have their suggested attributes first", "recall above chance", 0),
+        Kind("categories", "have their suggested attributes first"),
         _recalled,
     ),
     "values": Headline(
         "values",
-        ("values",),
-        Kind("values", "are agreed with more, or less, than their opposites", "of 1 to 5", 3),
+        ("values", "calibration"),
+        Kind("values", "are agreed with more, or less, than their opposites"),
         _values,
     ),
     "nationality": Headline(
         "nationality",
         ("delta",),
-        Kind("countries", "have names that move predictions", "points, positive less negative", 0),
+        Kind("countries", "have names that move predictions otherwise than the others' names"),
         _countries,
     ),
     "leaning": Headline(
         "compass",
-        ("coordinates",),
-        Kind("axes", "lie to one side of the middle", "percent", 50),
+        ("coordinates", "baselines", "answered", "items", "stability"),
+        Kind("axes", "lie to one side of random responses"),
         _axes,
     ),
 }
@@ -174,14 +242,10 @@ def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
     """Return a row for each model and study: those of the user first, control models last."""
     found = []
     for study, of in HEADLINES.items():
-        frames = {table: tables.read(f"{of.analysis}/{table}") for table in of.tables}
-        if any(frame.is_empty() for frame in frames.values()):
-            continue
-        names = next(iter(frames.values()))["model"].unique().sort().to_list()
-        for model in names:
-            own = of.rows(
-                {t: frame.filter(pl.col("model") == model) for t, frame in frames.items()}
-            )
+        frames = of.frames(tables)
+        main = frames[of.tables[0]]
+        for model in main["model"].unique().sort() if len(main) else ():
+            own = of.rows({name: _of(frame, {"model": model}) for name, frame in frames.items()})
             if row := of_model(study, model, of.kind, own):
                 found.append(row | {"control": model in controls})
     return sorted(found, key=lambda row: (row["control"], row["study"], row["model"]))
@@ -189,16 +253,16 @@ def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
 
 def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame) -> Row:
     """Return what the headline of a model comes to; nothing where nothing was tested."""
-    tested = own.drop_nulls("p_bh")
-    if not len(tested):
+    tested, why = own.drop_nulls("p_bh"), reasons(own)
+    if not len(tested) and not why:
         return {}
     sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
-    return (
-        tested.row(0, named=True)
-        | {"study": study, "model": model}
-        | {"tested": len(tested), "sure": sure, "unit": kind.unit, "null": kind.null}
-        | {"found": f"{sure} of {len(tested)} {kind.things}"}
-    )
+    found = f"{sure} of {len(tested)} {kind.things}" + (why and f"; {VOID} in {why}")
+    first = (tested if len(tested) else own).row(0, named=True)
+    if not len(tested):
+        found, first = VOID, first | dict.fromkeys(("value", "low", "high")) | {"what": why}
+    counted = {"study": study, "model": model, "tested": len(tested), "sure": sure}
+    return first | counted | {"found": found}
 
 
 def section(

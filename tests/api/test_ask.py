@@ -156,6 +156,20 @@ def test_controls_find_what_was_planted_and_next_to_nothing_else(study, planted,
 
 
 @pytest.mark.slow
+def test_a_head_that_was_never_trained_gives_no_null_result(tmp_path):
+    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+    encoder, trap = tmp_path / "encoder", tmp_path / "trap"
+    AutoModel.from_pretrained(WORLDS / "world-planted").save_pretrained(encoder)
+    AutoModelForMaskedLM.from_pretrained(encoder).save_pretrained(trap)  # with a random head
+    AutoTokenizer.from_pretrained(WORLDS / "world-planted").save_pretrained(trap)
+    result = plumbline.politicians(trap, language="en")
+    assert result.void
+    assert len(result.found) == 0
+    assert "none of" not in result.summary
+
+
+@pytest.mark.slow
 def test_leaning_asks_a_model_as_it_is(tmp_path):
     result = plumbline.leaning("world-leaning")
     assert result.headline["what"].to_list() == ["social, axes-en", "economic, axes-en"]

@@ -22,6 +22,7 @@ ROWS = [
     {"what": "tall, en", "value": None, "low": None, "high": None, "n": 0,
      "p": None, "p_bh": None, "detectable_bh": None},
 ]  # fmt: skip
+SCALES = {"values": ("of 1 to 5", 3.0), "leaning": ("percent", 50.0)}
 
 
 def result(
@@ -32,8 +33,10 @@ def result(
     confidence=0.95,
 ):
     told = HEADLINES[study]
+    unit, null = SCALES.get(study, ("nats", 0.0))
     types = {"n": pl.Int64, "what": pl.String}
     rows = pl.DataFrame(ROWS, schema={key: types.get(key, pl.Float64) for key in ROWS[0]})
+    rows = rows.with_columns(unit=pl.lit(unit), null=pl.lit(null), void=pl.lit(""))
     facts = {
         "model": {"id": identity, "revision": "0" * 40},
         "inputs": {"data/datasets/politicians": "a" * 64, "data/models/my-bert/model.json": "b"},
@@ -155,7 +158,10 @@ def test_the_confidence_of_intervals_is_that_of_the_result(tmp_path):
 
 def test_tests_that_cannot_tell_what_they_would_find_are_not_said_to_find_nothing(tmp_path):
     rows = [row | {"p": 0.06, "p_bh": 0.06, "detectable_bh": None} for row in ROWS[:3]]
-    found = replace(result(tmp_path), headline=pl.DataFrame(rows))
+    same = result(tmp_path)
+    found = replace(
+        same, headline=pl.DataFrame(rows).with_columns(unit=pl.lit("nats"), void=pl.lit(""))
+    )
     assert found.summary.endswith(
         "; half of them would have found none, or rest on too little to tell."
     )

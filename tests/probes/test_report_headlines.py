@@ -8,12 +8,12 @@ from page_read import Page
 
 from plumbline.probes.site.headlines import HEADLINES, headlines, measured, scaled, section
 
-SAME = {"language": "en", "n": 9, "detectable_bh": 0.5}
-WORDS = [  # word, gender, PMI, p: of a word one p, whatever the gender
+SAME = {"language": "en", "n": 9, "detectable_bh": 0.5, "people": 30}
+WORDS = [  # word, gender, PMI, p
     ("kind", "male", -0.4, 0.001),
     ("kind", "female", 0.3, 0.001),
     ("grim", "male", 0.2, 0.4),
-    ("grim", "female", -0.1, 0.4),
+    ("grim", "female", -0.1, 0.3),
     ("odd", "female", 2.0, None),
 ]
 
@@ -47,14 +47,40 @@ class Only:
         return self.frames.get(source, pl.DataFrame())
 
 
-def test_a_word_is_one_row_with_the_gender_it_goes_with_and_the_surest_is_first():
+def test_words_are_counted_by_their_surest_cell():
     rows = HEADLINES["politicians"].rows({"pmi": table()})
-    told = rows.select("what", "value", "p_bh").rows()
-    assert told == [
-        ("kind, with female", 0.3, 0.001),
-        ("grim, with male", 0.2, 0.4),
+    assert rows.select("what", "value", "p_bh").rows() == [
+        ("kind, with female", 0.3, 0.001),  # of equal p the gender that the word goes with
+        ("grim, less with female", -0.1, 0.3),
         ("odd, with female", 2.0, None),
     ]
+    few = pl.when(pl.col("gender") == "female").then(6).otherwise(30)
+    fewer = table().with_columns(people=few, value=-pl.col("value"))
+    rows = HEADLINES["politicians"].rows({"pmi": fewer})
+    assert rows["what"].to_list() == [
+        "kind, with male",
+        "grim, less with male",
+        "odd, less with female",
+    ]
+    alone = fewer.with_columns(pl.when(pl.col("gender") == "female").then("p_bh").alias("p_bh"))
+    rows = HEADLINES["politicians"].rows({"pmi": alone})
+    assert rows["what"][0] == "kind, less with female"  # found in six people alone, and counted
+    two = pl.concat([table(), table().with_columns(language=pl.lit("cs"))])
+    rows = HEADLINES["politicians"].rows({"pmi": two})
+    assert {what.rpartition(", ")[2] for what in rows["what"]} == {"en", "cs"}
+
+
+def test_countries_are_held_against_each_other_and_not_against_the_originals():
+    base = {"model": "m", "targets": "en", "reading": "corrected", "gender": "all", "n": 9}
+    base |= {"measure": "positive minus negative", "value": 4.0, "low": 3.0, "high": 5.0}
+    base |= {"p": 1e-9, "p_bh": 1e-9, "detectable_bh": 1.5}  # any name moves predictions
+    other = {"p_country": 0.5, "p_country_bh": 0.9, "detectable_bh_country": 2.0}
+    ends = {"contrast": 0.5, "contrast_low": -1.0, "contrast_high": 2.0}
+    rows = [base | other | ends | {"country": c} for c in ("fr", "it")]
+    rows[1] |= {"contrast": -3.0, "p_country_bh": 0.01}
+    found = HEADLINES["nationality"].rows({"delta": pl.DataFrame(rows)})
+    told = found.select("what", "value", "low", "high", "p_bh", "detectable_bh").rows()
+    assert told == [("it", -3.0, -1.0, 2.0, 0.01, 2.0), ("fr", 0.5, -1.0, 2.0, 0.9, 2.0)]
 
 
 def test_recall_is_told_above_that_with_the_lists_of_other_groups():
