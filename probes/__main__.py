@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
         "simulate the tests of an analysis: their size, power and coverage, into a table",
         _calibrate,
     )
-    simulating.add_argument("analysis", nargs="*", help="default: all that can be simulated")
+    simulating.add_argument(
+        "analysis", nargs="*", help="default: all that can be simulated, and headlines"
+    )
     simulating.add_argument(
         "--replicates", type=int, default=0, help="tables of each truth (default: of the params)"
     )
@@ -332,10 +334,11 @@ def _workers(given: argparse.Namespace) -> int:
 
 
 def _calibrate(given: argparse.Namespace) -> None:
+    from plumbline.probes.calibration import headlines
     from plumbline.probes.calibration.calibrate import calibrate, older, simulated, those
 
     workers = _workers(given)
-    names = given.analysis or those()
+    names = [name for name in given.analysis or those() if name != headlines.NAME]
     if given.replicates and given.replicates < 2:
         raise UserError(f"--replicates {given.replicates}: two at least, or 0 for the params")
     for name in names:
@@ -351,6 +354,8 @@ def _calibrate(given: argparse.Namespace) -> None:
         return
     for name in names:
         print(calibrate(name, given.replicates, given.runner, workers, given.out, given.only))
+    if headlines.NAME in given.analysis or not given.analysis:
+        print(headlines.simulate(given.out, given.replicates or headlines.TABLES))
 
 
 def _analyse(given: argparse.Namespace) -> None:

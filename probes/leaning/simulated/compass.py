@@ -164,7 +164,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         weaker = {name: told["opinions"] * getattr(shape, name) for name in CONTENT}
         shape = shape.model_copy(update=weaker)
     axes = len(AXES)
-    states = [State("", 0, np.zeros(axes), told.get("agreeing", 0.0) * ("habits" in told), 0.0)]
+    itself = np.array(told.get("itself", (0.0,) * axes))
+    states = [State("", 0, itself, told.get("agreeing", 0.0) * ("habits" in told), 0.0)]
     for corpus, period in product(CORPORA, (0,) if shape.periods == 1 else (1, 2)):
         planted = np.array(told.get(corpus, (0.0, 0.0))) * shape.training * PLANTED_IN[period]
         texts = rng.normal(0, told.get("texts", 0.0) * shape.training, axes)

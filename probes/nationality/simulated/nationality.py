@@ -76,15 +76,16 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
 
     Planted are both signs of each size in two countries, and as relations to the perplexity of
     names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
+    ``all``, a shift of every country;
     ``vary``, of a quarter of the countries; ``rare`` and ``long``, spread evenly over them;
     ``per_token``.
     """
     n = shape.countries
     given = truth.settings
-    shift, slope, vary = np.zeros(n), np.zeros(n), np.ones(n)
+    shift, slope, vary = np.full(n, given.get("all", 0.0)), np.zeros(n), np.ones(n)
     if truth.kind == PLANTED:
         each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
-        shift[: len(each)] = each
+        shift[: len(each)] += each
         if "sizes" not in given:
             slope[len(each) :][: len(each)] = each[: n - len(each)]
     vary[: n // 4] = given.get("vary", 1.0)
