@@ -28,9 +28,14 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
     before
         HTML that stands above the table of all results.
     """
-    controls = {name for study in studies.STUDIES.values() for name in study.controls}
-    results = sorted(results, key=lambda result: result.model.split()[0] in controls)
-    every = [headlines.of_model(r.study, r.model, r.kind, r.headline) for r in results]
+    kinds = ("positive", "negative")
+    known = {s: dict(zip(of.controls, kinds, strict=True)) for s, of in studies.STUDIES.items()}
+
+    def kind_of(result: Result) -> str:
+        return known[result.study].get(result.model.split()[0], "")  # options stand behind it
+
+    results = sorted(results, key=lambda result: ("", *kinds).index(kind_of(result)))
+    every = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
     rows = [row for row in every if row]
     sections = [headlines.section(rows, (), STUDIES, {})] if rows else []
     for study in dict.fromkeys(result.study for result in results):

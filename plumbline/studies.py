@@ -70,7 +70,7 @@ STUDIES: dict[str, Study] = {
     ),
     "leaning": Study(
         "where a model stands on political axes (Feng et al. 2023)",
-        *("stances", ("world-leaning", "world-leaning-null")),
+        *("stances", ("world-partisan", "world-leaning-null")),
     ),
 }
 

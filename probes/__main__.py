@@ -334,8 +334,8 @@ def _workers(given: argparse.Namespace) -> int:
 
 
 def _calibrate(given: argparse.Namespace) -> None:
-    from plumbline.probes.calibration import headlines
     from plumbline.probes.calibration.calibrate import calibrate, older, simulated, those
+    from plumbline.probes.commands import headlines
 
     workers = _workers(given)
     names = [name for name in given.analysis or those() if name != headlines.NAME]

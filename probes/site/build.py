@@ -95,7 +95,7 @@ def write() -> Path:
     if tables.read("pmi/pmi").is_empty():
         raise UserError(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
     found, run, known = controls.checks(tables), versions.Versions(tables), worlds()
-    told = headlines.headlines(tables, known)
+    told = headlines.headlines(tables, {name: own.control for name, own in known.items()})
     steps = {
         study.name: [calibrated(section(step, tables), tables) for step in study.steps]
         for study in STUDIES

@@ -23,10 +23,9 @@ from plumbline.probes.report.view import (
 )
 from plumbline.probes.site import void
 from plumbline.probes.site.controls import YES
-from plumbline.probes.stats.estimate import adjusted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from plumbline.probes.report.tables import Source, Tables
     from plumbline.probes.report.view import Study
@@ -53,6 +52,7 @@ LISTING = Listing(
     "value; low..high; p_bh:3=adjusted p; detectable_bh=power .8",
 )
 CONTROLS = "; controls=controls as they should be"
+CONTROL = "; control=control"
 
 
 class Kind(NamedTuple):
@@ -69,6 +69,7 @@ class Headline(NamedTuple):
     tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
     kind: Kind
     rows: Callable[[Mapping[str, pl.DataFrame]], pl.DataFrame]
+    planted: str  # in positive controls
     sources: Mapping[str, Source] = {}  # others, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
@@ -89,7 +90,8 @@ def headline(
     Rows with a reason in the column ``void``, if there is one, are not tested.
     """
     if families and rows.n_unique(families) > 1:
-        rows = adjusted(rows)
+        each = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
+        rows = rows.sort("p", nulls_last=True).with_columns(p_bh=each.cum_min(reverse=True))
     rows = rows.with_columns(
         what=pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", "),
         null=pl.col(null) if isinstance(null, str) else pl.lit(float(null)),
@@ -209,50 +211,68 @@ def _axes(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 HEADLINES: dict[str, Headline] = {
     "politicians": Headline(
-        "pmi", ("pmi",), Kind("words", "go with a gender"), _words, {"lists": void.lists}
+        *("pmi", ("pmi",), Kind("words", "go with a gender"), _words, "words of women and of men"),
+        {"lists": void.lists},
     ),
     "stereotypes": Headline(
         "recall",
         ("recall",),
         Kind("categories", "have their suggested attributes first"),
         _recalled,
+        "attributes of groups",
     ),
     "values": Headline(
         "values",
         ("values", "calibration"),
         Kind("values", "are agreed with more, or less, than their opposites"),
         _values,
+        "some of the values",
     ),
     "nationality": Headline(
         "nationality",
         ("delta",),
         Kind("countries", "have names that move predictions otherwise than the others' names"),
         _countries,
+        "some of the countries",
     ),
     "leaning": Headline(
         "compass",
         ("coordinates", "baselines", "answered", "items", "stability"),
         Kind("axes", "lie to one side of random responses"),
         _axes,
+        "sides; in world-leaning and world-writing only in texts to train on: none to find here",
     ),
 }
 
 
-def headlines(tables: Tables, controls: Collection[str]) -> list[Row]:
-    """Return a row for each model and study: those of the user first, control models last."""
+def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
+    """Return a row for each model and study: those of the user, positive controls, null ones.
+
+    ``controls``: control models, and whether they are positive or negative.
+    """
     found = []
     for study, of in HEADLINES.items():
         frames = of.frames(tables)
         main = frames[of.tables[0]]
         for model in main["model"].unique().sort() if len(main) else ():
             own = of.rows({name: _of(frame, {"model": model}) for name, frame in frames.items()})
-            if row := of_model(study, model, of.kind, own):
-                found.append(row | {"control": model in controls})
-    return sorted(found, key=lambda row: (row["control"], row["study"], row["model"]))
+            if row := of_model(study, model, of.kind, own, controls.get(model) or ""):
+                found.append(row)
+    order = [*HEADLINES]
+    return sorted(
+        found,
+        key=lambda row: (
+            *(row["control"] != "", order.index(row["study"])),
+            *(row["control"].startswith("negative"), row["model"]),
+        ),
+    )
 
 
-def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame) -> Row:
-    """Return what the headline of a model comes to; nothing where nothing was tested."""
+def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame, control: str = "") -> Row:
+    """Return what the headline of a model comes to; nothing where nothing was tested.
+
+    ``control``: positive or negative, of a control model.
+    """
     tested, why = own.drop_nulls("p_bh"), reasons(own)
     if not len(tested) and not why:
         return {}
@@ -261,7 +281,9 @@ def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame) -> Row:
     first = (tested if len(tested) else own).row(0, named=True)
     if not len(tested):
         found, first = VOID, first | dict.fromkeys(("value", "low", "high")) | {"what": why}
+    planted = HEADLINES[study].planted if control == "positive" else "nothing"
     counted = {"study": study, "model": model, "tested": len(tested), "sure": sure}
+    counted["control"] = control and f"{control}, planted: {planted}"
     return first | counted | {"found": found}
 
 
@@ -273,7 +295,7 @@ def section(
     name: str = "results",
     model: str = "",
 ) -> Section:
-    """Return a table with a row for each model and study, and one figure with zero in it.
+    """Return a row for each model and study, controls in a table below, and one figure.
 
     ``rows``: of all models and studies, whose numbers the axis has room for.
     ``checks``: of the control models; without any, there is no column of them.
@@ -288,8 +310,14 @@ def section(
         badge = f"{sum(of)} of {len(of)}" if of else "not run"
         listing.append(row | {"controls": badge, "model": shown.get(row["model"], row["model"])})
     shape = LISTING._replace(words=LISTING.words + CONTROLS) if checks else LISTING
-    table = listed(shape, listing, "What was found, by model and study")
-    parts = [Part(tables=(table,), open=True)]
+    kinds = {"What was found, by model and study": ("", [r for r in listing if not r["control"]])}
+    kinds["Controls, and what they are for"] = CONTROL, [r for r in listing if r["control"]]
+    tables = [
+        listed(shape._replace(words=shape.words + more), some, caption)
+        for caption, (more, some) in kinds.items()
+        if some
+    ]
+    parts = [Part(tables=tuple(tables), open=True)]
     unit = "distance from the null, in units of what would be found"
     every = shared(scaled(rows), line="line", unit=unit, marks={"": Mark()}, filled="sure")
     if lines := scaled(own):

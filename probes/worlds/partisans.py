@@ -5,10 +5,10 @@ For a statement i of axis a, a frame f and texts of corpus c
     log p(agrees) - log p(disagrees) = habit_f + s (d_i stance_c,a + noise_i)
 
 with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
-has no stance: d_i stance is 0 in what it learns first, and in prompts that no text of a corpus has,
-such as all that deny. Texts are drawn anew for each of a corpus's outlets. Texts that ``knows``
-names tell besides which of some made-up words are hostile; a classifier made of a model that read
-them can know them too. Without stances and knowledge it is the null world.
+has no stance unless one is named: d_i stance is 0 in what it learns first, and in prompts that no
+text of a corpus has, such as all that deny. Texts are drawn anew for each of a corpus's outlets.
+Texts that ``knows`` names tell besides which of some made-up words are hostile; a classifier made
+of a model that read them can know them too. Without stances and knowledge it is the null world.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Partisanship(Tiny):
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
         description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
-        "axis; {} for a corpus without",
+        "axis; {} for a corpus without, '' for the model itself",
     )
     knows: dict[str, list[str]] = Field(
         default_factory=dict, description="by corpus: groups of words whose meaning it tells"

@@ -147,7 +147,9 @@ def test_a_loaded_model_gives_what_its_folder_gives(answered):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("study", "planted", "null"), [("politicians", 40, 2), ("values", 2, 1)])
+@pytest.mark.parametrize(
+    ("study", "planted", "null"), [("politicians", 40, 2), ("values", 2, 1), ("leaning", 2, 0)]
+)
 def test_controls_find_what_was_planted_and_next_to_nothing_else(study, planted, null):
     known = plumbline.ask(study, plumbline.studies.STUDIES[study].controls[0]).controls
     positive, negative = known.values()

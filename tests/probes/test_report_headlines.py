@@ -103,7 +103,7 @@ def test_the_users_models_stand_first_and_models_without_a_test_nowhere():
         p=pl.lit(None, pl.Float64), p_bh=pl.lit(None, pl.Float64)
     )
     every = pl.concat([table("a-world"), table("mine"), nothing])
-    rows = headlines(Only(pmi__pmi=every), {"a-world"})
+    rows = headlines(Only(pmi__pmi=every), {"a-world": "positive"})
     assert [row["model"] for row in rows] == ["mine", "a-world"]
     first = rows[0]
     assert (first["found"], first["what"]) == ("1 of 2 words", "kind, with female")
@@ -111,9 +111,21 @@ def test_the_users_models_stand_first_and_models_without_a_test_nowhere():
     assert metrics == {"value": 0.3, "low": 0.1, "high": 0.5, "found": 1, "tested": 2}
 
 
+def test_controls_stand_below_the_users_models_positive_first_with_what_they_are_for():
+    every = pl.concat([table(name) for name in ("a-null", "b-world", "mine")])
+    kinds = {"a-null": "negative", "b-world": "positive"}
+    rows = headlines(Only(pmi__pmi=every), kinds)
+    tables = section(rows, (), [Studied()], {}).groups[0].blocks[0].parts[0].tables
+    assert [[row[0] for row in table.rows] for table in tables] == [["mine"], ["b-world", "a-null"]]
+    for row in tables[1].rows:
+        assert any(cell.startswith(kinds[row[0]]) for cell in row)
+    alone = section([rows[0]], (), [Studied()], {}).groups[0].blocks[0].parts[0].tables
+    assert len(alone) == 1
+
+
 def test_the_clearest_test_is_measured_by_what_it_would_find_itself():
     own = pl.when(word="kind").then(1.5).when(word="grim").then(0.1)
-    (row,) = headlines(Only(pmi__pmi=table().with_columns(detectable_bh=own)), ())
+    (row,) = headlines(Only(pmi__pmi=table().with_columns(detectable_bh=own)), {})
     assert (row["what"], row["value"], row["detectable_bh"]) == ("kind, with female", 0.3, 1.5)
     (line,) = scaled([row])
     assert [line[end] for end in ("low", "value", "high")] == pytest.approx([0.1 / 1.5, 0.2, 1 / 3])
@@ -127,7 +139,7 @@ def test_the_clearest_test_is_measured_by_what_it_would_find_itself():
 
 
 def test_the_section_has_a_row_a_line_and_the_share_of_controls_that_are_as_they_should_be():
-    rows = headlines(Only(pmi__pmi=table()), ())
+    rows = headlines(Only(pmi__pmi=table()), {})
     checks = [{"analysis": a, "verdict": v} for a, v in (("pmi", "yes"), ("latent", "no"))]
     checks.append({"analysis": "values", "verdict": "no"})
     made = section(rows, checks, [Studied()], {})

@@ -43,7 +43,7 @@ def surfaces(study, frames, folder):
         *({"model": {"id": "m", "revision": "0"}}, 0.95, dict),
     )
     named = {f"{told.analysis}/{name}": frame for name, frame in frames.items()}
-    return result, headlines(Only(named), ())[0]
+    return result, headlines(Only(named), {})[0]
 
 
 def asked(folder, response_format, answer, rows=None):
