@@ -82,8 +82,8 @@ def leaning(frames: Frames) -> str:
     sums = frames["items"].select(pl.col("^share_.*agree$", "share_missing").sum()).to_dicts()[0]
     agreed = sums["share_agree"] + sums["share_strongly_agree"]
     agreed /= max(1e-9, len(frames["items"]) - sums["share_missing"])
-    for name in SIDES.keys() & changed:
-        if agreed - SIDES[name] * changed[name] >= BOTH:
+    for name, part in SIDES.items():
+        if name in changed and agreed - part * changed[name] >= BOTH:
             why = f"{agreed:.0%} of the statements are agreed with, and the side changes in "
             return why + f"{changed[name]:.0%} of the pairs ({name})"
     return ""
