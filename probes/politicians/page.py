@@ -187,7 +187,7 @@ def fits(tables: Tables) -> pl.DataFrame:
     if frame.is_empty() or pmi.is_empty():
         return frame.with_columns(behind=pl.lit("")) if len(frame) else frame
     place = ["model", "language", "gender"]
-    people = pmi.select(
+    people = pmi.filter(reading="plug-in").select(
         pl.col(place[:2]),
         pl.col("gender").cast(pl.String),
         pl.format(", {} people", "people").alias("behind"),

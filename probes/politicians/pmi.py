@@ -1,9 +1,9 @@
 """Analysis ``pmi``: which words go with which gender, from the outputs of ``associations``.
 
 Stańczak et al. (2023), equation 1, of a model; and section 4 and Table 3, of the lists of several
-models added up. With intervals, a null over names, as what several models answer to one name is no
-independent evidence, and control of multiplicity; of lemmas, as the paper counts, and of forms, of
-which some agree with a person's gender.
+models added up. With intervals over names, as what several models answer to one name is no
+independent evidence. The corrected reading counts names, not people, and alone has a test; of
+lemmas, as the paper counts, and of forms, of which some agree with a person's gender.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plumbline.probes.politicians.words.gender_difference import differences
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, least_p
 from plumbline.probes.stats.pmi import intervals, pmi
-from plumbline.probes.stats.tests import fisher_p, permuted_sums_p
+from plumbline.probes.stats.tests import permuted_sums_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,16 +35,22 @@ if TYPE_CHECKING:
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
-EXACT = "exact"
-READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=OF_PMI)
+UNTESTED = "none: people of one name share a list; see the smoothed reading"
+NULL = "gender labels permuted over distinct names with lists of one length"
+READING = Column(
+    "reading",
+    "label",
+    "plug-in: as the paper, of people; smoothed: additive, of distinct names",
+    labels=OF_PMI,
+)
 CELL = (columns.UNIT, columns.WORD, columns.LEMMA, columns.FORM, columns.GENDER, READING)
 PMI = columns.schema(
     "language pos unit word gender reading",
     *columns.PLACE,
     *CELL,
-    Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
-    Column("count_all", "int64", "people in whose list the word is", minimum=1),
-    Column("people", "int64", "people of this gender", minimum=1),
+    Column("count", "int64", "people or names of this gender whose list has it", minimum=0),
+    Column("count_all", "int64", "people or names whose list has the word", minimum=1),
+    Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
     Column("list_length", "int64", "forms in the list of each", minimum=1),
     *ESTIMATE,
     columns.FAMILY,
@@ -60,9 +66,9 @@ POOLED = columns.schema(
     "group language pos unit word gender reading",
     *GROUP,
     *CELL,
-    Column("count", "int64", "lists of people of this gender that have the word", minimum=0),
+    Column("count", "int64", "lists of people or names of this gender that have it", minimum=0),
     Column("count_all", "int64", "lists that have the word", minimum=1),
-    Column("people", "int64", "people of this gender; each has a list of a model", minimum=1),
+    Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
     *ESTIMATE,
     columns.FAMILY,
 )
@@ -97,16 +103,15 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for unit in UNITS:
             counts = word_counts.count(source._replace(unit=unit), people)
             if len(chosen := counts.common(params.min_count)):
-                draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
-                p = fisher_p(counts.distinct[chosen], counts.names)
-                tables.append(rows(counts, draws, p, params, EXACT, language=language))
+                draws = _draws(counts, chosen, params)
+                tables.append(rows(counts, draws, params, language=language))
     if not tables:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
             "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
     how = params.confidence, ["unit", "reading"]
-    return {"pmi": columns.table_of(PMI, tables, *how, model=model)}
+    return {"pmi": columns.table_of(PMI, tables, *how, "least", model=model)}
 
 
 def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -159,47 +164,47 @@ def _added(
             counts = word_counts.count(source._replace(unit=unit), people)
             if not len(chosen := counts.common(params.min_count)):
                 continue
-            times = word_counts.overlaps(counts, chosen)
-            p = permuted_sums_p(
-                times, counts.distinct[chosen], counts.names, params.n_permutations, params.seed
-            )
-            several = bool(times[:, 2:].any())
-            test = f"{params.n_permutations} drawn" if several else EXACT
-            least = several * least_p(params.n_permutations)
-            draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+            draws = _draws(counts, chosen, params)
             at: dict[str, Any] = {"group": group, "models": len(source.folders)}
             at["language"] = language
             at["members"] = ", ".join(folder.parent.name for folder in source.folders)
             how = params.smoothing, params.seed, params.confidence
             yield (
-                rows(counts, draws, p, params, test, **at).with_columns(least=least),
+                rows(counts, draws, params, **at),
                 differences(counts, chosen, draws, *how, **at),
             )
 
 
+def _draws(counts: word_counts.Counts, chosen: NDArray[np.intp], params: Params) -> Draws:
+    return bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
+
+
 def rows(
-    counts: word_counts.Counts,
-    draws: Draws,
-    p: NDArray[np.float64],
-    params: Params,
-    null: str,
-    **same: str | int,
+    counts: word_counts.Counts, draws: Draws, params: Params, **same: str | int
 ) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
+    The column ``least`` has the smallest p of drawn permutations.
+
     ``counts``: at least one word is common.
     ``draws``: of the common words.
-    ``p``, (words, groups) array: for the common words.
-    ``null``: what ``p`` is judged against.
     ``same``: columns that have one value in all rows.
     """
     chosen = counts.common(params.min_count)
+    times, sizes = word_counts.overlaps(counts, chosen)
+    # given the lengths of lists PMI increases with the count, so that its test is that of the count
+    p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
+    several = bool(times[:, :, 2:].any())
+    null = f"{NULL}, {f'{params.n_permutations} drawn' if several else 'exact'}"
     estimates = []
-    for smoothing, drawn in ((0.0, draws.ordinary), (params.smoothing, draws.bayesian)):
+    for table, smoothing, drawn in (
+        (counts.lists, 0.0, draws.ordinary),
+        (counts.distinct, params.smoothing, draws.bayesian),
+    ):
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
-        values = pmi(counts.lists.astype(np.float64), smoothing)[chosen]
+        values = pmi(table.astype(np.float64), smoothing)[chosen]
         estimates.append([values, *(ends[: len(chosen)] for ends in limits)])
-    lists = counts.lists[chosen, :, None]
+    lists = np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1)
     words, lemmas, forms = (
         np.array(of, dtype=object)[chosen] for of in (counts.words, counts.lemmas, counts.forms)
     )
@@ -210,14 +215,15 @@ def rows(
         form=forms[:, None, None],
         count=lists,
         count_all=lists.sum(axis=1, keepdims=True),
-        people=counts.people[:, None],
+        people=np.stack([counts.people, counts.names], axis=-1),
         method=np.array([f"{params.confidence:.0%} {method} over names" for method in METHODS]),
-        p=p[..., None],
+        p=np.stack([np.full(p.shape, np.nan), p], axis=-1),
         pos=counts.source.pos,
         unit=UNITS.index(counts.source.unit),
         list_length=round(counts.rows / counts.people.sum()),
         n=counts.clusters,
         cluster="name",
-        null=f"gender labels permuted over distinct names, {null}",
+        null=np.array([UNTESTED, null]),
+        least=several * least_p(params.n_permutations),
         **same,
     )

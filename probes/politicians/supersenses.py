@@ -161,11 +161,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if the table is not of these lists with this smoothing.
     """
     (model,) = inputs.models
-    table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
-        pl.col("language") == LANGUAGE, pl.col("reading") == 1
-    )
+    readings = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(language=LANGUAGE)
+    table = readings.filter(reading=1)
     classes = pl.read_parquet(inputs.datasets["supersenses"] / f"{LANGUAGE}.parquet")
-    people = dict(table.select("gender", "people").unique().iter_rows())
+    people = dict(readings.filter(reading=0).select("gender", "people").unique().iter_rows())
     folders = (inputs.outputs("associations", model) / LANGUAGE,)
     replicates = {}
     for (pos, code), own in table.group_by("pos", "unit"):
@@ -201,7 +200,7 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
     place = {word: i for i, word in enumerate(counts.words)}
     chosen = np.array([place[w] for w in table["word"].unique().sort() if w in place], np.intp)
     seen = np.full((len(place) + 1, len(GENDERS)), np.nan)  # the last row: of no word there
-    seen[:-1, counts.genders] = pmi(counts.lists.astype(np.float64), params.smoothing)
+    seen[:-1, counts.genders] = pmi(counts.distinct.astype(np.float64), params.smoothing)
     found = seen[[place.get(word, -1) for word in table["word"]], table["gender"].to_numpy()]
     wrong = ~(np.abs(found - table["value"].to_numpy()) <= ROUNDING)
     if wrong.any():
@@ -210,7 +209,7 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
             f"the table pmi ({table['word'][int(wrong.argmax())]!r}); set it to "
             "analysis.pmi.smoothing, and make that table anew"
         )
-    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
     cells = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
     values = np.full((params.n_bootstrap, len(chosen), len(GENDERS)), np.nan, dtype=np.float32)
     values[:, :, counts.genders] = pmi(np.moveaxis(cells, -1, 0))[:, : len(chosen)]

@@ -9,7 +9,7 @@ Tests of Hypotheses, has the others.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 
 NEAR = 1e-9  # values as large as each other up to rounding count as equally large
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
+LEAST = 1e-60  # outcomes that are less likely are left out of a distribution of sums
 BLOCK = 2_000  # relabellings at once: bounds memory
 EXACT = 20_000  # up to so many relabellings all are gone through
 EXACT_PAIRS = 14  # up to so many pairs that differ all sign patterns are gone through
@@ -371,41 +372,68 @@ def possible_p(seen: ArrayLike, null: Floats) -> Floats:
 def permuted_sums_p(
     times: Integers, sums: Integers, sizes: Integers, permutations: int, seed: int
 ) -> Floats:
-    """P-values under permutation of the group labels over the units.
+    """P-values under permutation of the group labels over the units of a stratum, (words, groups).
 
     A unit (a name) has a word in 0, 1, 2, ... lists, one of each model; the statistic is the sum
     over the units of a group. Permuting labels moves all lists of a unit together: how many units
-    with 0, 1, 2, ... lists fall into a group is multivariate hypergeometric, from which
-    ``permutations`` outcomes are drawn. The p-value is the share of outcomes, the one seen
-    included, at least as far from the mean as the one seen; it is valid for any number of them. If
-    no unit has more than one list it is :func:`fisher_p`, exact.
+    of a stratum with 0, 1, 2, ... lists fall into a group is multivariate hypergeometric. If no
+    unit has more than one list the distribution of the sum over strata is computed, and the p-value
+    is the probability of all outcomes no more likely than the one seen (of one stratum
+    :func:`fisher_p`), at least ``LEAST``. Otherwise ``permutations`` outcomes are drawn, and the
+    p-value is the share of outcomes, the one seen included, at least as far from the mean as the
+    one seen. nan: there is one outcome.
 
     Parameters
     ----------
-    times : (words, m + 1) array
+    times : (words, strata, m + 1) array
         How many units have the word in 0, 1, ... m lists.
     sums : (words, groups) array
         Lists of a group's units that have the word.
-    sizes : (groups,) array
+    sizes : (strata, groups) array
         Units in each group.
     """
-    if not times[:, 2:].any():
-        return fisher_p(sums, sizes)
     rng = np.random.default_rng(seed)
-    number = np.arange(times.shape[1])
-    result = np.ones(sums.shape)
-    for w, units in enumerate(times):
-        there = np.flatnonzero(units)
-        total, lists = int(units.sum()), int(units @ number)
-        for g, size in enumerate(sizes.tolist()):
-            drawn = rng.multivariate_hypergeometric(
-                units[there], size, permutations, method="marginals"
-            )
-            # whole numbers, the number of units times the distance: nothing is lost to rounding
-            far = np.abs(drawn @ number[there] * total - size * lists)
-            seen = abs(int(sums[w, g]) * total - size * lists)
-            result[w, g] = permutation_p(seen, far)
+    exact, number = not times[:, :, 2:].any(), np.arange(times.shape[2])
+    totals, groups = sizes.sum(axis=1), sizes.shape[1]
+    means = times @ number / totals
+    result = np.full(sums.shape, np.nan)
+    for w, g in product(range(len(times)), range(groups)):
+        own, seen = sizes[:, g], int(sums[w, g])
+        if groups == 2 and g:
+            result[w, g] = result[w, 0]  # what one group does not get the other one does
+        elif exact:
+            result[w, g] = _p_of_sum(seen, times[w, :, -1], own, totals)
+        else:
+            drawn = np.zeros(permutations)
+            for s in np.flatnonzero((own > 0) & (own < totals)):
+                there = np.flatnonzero(times[w, s])
+                if len(there) > 1:
+                    units = rng.multivariate_hypergeometric(
+                        times[w, s, there], own[s], permutations, method="marginals"
+                    )
+                    drawn += units @ number[there] - own[s] * means[w, s]
+            if np.ptp(drawn):
+                result[w, g] = permutation_p(seen - own @ means[w], drawn)
     return result
+
+
+def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:
+    """Return the p-value of a sum of hypergeometric numbers, arrays (strata,); nan of a constant.
+
+    ``seen``: of the ``ones`` of all strata those among the ``sizes`` units of a group.
+    """
+    first, mass = 0, np.ones(1)
+    for stratum in zip(totals.tolist(), ones.tolist(), sizes.tolist(), strict=True):
+        support, own = _hypergeometric(*stratum)
+        if len(own) > 1 < len(mass):
+            (kept,), (other,) = np.nonzero(mass > LEAST), np.nonzero(own > LEAST)
+            first, mass = first + int(kept[0]), mass[kept[0] : kept[-1] + 1]
+            support, own = support[other[0] :], own[other[0] : other[-1] + 1]
+        first, mass = first + int(support[0]), np.convolve(mass, own)
+    if len(mass) == 1:
+        return float("nan")
+    likely = mass[seen - first] if 0 <= seen - first < len(mass) else 0.0
+    return max(float(mass[mass <= likely * (1 + TOLERANCE)].sum() / mass.sum()), LEAST)
 
 
 def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:

@@ -17,6 +17,7 @@ from plumbline.probes.__main__ import main
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.simulated import lists as simulated
+from plumbline.probes.politicians.simulated import pmi as of_pmi
 from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.stats.intervals import wilson
 
@@ -84,15 +85,15 @@ def test_a_list_with_two_forms_of_a_lemma_has_it_once(study):
     # the lists of women have the feminine, of one both; those of men have the masculine
     study.lemma = "bueno"
     study.write("es", {"ADJ": ["bueno"] * 3 + ["buena", "buena", "buena bueno"]}, "mmmwww")
-    found = study.run()["pmi"].filter(reading=0)
+    found = study.run()["pmi"].filter(reading=1)
     lemma, forms = found.filter(unit=LEMMA), found.filter(unit=FORM)
     assert lemma["count"].to_list() == [3, 3]
     assert (set(lemma["word"]), set(lemma["lemma"])) == ({"bueno"}, {"bueno"})
     assert set(lemma["form"]) == {"bueno"}  # in four lists, the other in three
     assert lemma["value"].to_list() == [0, 0]
-    assert lemma["p"].to_list() == [1, 1]
+    assert lemma["p"].to_list() == [None, None]  # everybody has it
     by_form = {(r["word"], r["gender"]): r for r in forms.iter_rows(named=True)}
-    assert by_form["buena", 1]["value"] == pytest.approx(log(3 * 7 / (3 * 4)), abs=1e-6)
+    assert by_form["buena", 1]["value"] == pytest.approx(log(3.5 * 9 / (4 * 5)), abs=1e-6)
     assert by_form["buena", 1]["p"] == pytest.approx(1 / 10, rel=1e-5)  # 2 of 20 relabellings
     assert set(forms["list_length"]) == set(lemma["list_length"]) == {1}
 
@@ -159,16 +160,15 @@ def test_p_and_its_adjustment_over_words_genders_parts_of_speech_and_languages(s
     rows = study.cells()
     # ways to choose the 6 men: 4 kind of 10, one or no more likely: 1 * 1 + 4 * 6 + 1 * 15 of 210
     kind, leads = 40 / 210, 1 / 210  # all and only the men lead: 1 of 210
-    for (language, word, _, _), row in rows.items():
-        assert row["family"] == 4 + 4 + 2
-        if language == "fr":
-            assert (row["p"], row["p_bh"]) == (1, 1)
+    for (language, word, _, reading), row in rows.items():
+        assert row["family"] == (4 + 4 if reading == "smoothed" else 0)
+        if language == "fr" or reading == "plug-in":
+            assert row["p"] is row["p_bh"] is None
         elif word in ("leads", "waits"):
             assert row["p"] == pytest.approx(leads, rel=1e-5)
-            assert row["p_bh"] == pytest.approx(leads * 10 / 4, rel=1e-5)
+            assert row["p_bh"] == pytest.approx(leads * 8 / 4, rel=1e-5)
         else:
-            assert row["p"] == pytest.approx(kind, rel=1e-5)
-            assert row["p_bh"] == pytest.approx(kind * 10 / 8, rel=1e-5)
+            assert row["p"] == row["p_bh"] == pytest.approx(kind, rel=1e-5)
 
 
 def test_three_genders_worked_by_hand(study):
@@ -181,7 +181,7 @@ def test_three_genders_worked_by_hand(study):
     smoothed = cells["en", "kind", "m", "smoothed"]["value"]
     assert smoothed == pytest.approx(log(2.5 * 9 / (4.5 * 4)), abs=1e-6)
     # 1 of 6 people is x: kind or calm with 3 of 6 each, nothing can be rarer
-    assert cells["en", "calm", "x", "plug-in"]["p"] == 1
+    assert cells["en", "calm", "x", "smoothed"]["p"] == 1
 
 
 def test_words_below_min_count_are_not_tested_at_all(study):
@@ -189,8 +189,8 @@ def test_words_below_min_count_are_not_tested_at_all(study):
     study.write("en", {"ADJ": lists}, "mmmwww")
     all_of_them, common = study.cells(), study.cells(min_count=3)
     assert {word for _, word, _, _ in common} == {"kind", "calm", "odd"}
-    assert {row["family"] for row in all_of_them.values()} == {8}
-    assert {row["family"] for row in common.values()} == {6}
+    assert {row["family"] for row in all_of_them.values()} == {0, 8}
+    assert {row["family"] for row in common.values()} == {0, 6}
     # what is left out still counts in the total: kind is in 3 of the men's 6 words, 4 of all 12
     for cells in (all_of_them, common):
         value = cells["en", "kind", "m", "plug-in"]["value"]
@@ -215,8 +215,51 @@ def test_namesakes_count_as_people_but_not_as_evidence(study):
     row = study.cells()["en", "kind", "m", "plug-in"]
     assert (row["count"], row["people"], row["n"]) == (4, 4, 5)
     assert row["value"] == pytest.approx(log(2), abs=1e-6)
+    assert row["p"] is None
+    row = study.cells()["en", "kind", "m", "smoothed"]
+    assert (row["count"], row["people"], row["n"]) == (1, 1, 5)
+    assert row["value"] == pytest.approx(log(1.5 * 7 / (2 * 2)), abs=1e-6)
     # one man's name and four women's: 1 of the 5 ways to be the man
     assert row["p"] == pytest.approx(1 / 5, rel=1e-5)
+
+
+def test_lists_of_unequal_length_are_no_finding(tmp_path):
+    """Women's lists have 15 words and men's 20, all of them or most, and words are anybody's."""
+    truth = of_pmi.TRUTHS["no word goes with a gender"]
+    families, p = 0, []
+    for number in range(20):
+        shape = simulated.ListsShape(men=400, women=100, short=1.0 if number % 2 else 0.8)
+        (tmp_path / str(number)).mkdir()
+        drawn = of_pmi.draw(tmp_path / str(number), truth, shape, np.random.default_rng(number))
+        table = pmi.run(drawn.inputs, PARAMS.model_copy(update={"min_count": 5}))["pmi"]
+        tested = table.filter(unit=LEMMA, reading=1)
+        families += bool((tested["p_bh"] <= 0.05).any())
+        p.append((tested["p"].drop_nulls() <= 0.05).mean() if tested["p"].count() else None)
+    assert families <= 4  # at the level of .05 4 or more in 2 of 100
+    assert p[1::2] == [None] * 10  # no two people of unequal gender have lists of one length
+    assert 0.02 < np.mean(p[::2]) < 0.06
+
+
+def test_a_name_with_three_hundred_bearers_is_one_name(tmp_path):
+    """The intervals of words that have nothing to do with gender hold 0, with p above .05."""
+    truth = of_pmi.TRUTHS["no word goes with a gender"]
+    held, wrong = [], 0
+    for number in range(4):
+        (tmp_path / str(number)).mkdir()
+        shape, rng = simulated.ListsShape(men=400, women=100), np.random.default_rng(number)
+        drawn = of_pmi.draw(tmp_path / str(number), truth, shape, rng)
+        lists = drawn.inputs.outputs("associations", "m") / "en/00000.parquet"
+        for path in (drawn.inputs.datasets["politicians"] / "en.parquet", lists):
+            table = pl.read_parquet(path)
+            one = table.filter(qid=f"Q{400 * (number % 2)}")
+            others = (one.with_columns(qid=pl.lit(f"Q{n}")) for n in range(1000, 1299))
+            pl.concat([table, *others]).write_parquet(path)
+        table = pmi.run(drawn.inputs, PARAMS.model_copy(update={"min_count": 5}))["pmi"]
+        table = table.filter(unit=LEMMA, reading=1)
+        held += ((table["low"] <= 0) & (table["high"] >= 0)).to_list()
+        wrong += len(table.filter(pl.col("p") <= 0.001, (pl.col("low") <= 0) & (pl.col("high") >= 0)))
+    assert np.mean(held) >= 0.93
+    assert wrong == 0  # value, interval and p are of the same names
 
 
 def random_lists(rng, people, words=8, length=3):
@@ -253,10 +296,10 @@ def test_neither_order_nor_files_of_the_outputs_matter(tmp_path):
 
 def test_p_is_never_nothing_and_its_adjustment_of_equal_ones_is_it(study):
     study.write("en", {"ADJ": ["leads"] * 70 + ["waits"] * 70}, "m" * 70 + "w" * 70)
-    table = study.run()["pmi"].filter(unit=FORM)
+    table = study.run()["pmi"].filter(unit=FORM, reading=1)
     # all of one sort among the men, or all of the other, of 70 out of 140
     exact = 2 / comb(140, 70)
-    assert table["p"].to_numpy() == pytest.approx(np.full(8, exact), rel=1e-5)
+    assert table["p"].to_numpy() == pytest.approx(np.full(4, exact), rel=1e-5)
     assert (table["p_bh"] == table["p"]).all()  # as all are alike
 
 
@@ -265,12 +308,12 @@ def test_adjustment_is_that_of_the_whole_family_in_the_pipeline(finished):
         table = pl.read_parquet(finished / f"data/tables/pmi/{model}/pmi.parquet")
         assert set(table["unit"]) == {LEMMA, FORM}
         table = table.filter(unit=LEMMA)
-        plain = table.filter(reading=0)
-        assert set(table["family"]) == {len(plain)}
-        adjusted = false_discovery_control(plain["p"].to_numpy(), method="bh")
-        assert plain["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-5)
-        smoothed = table.filter(reading=1)
-        assert smoothed["p_bh"].equals(plain["p_bh"])
+        plain, smoothed = (table.filter(reading=reading) for reading in (0, 1))
+        assert plain["p"].null_count() == len(plain) == len(smoothed)
+        tested = smoothed.drop_nulls("p")
+        assert set(smoothed["family"]) == {len(tested)}
+        adjusted = false_discovery_control(tested["p"].to_numpy(), method="bh")
+        assert tested["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-5)
         assert smoothed["value"].null_count() == smoothed["low"].null_count() == 0
         assert (smoothed["low"] <= smoothed["high"]).all()
 
@@ -326,12 +369,12 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
     assert rows[1]["value"] == pytest.approx(((contrast > 0) == (planted > 0)).mean(), abs=1e-5)
     assert "intervals" in rows[2]["measure"]
     assert rows[2]["n"] == 64  # 32 planted words of two genders, and not the two others
-    plain = table.filter(reading=0)
+    tested = table.drop_nulls("p")
     for row, column in ((rows[3], "p_bh"), (rows[4], "p")):
-        hits = int((plain[column] <= 0.05).sum())
-        assert row["n"] == len(plain) == 68
-        assert row["value"] == pytest.approx(hits / 68, abs=1e-6)
-        assert row["low"] == pytest.approx(wilson(hits, 68).low, abs=1e-6)
+        hits = int((tested[column] <= 0.05).sum())
+        assert row["n"] == len(tested) == 64  # everybody has the two others
+        assert row["value"] == pytest.approx(hits / 64, abs=1e-6)
+        assert row["low"] == pytest.approx(wilson(hits, 64).low, abs=1e-6)
     assert {row["world"] for row in rows} == {0}
 
 

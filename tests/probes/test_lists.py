@@ -159,7 +159,7 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models, unit):
         chosen = counts.common(int(np.median(counts.lists.sum(axis=1))) + 1)
         assert 0 < len(chosen) < len(counts.words)
         draws = resample_counts.bootstrap_counts(counts, chosen, 100, 3)
-        found.append((counts, draws, word_counts.overlaps(counts, chosen)))
+        found.append((counts, draws, word_counts.overlaps(counts, chosen)[0]))
     for counts, draws, overlaps in found[1:]:
         assert equal(counts[2:], found[0][0][2:])  # but for where they were read
         assert equal(draws, found[0][1])
@@ -285,14 +285,15 @@ def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
     made = Made(tmp_path, rng, models=3)
     counts = made.counted(files=2)
     chosen = np.array([0, 3, 7])
-    found = word_counts.overlaps(counts, chosen)
+    found, sizes = word_counts.overlaps(counts, chosen)
+    assert sizes.tolist() == [counts.names.tolist()]  # all lists have one length
     for i, w in enumerate(chosen):
         having = Counter()
         for rows in made.rows:
             here = (r for r in rows if r["pos"] == 0 and r["word"] == counts.words[w])
             having.update({made.people[r["qid"]] for r in here})
         times = Counter(having[pair] for pair in set(made.people.values()))
-        assert found[i].tolist() == [times[j] for j in range(4)]
+        assert found[i].tolist() == [[times[j] for j in range(4)]]
 
 
 def test_no_outputs_are_told(tmp_path, rng):

@@ -253,9 +253,9 @@ def test_p_is_about_that_of_all_relabellings():
         for seen in range(min(total, 3 * size) + 1):
             exact = enumerated(times, seen, size)
             p = permuted_sums_p(
-                np.array([times]),
+                np.array([[times]]),
                 np.array([[seen, total - seen]]),
-                np.array([size, units - size]),
+                np.array([[size, units - size]]),
                 20_000,
                 SEED_SUMS,
             )
@@ -264,34 +264,75 @@ def test_p_is_about_that_of_all_relabellings():
 
 
 def test_with_one_model_it_is_the_exact_test():
-    times = np.array([[155, 45, 0]])  # no name has two lists with the word
-    p = permuted_sums_p(times, np.array([[30, 15]]), np.array([100, 100]), 999, SEED_SUMS)
+    times = np.array([[[155, 45]]])
+    p = permuted_sums_p(times, np.array([[30, 15]]), np.array([[100, 100]]), 999, SEED_SUMS)
     assert p[0] == pytest.approx([0.017149, 0.017149], abs=5e-7)
-    assert (p == fisher_p(np.array([[30, 15]]), np.array([100, 100]))).all()
+    assert p == pytest.approx(fisher_p(np.array([[30, 15]]), np.array([100, 100])), rel=1e-12)
+
+
+def test_p_within_strata_is_that_of_all_relabellings_within_them():
+    short, long = [1, 1, 0, 0, 0], [1, 1, 1, 0]  # who has the word, by length of the list
+    women = (1, 3)  # of each
+    sums = [
+        sum(a) + sum(b)
+        for a in combinations(short, women[0])
+        for b in combinations(long, women[1])
+    ]
+    times = np.array([[[3, 2], [1, 3]]])
+    for seen in range(2, 5):
+        exact = sum(sums.count(s) <= sums.count(seen) for s in sums) / len(sums)
+        p = permuted_sums_p(times, np.array([[5 - seen, seen]]), np.array([[4, 1], [1, 3]]), 9, 1)
+        assert p[0] == pytest.approx([exact, exact], rel=1e-12)
+    # each with a list of another model too, without the word or with it: what is drawn is as far
+    more = np.array([[[3, 0, 2], [1, 0, 3]]])
+    far = [abs(2 * s - 2 * np.mean(sums)) for s in sums]
+    for seen in range(2, 5):
+        exact = np.mean([d >= abs(2 * seen - 2 * np.mean(sums)) - 1e-9 for d in far])
+        given = np.array([[10 - 2 * seen, 2 * seen]]), np.array([[4, 1], [1, 3]])
+        p = permuted_sums_p(more, *given, 20_000, SEED_SUMS)
+        assert p[0] == pytest.approx([exact, exact], abs=0.02)
+
+
+def test_small_p_of_many_strata_are_exact_and_without_both_groups_in_one_there_are_none():
+    sizes = np.array([[700, 200], [500, 300], [90, 4]])
+    totals, ones = sizes.sum(axis=1), np.array([150, 120, 7])
+    ways = np.ones(1, dtype=object)
+    for n, m, k in zip(totals.tolist(), ones.tolist(), sizes[:, 1].tolist(), strict=True):
+        own = [comb(m, x) * comb(n - m, k - x) for x in range(min(m, k) + 1)]
+        ways = np.convolve(ways, np.array(own, dtype=object))
+    times = np.stack([totals - ones, ones], axis=1)[None]
+    for seen in (78, 140):
+        exact = Fraction(int(ways[ways <= ways[seen]].sum()), int(ways.sum()))
+        sums = np.array([[ones.sum() - seen, seen]])
+        p = permuted_sums_p(times, sums, sizes, 9, 1)
+        assert p[0] == pytest.approx([float(exact)] * 2, rel=1e-6)
+    assert p[0, 0] < 1e-15
+    apart = np.array([[[5, 5], [8, 2]]]), np.array([[5, 2]]), np.array([[10, 0], [0, 10]])
+    assert np.isnan(permuted_sums_p(*apart, 9, 1)).all()
 
 
 def test_p_is_never_below_one_in_the_number_drawn_and_one():
-    times = np.array([[50, 0, 50]])
-    p = permuted_sums_p(times, np.array([[100, 0]]), np.array([50, 50]), 999, SEED_SUMS)
+    times = np.array([[[50, 0, 50]]])
+    p = permuted_sums_p(times, np.array([[100, 0]]), np.array([[50, 50]]), 999, SEED_SUMS)
     assert 1 / comb(100, 50) < p[0, 0] == p[0, 1] == 1 / 1000
 
 
-def test_p_is_one_where_nothing_can_come_out_otherwise():
-    times = np.array([[0, 0, 7]])
-    p = permuted_sums_p(times, np.array([[8, 6]]), np.array([4, 3]), 999, SEED_SUMS)
-    assert (p == 1).all()
+def test_there_is_no_p_where_nothing_can_come_out_otherwise():
+    for times, sums in (([0, 0, 7], [8, 6]), ([0, 7], [4, 3])):
+        given = np.array([[times]]), np.array([sums]), np.array([[4, 3]])
+        assert np.isnan(permuted_sums_p(*given, 999, SEED_SUMS)).all()
 
 
 @pytest.mark.slow
 def test_under_the_null_it_rejects_at_its_level():
     rng = np.random.default_rng(SEED_SUMS)
     units = np.repeat([0, 1, 2, 3], [60, 20, 10, 10])
-    times, sizes = np.bincount(units), np.array([40, 60])
+    times, sizes = np.bincount(units)[None], np.array([[40, 60]])
     sums = []
     for _ in range(1000):
         chosen = rng.permutation(units)
         sums.append([chosen[:40].sum(), chosen[40:].sum()])
-    p = permuted_sums_p(np.tile(times, (1000, 1)), np.array(sums), sizes, 999, SEED_SUMS)
+    p = permuted_sums_p(np.tile(times, (1000, 1, 1)), np.array(sums), sizes, 999, SEED_SUMS)
     assert (p[:, 0] <= 0.05).mean() < 0.05 + 4 * (0.05 * 0.95 / 1000) ** 0.5
     assert (p[:, 0] <= 0.5).mean() > 0.4
 

@@ -33,6 +33,7 @@ OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
 CODES = {sentiment: code for code, sentiment in enumerate(SENTIMENTS)}
 MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
 LEMMA, FORM = 0, 1  # codes of what is counted
+SMOOTHED = 1  # code of the reading of PMI that counts names
 LEAST = 4  # words or classes that a correlation needs
 LARGE = 0.1  # differences of shares whose sign is judged
 MANY = "no nominal value: many effects are planted"
@@ -197,7 +198,7 @@ class Control(NamedTuple):
         )
 
     def true_pmi(self, pmi: pl.DataFrame) -> dict[int, pl.DataFrame]:
-        """Return :func:`true_pmi` of each part of speech in the table ``pmi``."""
+        """Return :func:`true_pmi` of each part of speech in the smoothed rows of ``pmi``."""
         return {
             pos: true_pmi(
                 self.truth,
@@ -205,7 +206,7 @@ class Control(NamedTuple):
                 dict(part.select("gender", "people").unique().iter_rows()),
                 part["list_length"][0],
             )
-            for (pos,), part in pmi.group_by("pos", maintain_order=True)
+            for (pos,), part in pmi.filter(reading=SMOOTHED).group_by("pos", maintain_order=True)
         }
 
     def add(

@@ -17,6 +17,7 @@ from plumbline.probes.politicians.recovery.control import (
     LARGE,
     MALE,
     MANY,
+    SMOOTHED,
     Control,
     planted_difference,
     true_pmi,
@@ -181,7 +182,7 @@ def _sentiments(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, of: st
     held = []
     last = table.filter(pl.col("test") == pl.col("test").max())
     for (pos,), part in last.group_by("pos", maintain_order=True):
-        of_pos = pmi.filter(pl.col("pos") == pos)
+        of_pos = pmi.filter(pl.col("pos") == pos, reading=SMOOTHED)
         people = dict(of_pos.select("gender", "people").unique().iter_rows())
         length = of_pos["list_length"][0]
         size = part["top_k"][0] // (len(SENTIMENTS) if "pairs" in of else 1)

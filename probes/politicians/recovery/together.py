@@ -15,6 +15,7 @@ from plumbline.probes.politicians.recovery.control import (
     FEMALE,
     LARGE,
     MALE,
+    SMOOTHED,
     Control,
     contrast,
     pmi_of,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SMOOTHED = 1  # code of the reading
 BY_PMI, ARGMAX = 0, 1  # codes of deviation and reading
 STRONG = 200 * LARGE  # percent: a coefficient is a difference of two differences
 APART = 3  # code of the response male minus female

@@ -14,6 +14,7 @@ from plumbline.probes.politicians.recovery.control import (
     LEAST,
     MALE,
     MANY,
+    SMOOTHED,
     Control,
     contrast,
     planted_difference,
@@ -31,9 +32,9 @@ def pmi_rows(control: Control) -> None:
     if pmi.is_empty():
         return
     rate, cluster = params.false_discovery_rate, "word and gender"
-    tests, smoothed = (pmi.filter(pl.col("reading") == reading) for reading in (0, 1))
+    smoothed = pmi.filter(reading=SMOOTHED)
     if control.null:
-        least = discoveries(np.array([tests["p_bh"].min()]), rate, params.confidence)
+        least = discoveries(np.array([smoothed["p_bh"].min()]), rate, params.confidence)
         title = f"false discovery proportion at {rate:g}: 1 if there is any, as all are false"
         control.add(least, title, "world", f"{rate:g}: nominal mean over worlds")
     else:
@@ -51,7 +52,7 @@ def pmi_rows(control: Control) -> None:
         ("p_bh", rate, "0: no discovery is true"),
         ("p", 0.05, "at most 0.05: nominal"),
     ):
-        control.discoveries(tests[column], limit, cluster, none if control.null else MANY)
+        control.discoveries(smoothed[column].drop_nulls(), limit, cluster, none if control.null else MANY)
 
 
 def supersense_rows(control: Control) -> None:

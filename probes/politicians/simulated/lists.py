@@ -6,7 +6,7 @@ lists are exchangeable over names. The lists of a name in several models, templa
 speech have its origin in common, and what words the name itself goes with where that is given.
 
 Simplified: the first names, families and parties of people are one thing, their origin; every list
-has one length.
+has one length, or one of two, of which women have the shorter one more often.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ LANGUAGE = "en"
 FRAMES = ("bare", "neutral", "paraphrase")
 OLD = {MALE: 0.27, FEMALE: 0.14, NON_BINARY: 0.0}  # share born before 1946, as in the default run
 SITELINKS = {MALE: 77.0, FEMALE: 48.0, NON_BINARY: 32.0}  # mean number, as there
+SHORT = 15  # words in a shorter list
+BEARERS = 300  # at most, of a name
 NATIVE = (0.1, 0.7)  # share of natives among the first and the last origin
 WIDE, POINTS = 2.0, 33  # nats to either side, and points, of the integral in :func:`chance`
 
@@ -56,6 +58,14 @@ class ListsShape(Params):
     spread: float = Field(1.0, ge=0, description="SD of log-frequencies of words")
     origins: int = Field(4, ge=1, description="origins of names, which have words of their own")
     taste: float = Field(0.5, ge=0, description="SD of what goes with an origin, nats")
+    short: float = Field(
+        0, ge=0, le=1, description="share of women's lists with 15 words; 1 less it of others'; 0: none"
+    )
+    zipf: float = Field(0, ge=0, description="exponent of the number of bearers; 0: `shared` has it")
+
+    def cut(self) -> Array:
+        """Return the share of men's, women's and others' lists that are shorter."""
+        return np.array([1 - self.short, self.short, 1 - self.short]) * (self.short > 0)
 
     def genders(self) -> Integers:
         """Return the gender of each distinct name, codes (names,)."""
@@ -82,6 +92,7 @@ class Names(NamedTuple):
     old: NDArray[np.bool_]  # (names,)
     sitelinks: Integers  # (names,)
     bearer: Integers  # (people,): the name of each person
+    short: NDArray[np.bool_] | None = None  # (names,): whose lists are shorter
 
     def side(self) -> Array:
         """Return how much of an effect each name has, (names,): half of it, minus half, none."""
@@ -120,6 +131,9 @@ def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
     gender = shape.genders()
     origin = origins(of, gender == FEMALE, rng)
     again = rng.choice(len(gender), round(shape.shared * len(gender)), replace=False)
+    bearer = np.concatenate([np.arange(len(gender)), again])
+    if shape.zipf:
+        bearer = np.repeat(np.arange(len(gender)), rng.zipf(shape.zipf, len(gender)).clip(1, BEARERS))
     means = np.array([SITELINKS[g] for g in range(len(GENDERS))])[gender]
     return Names(
         gender,
@@ -127,7 +141,8 @@ def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
         rng.random(len(gender)) < np.linspace(*NATIVE, shape.origins)[origin],
         rng.random(len(gender)) < np.array([OLD[g] for g in range(len(GENDERS))])[gender],
         rng.geometric(1 / means),
-        np.concatenate([np.arange(len(gender)), again]),
+        bearer,
+        rng.random(len(gender)) < shape.cut()[gender] if shape.short else None,
     )
 
 
@@ -186,12 +201,19 @@ def chance(utility: Array, length: int) -> Array:
     return np.asarray((between * np.diff(full, axis=-2)).sum(axis=-2))
 
 
+def chances(utility: Array, shape: ListsShape, gender: int) -> Array:
+    """Return :func:`chance` in the lists of a gender, of one length or two."""
+    cut = shape.cut()[gender]
+    whole = chance(utility, shape.length)
+    return whole if not cut else cut * chance(utility, SHORT) + (1 - cut) * whole
+
+
 def expected(of: Population, shape: ListsShape) -> Array:
     """Return the chance of each word to be in a list of each gender, (words, 3)."""
     origins = np.arange(shape.origins)
     each = [  # (origins, words)
-        chance(utilities(of, origins, np.full(shape.origins, side)), shape.length)
-        for side in (-0.5, 0.5, 0.0)
+        chances(utilities(of, origins, np.full(shape.origins, side)), shape, gender)
+        for gender, side in enumerate((-0.5, 0.5, 0.0))
     ]
     shares = of.men_of, of.women_of, of.men_of
     return np.stack([share @ one for share, one in zip(shares, each, strict=True)], axis=1)
@@ -286,6 +308,9 @@ def write_lists(
             parts.append(rows.with_columns(**texts, **kind))
     where = inputs.outputs("associations", model) / LANGUAGE
     where.mkdir(parents=True)
+    if of.short is not None:
+        longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
+        parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
     pl.concat(parts).write_parquet(where / "00000.parquet")
 
 

@@ -1,7 +1,7 @@
 """Analysis ``pmi`` on simulated lists.
 
-A row of the table is a word and a gender, in either reading. Without non-binary people both genders
-of a word have one p. The truth of an interval is the PMI of the expected counts, that of infinitely
+A row of the table is a word and a gender, in either reading; the smoothed one has p. Without
+non-binary people both genders of a word have one p. The truth of an interval is the PMI of the expected counts, that of infinitely
 many names. Words are in one language; the real run is simulated with one name in forty.
 """
 
@@ -25,6 +25,8 @@ Shape = lists.ListsShape
 SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
+    "lists of 15, and of 20 words, which men have more often": Shape(men=400, women=100, short=0.8),
+    "names with many bearers": Shape(men=400, women=100, zipf=1.6),
 }
 TRUTHS = {
     "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),

@@ -38,6 +38,7 @@ class Shape(lists.ListsShape):
 SHAPES = {
     "default run's people, 3 models": Shape(men=99, women=88, others=6, words=90),
     "real run's, 1 name in 40, 3 models": Shape(men=400, women=90),
+    "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
 }
 TRUTHS = {
     "no word goes with a gender": Truth(NULL, "names have words of their own in all models"),
@@ -112,9 +113,10 @@ def _expected(of: lists.Population, shape: Shape, pos: int) -> lists.Array:
     own = np.random.default_rng([10, pos]).normal(0, shape.own, (TASTES, 1, shape.words))
     origins = np.arange(shape.origins)
     columns = []
-    for side, shares in ((-0.5, of.men_of), (0.5, of.women_of), (0.0, of.men_of)):
+    each = ((-0.5, of.men_of), (0.5, of.women_of), (0.0, of.men_of))
+    for gender, (side, shares) in enumerate(each):
         utility = lists.utilities(of, origins, np.full(shape.origins, side)) + own
-        columns.append(shares @ lists.chance(utility, shape.length).mean(axis=0))
+        columns.append(shares @ lists.chances(utility, shape, gender).mean(axis=0))
     return np.stack(columns, axis=1)
 
 

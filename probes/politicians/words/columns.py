@@ -39,7 +39,7 @@ SENTIMENT = Column("sentiment", "label", "most probable sentiment of a word", la
 TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
 CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from", minimum=0)
 REASON = Column("reason", "string", "why there is no number; null where there is", nullable=True)
-FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
+FAMILY = Column("family", "int64", "tests that p_bh is taken over; 0: none", minimum=0)
 TESTED = Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0)
 
 

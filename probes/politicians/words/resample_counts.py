@@ -35,7 +35,7 @@ class Draws(NamedTuple):
     """
 
     ordinary: Array  # with Poisson weights
-    bayesian: Array  # with exponential weights
+    bayesian: Array  # with exponential weights; of people, or of distinct names
     merged: int  # how many words the last row stands for; 0: there are no others
 
 
@@ -79,9 +79,12 @@ def bootstrap_counts(
     chosen: NDArray[np.intp],
     n_bootstrap: int,
     seed: int,
+    *,
+    once: bool = False,
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
+    ``once``: whether the Bayesian replicates count each name once for a gender.
     ``chosen``, (words,) array: indices of the words with a row of their own.
     """
     people, others = counts.persons, len(chosen)
@@ -95,6 +98,7 @@ def bootstrap_counts(
         weights = bootstrap.poisson(uniform)[of]
         ordinary += weighted(table, groups[persons], shape[1], weights)
         weights = bootstrap.exponential(uniform)[of]
+        weights *= people.first[persons, None] | (not once)
         bayesian += weighted(table, groups[persons], shape[1], weights)
     bayesian /= bootstrap.GRAIN
     return Draws(ordinary, bayesian, merged)

@@ -153,6 +153,7 @@ class Counts(NamedTuple):
     lists: Integers  # (words, groups) lists with the word
     distinct: Integers  # (words, groups) the same, of distinct names and genders
     seen: NDArray[np.bool_]  # (people,) who has a list
+    lengths: Integers  # (people,) words in a person's list, of several models in all
 
     def common(self, least: int) -> NDArray[np.intp]:
         """Return the indices of the words that are in at least so many lists."""
@@ -296,12 +297,14 @@ def count(source: Lists, people: People) -> Counts:
     group = people.genders * 2 + people.first
     found = np.zeros((0, size), dtype=np.int64)
     seen = np.zeros(len(people.items), dtype=bool)
+    lengths = np.zeros(len(people.items), dtype=np.int64)
     for part in cells(source, people):
         met.add(part)
         found = np.pad(found, ((0, len(met.code) - len(found)), (0, 0)))
         at = part.columns(met.code, 0) * size + group[part.person]
         found += np.bincount(at, minlength=found.size).reshape(found.shape)
         seen[part.person] = True
+        lengths += np.bincount(part.person, minlength=len(lengths))
     words = met.table().with_row_index("code").sort("word")
     table = found[words["code"].to_numpy()].reshape(len(words), len(GENDERS), 2)
     persons = np.bincount(people.genders[seen], minlength=len(GENDERS))
@@ -321,21 +324,28 @@ def count(source: Lists, people: People) -> Counts:
         table.sum(axis=2)[:, genders],
         table[:, genders, 1],
         seen,
+        lengths,
     )
 
 
-def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> Integers:
-    """Count distinct names and genders by how many models' lists of them have a word.
+def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Integers]:
+    """Count distinct names and genders by list length and by how many lists have a word.
 
     Returns
     -------
-    (words, models + 1) array
-        For the chosen words, how many names have the word in 0, 1, 2, ... lists.
+    (words, lengths, models + 1) array
+        For the chosen words, how many names whose lists have one length have the word in 0, 1,
+        2, ... lists.
+    (lengths, groups) array
+        How many names there are, by gender.
     """
     code, people = counts.code(chosen), counts.persons
     units = np.flatnonzero(people.first & counts.seen)
-    number, models = len(chosen), len(counts.source.folders)
-    found = np.zeros((number, models + 1), dtype=np.int64)
+    lengths, stratum = np.unique(counts.lengths[units], return_inverse=True)
+    number, times = len(chosen), len(counts.source.folders) + 1
+    found = np.zeros((number, len(lengths) * times), dtype=np.int64)
+    sizes = np.zeros((len(lengths), len(counts.genders)), dtype=np.int64)
+    np.add.at(sizes, (stratum, np.searchsorted(counts.genders, people.genders[units])), 1)
     each = max(1, NAMES_BY_WORDS // max(number, 1))
     for start in range(0, len(units), each):
         some = units[start : start + each]
@@ -346,9 +356,10 @@ def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> Integers:
             columns, rows = part.columns(code, -1), place[part.person]
             kept = (rows >= 0) & (columns >= 0)
             having[columns[kept], rows[kept]] += 1  # a word is once in a list: no index twice
-        for times in range(models + 1):
-            found[:, times] += (having == times).sum(axis=1)
-    return found
+        for own, lists in zip(found, having, strict=True):
+            at = stratum[start : start + each] * times + lists
+            own += np.bincount(at, minlength=len(own))
+    return found.reshape(number, len(lengths), times), sizes
 
 
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
