@@ -154,7 +154,7 @@ def _places(stereotypes: Path) -> pl.DataFrame:
 
 def _lists(path: Path, priors: Path | None, score: Score, places: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of outputs of one file."""
-    rows = _read(path).with_columns(query=pl.col("query").str.strip_chars().str.to_lowercase())
+    rows = _read(path)
     rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
     if lacking := sorted(set(rows["query"]) - set(places["query"])):
         raise UserError(
@@ -174,25 +174,38 @@ def _lists(path: Path, priors: Path | None, score: Score, places: pl.DataFrame) 
         own = pl.col("word").str.strip_chars().replace_strict(prior, return_dtype=pl.Float64).log()
         kept = value + own if score == "typicality" else value
         columns = {"logprob_nats": kept, "logprob_top_nats": kept, "prior_released_nats": own}
+    _refuse(path, rows.filter(~columns["logprob_top_nats"].is_finite()), "a score or prior of 0")
     made = rows.join(places, on="query").with_columns(**columns, **PRIORS)
     whole = pl.col("word").str.strip_chars()
     return made.with_columns(token=pl.col("word"), word=whole, starts_word=True).drop("score")
 
 
+def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
+    if len(rows):
+        query, word = rows.select("query", "word").row(0)
+        raise UserError(f"{path}: {problem}: {word!r} in {query!r}; correct the file")
+
+
 def _read(path: Path) -> pl.DataFrame:
     """Return query, word and score of a file of lists, in its order."""
+    schema = {"query": pl.String, "word": pl.String, "score": pl.Float64}
     try:
         if path.suffix == ".json":
             found = json.loads(path.read_text("utf-8"))
-            rows = [(q, w, float(s)) for q, own in found.items() for w, s in own]
-            return pl.DataFrame(rows, schema=["query", "word", "score"], orient="row")
-        table = pl.read_csv(path).select("query", "word", pl.col("score").cast(pl.Float64))
-        return table.sort("query", "score", descending=[False, True], maintain_order=True)
+            given = [(q, w, float(s)) for q, own in found.items() for w, s in own]
+            rows = pl.DataFrame(given, schema=schema, orient="row")
+        else:
+            table = pl.read_csv(path, schema_overrides=schema).select(*schema)
+            rows = table.sort("query", "score", descending=[False, True], maintain_order=True)
     except (OSError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         raise UserError(
             f"{path}: not lists of words (JSON: {{query: [[word, score], ...]}}; CSV: query, word, "
             f"score): {str(error).splitlines()[0]}"
         ) from error
+    rows = rows.with_columns(query=pl.col("query").str.strip_chars().str.to_lowercase())
+    _refuse(path, rows.filter(~pl.col("score").fill_null(np.nan).is_finite()), "no finite score")
+    _refuse(path, rows.filter(pl.struct("query", "word").is_duplicated()), "a word twice")
+    return rows
 
 
 def _profiles(path: Path, name: str) -> pl.DataFrame:

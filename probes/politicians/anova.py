@@ -22,7 +22,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.words import columns
-from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
+from plumbline.probes.politicians.words.sentiment_shares import CORRECTED, DEVIATIONS, READINGS
 from plumbline.probes.stats.estimate import (
     DECIMALS,
     DETECTABLE,
@@ -73,6 +73,8 @@ LEAST_SQUARES = 0
 CONFOUNDED = "not told apart from other factors by the models there are"
 SATURATED = "no residual degrees of freedom: as many coefficients as rows"
 REPEATED = "no p: rows of one model are not independent of each other"
+UNSOUND = "no p: by latent-corrected genders differ where there is no difference, see `sentiment`"
+TWICE = "no p: there are two sentiments, and the test of the first one is this one"
 OF_WORDS = "no p: words of one model are not independent of each other"
 PLACE = (
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
@@ -195,13 +197,19 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             at = place | {"design": number, "group": group, "language": language}
             design = NAMES[number]
             built = build(rows, DESIGNS[design], params.references.get(design, {}))
-            for s, sentiment in enumerate(SENTIMENTS):
+            lacking = {s: n for s in SENTIMENTS if (n := rows[s].null_count())}
+            there = [s for s in SENTIMENTS if s not in lacking]
+            twice = len(there) == 2 and {*lacking.values()} == {len(rows)}
+            for sentiment in there:  # those that words of all rows can have
                 y = rows[sentiment].to_numpy().astype(np.float64)
-                own = at | {"sentiment": s, "rows": len(y)}
-                found["coefficients"] += [
-                    own | row for row in _coefficients(built, y, params.confidence)
-                ]
-                found["tests"] += [own | row for row in _tests(built, y)]
+                own = at | {"sentiment": SENTIMENTS.index(sentiment), "rows": len(y)}
+                none = TWICE if twice and sentiment == there[1] else None
+                none = UNSOUND if place["deviation"] == CORRECTED else none
+                each = _coefficients(built, y, params.confidence), _tests(built, y)
+                for name, rows_of in zip(found, each, strict=True):
+                    for row in rows_of:
+                        no_p = {"p": None, "reason": row["reason"] or none} if none else {}
+                        found[name].append(own | row | no_p)
     tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
         # a family is all tests of a deviation and reading; intercepts are no tests
@@ -393,7 +401,8 @@ def _with_detectable(tests: pl.DataFrame) -> pl.DataFrame:
 def _assert_sums(table: pl.DataFrame) -> None:
     """Hold that shares sum to 100: so do the intercepts; all other coefficients sum to 0."""
     keys = [name for name in COEFFICIENTS.key if name != "sentiment"]
-    sums = table.drop_nulls("value").group_by(keys).agg(pl.col("value").sum())
+    sums = table.drop_nulls("value").group_by(keys).agg(pl.col("value").sum(), number=pl.len())
+    sums = sums.filter(number=len(SENTIMENTS))
     whole = (pl.col("factor") == 0) & (pl.col("response") < len(GENDERS))
     off = pl.col("value") - pl.when(whole).then(100.0).otherwise(0.0)
     wrong = sums.filter(off.abs() >= 1e-4)

@@ -23,7 +23,7 @@ from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.subgroups import SUBGROUPS
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
+from plumbline.probes.politicians.words.sentiment_shares import CORRECTED, DEVIATIONS, READINGS
 from plumbline.probes.stats.estimate import ESTIMATE, rounded, typed
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
 RESPONSES = (*GENDERS, "male minus female")
 UNTESTED = "none: see `sentiment` and `subgroups` for tests over names"
+UNSOUND = f"{UNTESTED}; by latent-corrected differences are found where there are none"
 AVERAGES = columns.schema(
     "models language pos deviation reading people response sentiment",
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
@@ -121,7 +122,7 @@ def _mean(table: pl.DataFrame, place: list[str], params: Params) -> pl.DataFrame
         high=pl.min_horizontal(value + half, 1.0),
         cluster=pl.lit("model"),
         method=pl.when(several).then(pl.lit(method)).otherwise(pl.lit("none: one model")),
-        null=pl.lit(UNTESTED),
+        null=pl.when(deviation=CORRECTED).then(pl.lit(UNSOUND)).otherwise(pl.lit(UNTESTED)),
         p=pl.lit(None, pl.Float64),
         p_bh=pl.lit(None, pl.Float64),
     ).with_columns(pl.when(several).then(pl.col("low", "high")))

@@ -191,7 +191,8 @@ def fits(tables: Tables) -> pl.DataFrame:
         pl.col(place[:2]),
         pl.col("gender").cast(pl.String),
         pl.format(", {} people", "people").alias("behind"),
-    ).unique(place)
+    )
+    people = people.unique(place)
     frame = frame.with_columns(gender=pl.col("group").cast(pl.String))
     behind = pl.col("behind").fill_null("")
     return frame.join(people, on=place, how="left").with_columns(behind).drop("gender")
@@ -314,7 +315,7 @@ def _people(frame: pl.DataFrame) -> Iterator[Row]:
 def varied(table: pl.DataFrame) -> pl.DataFrame:
     """Return the numbers of which one thing was done otherwise, with what became of them."""
     plain, kind = (pl.col(name).cast(pl.String) for name in ("number", "kind"))
-    by = plain + pl.lit(", latent")  # the one deviation of that model which has p
+    by = plain + pl.lit(", latent")  # the one deviation of that model there is
     size = pl.col("change").abs()
     moved = pl.when(size > 0).then(pl.lit("moved")).otherwise(pl.lit("still"))
     order = ("language", "pos", "deviation", "number", "sentiment", "kind", "variation")

@@ -70,7 +70,6 @@ KINDS = (
 )
 CORRECTED = "latent-corrected"  # that of DEVIATIONS by which the fits of `latent` are compared
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
-WEIGHTS = ("l1", "posterior")  # one of them alone: levels of sentiments are not averaged out
 FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
 ROBUSTNESS = columns.schema(
     "language pos deviation number sentiment kind variation",
@@ -152,8 +151,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         of, how = whole.of_gender(), params.default()
         for kind, name, table in _fits(inputs.tables("latent", model), language, source.pos):
             ranking = by_latent(table, CORRECTED, "argmax", how, of)
-            if ranking is not None and kind in WEIGHTS:
-                ranking = ranking._replace(null=sentiment_shares.UNTESTED)
             rows += _numbers(latent | _variation(kind, name), ranking, of, params)
     if not rows:
         folder = inputs.outputs("associations", model)
@@ -169,6 +166,8 @@ def _variation(kind: str, name: str) -> dict[str, Any]:
 
 def _fits(latent: Path, language: str, pos: int) -> Iterator[tuple[str, str, pl.DataFrame]]:
     """Yield deviations of the latent-variable model: of all fits, single weights, other starts."""
+    if not (latent / "latent.parquet").is_file():  # not all have one
+        return
     here = (pl.col("language") == language) & (pl.col("pos") == pos)
     table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
     if table.is_empty():
@@ -264,6 +263,8 @@ def _numbers(
             if row["gender"] == OTHER:
                 found[1, row["sentiment"]] = row
     for number, s in product(range(len(NUMBERS)), range(len(SENTIMENTS))):
+        if ranking is not None and not ranking.base[s]:
+            continue  # no candidate has it
         reason = None
         if (number, s) not in found:
             there = non_binary if number else min(men, women)

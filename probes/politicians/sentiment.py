@@ -84,7 +84,7 @@ DIFFERENCES = columns.schema(
         "test",
         "label",
         "words: the paper's unpaired permutation of words; names: genders permuted over names; by "
-        "latent-faithful there is no p, see the page",
+        "the latent-variable model there is no p, see the page",
         labels=TESTS,
     ),
     *SIZE,

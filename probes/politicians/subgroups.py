@@ -22,7 +22,7 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
-from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words
+from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words, tested
 from plumbline.probes.stats.estimate import ESTIMATE, LEVEL, TESTED_ERROR, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
@@ -247,12 +247,12 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
     for name, part in parts.items():
         if part.classes is None:
             continue
-        seen, drawn, tested, null = part.shares()
+        seen, drawn, names, null = part.shares()
         middle = null.mean(axis=0)
-        tested[:, ~np.isin(part.counts.genders, (MALE, FEMALE))] = np.nan
-        yield _rows(
+        names[:, ~np.isin(part.counts.genders, (MALE, FEMALE))] = np.nan
+        yield _sentiments(
             {"gender": part.counts.genders, "sentiment": range(len(SENTIMENTS))},
-            [seen, drawn, tested - middle, null - middle],
+            [seen, drawn, names - middle, null - middle],
             [part],
             params,
             least=0.0,
@@ -275,7 +275,7 @@ def _differences(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFram
                 gap = [a - b for a, b in zip(gap, gaps[name], strict=True)]
             of, most = [parts[name] for name in names], float(len(names))
             axes = {"sentiment": range(len(SENTIMENTS))}
-            yield _rows(axes, gap, of, params, -most, most, contrast=number)
+            yield _sentiments(axes, gap, of, params, -most, most, contrast=number)
 
 
 def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
@@ -298,6 +298,20 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]
             yield _rows(axes, found, of, params, words=len(words))
 
 
+def _sentiments(
+    axes: dict[str, Any], four: Four, of: list[Part], *args: Any, **more: Any
+) -> pl.DataFrame:
+    """Return :func:`_rows` of the sentiments that words have; p of those with their own tests."""
+    classes = np.concatenate([part.classes for part in of if part.classes is not None])
+    base = np.bincount(classes, minlength=len(SENTIMENTS))
+    some = all(part.size < len(part.words) for part in of)
+    own = np.isin(np.arange(len(base)), tested(base)) & some
+    four = [*four[:2], np.where(own, four[2], np.nan), four[3]]
+    return _rows(axes, four, of, *args, **more).filter(
+        pl.col("sentiment").is_in(np.flatnonzero(base))
+    )
+
+
 def _rows(
     axes: dict[str, Any],
     four: Four,
@@ -314,7 +328,7 @@ def _rows(
 
     ``least``, ``most``: values that there can be.
     """
-    (value,), drawn, (tested,), null = four
+    (value,), drawn, (names,), null = four
     half, tested_half = (
         np.nanquantile(np.abs(drawn - value), level, axis=0)
         for level in (params.confidence, 1 - LEVEL)
@@ -327,7 +341,7 @@ def _rows(
         cluster="name",
         method=f"{params.confidence:.0%} {OVER_NAMES}",
         null=f"genders permuted over {where}",
-        p=np.where(np.isnan(tested), np.nan, permutation_p(tested, np.moveaxis(null, 0, -1))),
+        p=np.where(np.isnan(names), np.nan, permutation_p(names, np.moveaxis(null, 0, -1))),
         critical=critical(null),
         **{TESTED_ERROR: tested_half / ndtri(1 - LEVEL / 2)},  # not cut at the ends of the scale
         **more,

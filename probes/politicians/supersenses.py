@@ -161,7 +161,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if the table is not of these lists with this smoothing.
     """
     (model,) = inputs.models
-    readings = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(language=LANGUAGE)
+    readings = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
+        language=LANGUAGE
+    )
     table = readings.filter(reading=1)
     classes = pl.read_parquet(inputs.datasets["supersenses"] / f"{LANGUAGE}.parquet")
     people = dict(readings.filter(reading=0).select("gender", "people").unique().iter_rows())

@@ -13,7 +13,6 @@ from plumbline.builders.core.params import section
 from plumbline.probes import module_of
 from plumbline.probes.calibration.calibrate import simulated
 from plumbline.probes.calibration.truth import NULL, PLANTED
-from plumbline.probes.politicians.words.sentiment_shares import UNTESTED
 
 pytestmark = pytest.mark.slow
 
@@ -115,19 +114,3 @@ def test_what_is_planted_is_found_with_its_sign_and_has_three_sizes(run, analysi
     found_there = most.filter(pl.col("p") <= 0.1)
     assert len(found_there)
     assert (found_there["value"] * found_there["effect"] > 0).mean() > 0.8
-
-
-def test_the_largest_latent_deviations_have_no_p_and_a_reason(run):
-    tables, found = run("sentiment", NULL)
-    faithful = tables["differences"].filter(pl.col("deviation") == 1)
-    assert len(faithful) == 2 * 2 * 3  # readings, parts of speech, sentiments
-    for column in ("p", "p_bh", "p_bonferroni", "low", "high"):
-        assert not faithful[column].count()
-    assert set(faithful["null"]) == {UNTESTED}
-    corrected = tables["differences"].filter(pl.col("deviation") == 2)
-    assert len(corrected) == corrected["p"].count() == 2 * 3
-    # what the paper's test would say is simulated beside them
-    shadow = [rows for name, rows in found.items() if name.startswith("not in the tables")]
-    assert [rows["p"].count() for rows in shadow] == [6, 6]
-    by_pmi = tables["differences"].filter(pl.col("deviation") == 0)
-    assert by_pmi["p"].null_count() == 0

@@ -257,7 +257,9 @@ def test_a_name_with_three_hundred_bearers_is_one_name(tmp_path):
         table = pmi.run(drawn.inputs, PARAMS.model_copy(update={"min_count": 5}))["pmi"]
         table = table.filter(unit=LEMMA, reading=1)
         held += ((table["low"] <= 0) & (table["high"] >= 0)).to_list()
-        wrong += len(table.filter(pl.col("p") <= 0.001, (pl.col("low") <= 0) & (pl.col("high") >= 0)))
+        wrong += len(
+            table.filter(pl.col("p") <= 0.001, (pl.col("low") <= 0) & (pl.col("high") >= 0))
+        )
     assert np.mean(held) >= 0.93
     assert wrong == 0  # value, interval and p are of the same names
 

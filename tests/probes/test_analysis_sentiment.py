@@ -89,6 +89,30 @@ def test_shares_and_differences_worked_by_hand(study):
     assert [rows[s, 1]["n"] for s in range(3)] == [8] * 3
 
 
+def test_sentiments_that_no_word_has_are_in_no_table_and_two_are_tested_once(study):
+    """As by the published lexicon, in which no word is most probably neutral."""
+    rng = np.random.default_rng(SEED)
+    words = [f"w{i}" for i in range(30)]
+    lists = [" ".join(rng.choice(words, 6, replace=False)) for _ in range(40)]
+    study.write("one", "en", lists, "mw" * 20)
+    for kinds, shown, p, family in (
+        (["good", "bad"] * 15, {POSITIVE, NEGATIVE}, {POSITIVE}, 1),
+        (["bad"] * 30, {NEGATIVE}, set(), 0),
+        (["good", "bad", "plain"] * 10, {POSITIVE, NEGATIVE, NEUTRAL}, {0, 1, 2}, 3),
+    ):
+        study.feel("en", **dict(zip(words, kinds, strict=True)))
+        found = study.run("one", top_k=10)
+        assert set(found["shares"]["sentiment"]) == set(found["differences"]["sentiment"]) == shown
+        for test in (0, 1):
+            own = found["differences"].filter(test=test)
+            assert set(own.drop_nulls("p")["sentiment"]) == p
+            assert set(own["family"]) == {family}
+        # where all words are taken for either gender there is nothing to test
+        every = study.run("one", top_k=30)["differences"]
+        assert set(every["value"]) == {0}
+        assert every["p"].count() == 0
+
+
 def test_of_few_words_only_a_part_is_taken(study):
     eight_people(study)
     shares = study.run("one", top_k=100, top_share=0.5)["shares"]
@@ -231,7 +255,7 @@ def test_the_corrected_reading_takes_the_contrast_of_genders():
     assert found.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
 
 
-def test_rankings_by_the_latent_model_have_a_test_only_where_it_holds_its_size(study):
+def test_rankings_by_the_latent_model_have_no_test(study):
     eight_people(study)
     q = {"kind": (0.8, 0.1, 0.1), "dull": (0.1, 0.8, 0.1), "odd": (None,) * 3}
     rows = []
@@ -251,19 +275,14 @@ def test_rankings_by_the_latent_model_have_a_test_only_where_it_holds_its_size(s
         }
     table = found["differences"]
     assert set(table.filter(deviation=0)["test"]) == {0, 1}
-    assert set(table.filter(pl.col("deviation") > 0)["test"]) == {0}
-    # a gender's deviations have a level of their own in each sentiment: their ranking has no test
-    faithful = table.filter(deviation=DEVIATIONS.index(FAITHFUL))
-    assert set(faithful["reading"]) == {0, 1}
-    assert set(faithful["family"]) == {0}
-    for column in ("p", "p_bh", "p_bonferroni"):
-        assert faithful[column].is_null().all()
-    assert set(faithful["null"]) == {UNTESTED}
-    corrected = table.filter(deviation=DEVIATIONS.index(CORRECTED))
-    assert corrected["reading"].to_list() == [READINGS.index("argmax")] * 3
-    assert set(corrected["family"]) == {3}
-    # one word each, positive and negative: of two words one of each is all that there can be
-    assert corrected["p"].to_list() == [1, 1, 1]
+    for deviation, readings in ((FAITHFUL, {0, 1}), (CORRECTED, {READINGS.index("argmax")})):
+        own = table.filter(deviation=DEVIATIONS.index(deviation))
+        assert set(own["test"]) == {0}
+        assert set(own["reading"]) == readings
+        assert set(own["family"]) == {0}
+        for column in ("p", "p_bh", "p_bonferroni", "detectable", "low", "high"):
+            assert own[column].is_null().all()
+        assert set(own["null"]) == {UNTESTED[deviation]}
     assert set(found["shares"].filter(deviation=1)["left_out"]) == {1}
 
 

@@ -15,6 +15,7 @@ from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
+from plumbline.probes.commands import import_outputs
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.typicality import READINGS
 
@@ -23,6 +24,7 @@ LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
 SCORES = SHARED / "published/stereotypes/emotion_scores_bert-base-uncased.parquet"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 SEED = 20
+QUERY = "why are women so"
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,7 @@ def test_lists_before_and_after_training_come_out_as_recall_emotions_similarity_
     said = pl.read_parquet("data/datasets/stereotypes/en.parquet")
     words = pl.read_parquet("data/datasets/emotions/en.parquet")["word"].to_list()[:200]
     words += said.filter("single_word")["attribute"].unique().sort().to_list()
+    words = [*dict.fromkeys(words)]
     files = {name: invented(rng, words) for name in ("one", "two", "fox", "control")}
     for name, lists in files.items():
         Path(f"{name}.json").write_text(json.dumps(lists))
@@ -94,17 +97,31 @@ def test_lists_before_and_after_training_come_out_as_recall_emotions_similarity_
         ("{}", ["a.json"], "write NAME=FILE"),
         ("[1]", ["m=a.json"], "a.json: not lists of words"),
         ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "1 queries are about no group"),
+        (f'{{"{QUERY}": [["soft", NaN]]}}', ["m=a.json"], "'soft' in 'why are"),
+        (f'{{"{QUERY}": [["soft", -Infinity]]}}', ["m=a.json"], "'soft' in 'why are"),
+        (f'{{"{QUERY}": [["a", 2], ["b", 1], ["a", 0]]}}', ["m=a.json"], "'a' in 'why are"),
+        (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,nan\n", ["m=a.csv"], "'odd' in"),
+        (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,\n", ["m=a.csv"], "'odd' in"),
         ("{}", [], "nothing to import"),
         ("category,group\nage,kids\n", ["--profiles", "m=a.json"], "not a CSV with the columns"),
     ],
 )
 def test_what_cannot_be_imported_is_told_in_one_sentence(ready, capsys, text, arguments, told):
-    Path("a.json").write_text(text)
+    for name in ("a.json", "a.csv"):
+        Path(name).write_text(text)
     assert main(["import", *arguments, "--into", "mine"]) == 1
     said = capsys.readouterr().err.strip()
     assert told in said
     assert "\n" not in said
     assert not Path("mine/tables").exists()
+
+
+def test_numbers_in_lists_may_be_whole_at_first_and_words_may_be_numbers(tmp_path):
+    lines = [f"q,{1900 + i},{-i}" for i in range(120)] + ["q,last,-120.5"]
+    (tmp_path / "a.csv").write_text("\n".join(["query,word,score", *lines]))
+    found = import_outputs._read(tmp_path / "a.csv")
+    assert found.row(0) == ("q", "1900", 0.0)
+    assert found.row(120) == ("q", "last", -120.5)
 
 
 @pytest.mark.slow

@@ -274,9 +274,7 @@ def test_p_within_strata_is_that_of_all_relabellings_within_them():
     short, long = [1, 1, 0, 0, 0], [1, 1, 1, 0]  # who has the word, by length of the list
     women = (1, 3)  # of each
     sums = [
-        sum(a) + sum(b)
-        for a in combinations(short, women[0])
-        for b in combinations(long, women[1])
+        sum(a) + sum(b) for a in combinations(short, women[0]) for b in combinations(long, women[1])
     ]
     times = np.array([[[3, 2], [1, 3]]])
     for seen in range(2, 5):

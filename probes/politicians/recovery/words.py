@@ -52,7 +52,9 @@ def pmi_rows(control: Control) -> None:
         ("p_bh", rate, "0: no discovery is true"),
         ("p", 0.05, "at most 0.05: nominal"),
     ):
-        control.discoveries(smoothed[column].drop_nulls(), limit, cluster, none if control.null else MANY)
+        control.discoveries(
+            smoothed[column].drop_nulls(), limit, cluster, none if control.null else MANY
+        )
 
 
 def supersense_rows(control: Control) -> None:

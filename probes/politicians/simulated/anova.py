@@ -3,7 +3,8 @@
 A model has a deviation of its own, the same in all languages, as a training gives it, and its words
 are drawn one by one. What p would be of words as rows, which the tables do not have, is told for
 what it is: a test of these trainings, not of architectures. Simplified: adjectives, one reading,
-men and women. The deviations that words are ranked by stand for three sizes of what is planted.
+men and women. Deviations and readings stand for three sizes of what is planted: by
+`latent-corrected` there is no p.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from plumbline.probes.politicians.anova import (
     UNITS,
     build,
 )
-from plumbline.probes.politicians.words.sentiment_shares import READINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,8 @@ TRUTHS = {
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
 F = ("df", "residual_df", "f")
-ARGMAX = READINGS.index("argmax")
+FAMILY = ["deviation", "reading"]
+PLACES = ((0, 0), (0, 1), (1, 1))  # deviations and readings of the sizes
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -100,22 +101,22 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             group = int(family in shape.of_many)
             described += [(group, names[-1], family, size, x) for x in own_languages]
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
-            for deviation, effect in enumerate(effects):
+            for level, effect in enumerate(effects):
                 for language in own_languages:
                     planted = effect * sum(x in CHANGED for x in (family, size, language))
                     for gender, more in enumerate((planted, 0)):
-                        moved = np.array([1, -1, 0]) * (own[deviation, gender] + more) / 100
+                        moved = np.array([1, -1, 0]) * (own[level, gender] + more) / 100
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [
-                            (names[-1], language, deviation, gender, s, hit)
+                            (names[-1], language, *PLACES[level], gender, s, hit)
                             for s, hit in enumerate(hits.tolist())
                         ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
     inputs.tables("sentiment").mkdir(parents=True)
-    keys = ["model", "language", "deviation", "gender", "sentiment", "hits"]
+    keys = ["model", "language", *FAMILY, "gender", "sentiment", "hits"]
     pl.DataFrame(rows, schema=keys, orient="row").with_columns(
-        pos=0, reading=ARGMAX, top_k=shape.words
+        pos=0, top_k=shape.words
     ).write_parquet(inputs.tables("sentiment") / "shares.parquet")
     facts_of = pl.DataFrame(
         described, schema=["group", "model", *DESIGNS["three-way"]], orient="row"
@@ -152,9 +153,8 @@ def _moved(described: pl.DataFrame, *, worlds: bool) -> pl.DataFrame:
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
     effects, moved = drawn.known
-    sizes = dict(enumerate(effects))
-    planted = pl.col("deviation").cast(pl.Int64).replace_strict(sizes)
-    planted = planted.cast(pl.Float64)
+    sizes = {sum(place): float(effect) for place, effect in zip(PLACES, effects, strict=False)}
+    planted = pl.sum_horizontal(pl.col(FAMILY).cast(pl.Int64)).replace_strict(sizes)
     men = pl.col("response").is_in([GENDERS.index("male"), RESPONSES.index("male minus female")])
     sign = pl.col("sentiment").cast(pl.Int64).replace_strict({0: 1.0, 1: -1.0, 2: 0.0})
     sign = pl.when(men).then(sign).otherwise(0.0)
@@ -165,7 +165,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         for i, interval in enumerate(INTERVALS):
             rows = table.filter(design=d, interval=i)
             found[f"coefficients: {design}, {interval}"] = outcome(
-                rows, effect=effect, target=effect, family=["deviation"]
+                rows, effect=effect, target=effect, family=FAMILY
             )
         # every factor has a level with what is planted
         rows = (
@@ -178,7 +178,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         effect_of = planted * sign + 0.0
         shares, words = (rows.filter(unit=unit) for unit in range(len(UNITS)))
         found[f"tests: {design}"] = outcome(
-            shares, effect=effect_of, target=effect_of.abs() * pl.col("moved"), family=["deviation"]
+            shares, effect=effect_of, target=effect_of.abs() * pl.col("moved"), family=FAMILY
         )
         p = fdtrc(*(words[name].cast(pl.Float64).to_numpy() for name in F))
         none = dict.fromkeys(("detectable", "detectable_bh", "p_bh"))

@@ -59,9 +59,14 @@ class ListsShape(Params):
     origins: int = Field(4, ge=1, description="origins of names, which have words of their own")
     taste: float = Field(0.5, ge=0, description="SD of what goes with an origin, nats")
     short: float = Field(
-        0, ge=0, le=1, description="share of women's lists with 15 words; 1 less it of others'; 0: none"
+        0,
+        ge=0,
+        le=1,
+        description="share of women's lists with 15 words; 1 less it of others'; 0: none",
     )
-    zipf: float = Field(0, ge=0, description="exponent of the number of bearers; 0: `shared` has it")
+    zipf: float = Field(
+        0, ge=0, description="exponent of the number of bearers; 0: `shared` has it"
+    )
 
     def cut(self) -> Array:
         """Return the share of men's, women's and others' lists that are shorter."""
@@ -133,7 +138,9 @@ def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
     again = rng.choice(len(gender), round(shape.shared * len(gender)), replace=False)
     bearer = np.concatenate([np.arange(len(gender)), again])
     if shape.zipf:
-        bearer = np.repeat(np.arange(len(gender)), rng.zipf(shape.zipf, len(gender)).clip(1, BEARERS))
+        bearer = np.repeat(
+            np.arange(len(gender)), rng.zipf(shape.zipf, len(gender)).clip(1, BEARERS)
+        )
     means = np.array([SITELINKS[g] for g in range(len(GENDERS))])[gender]
     return Names(
         gender,

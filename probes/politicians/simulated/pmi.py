@@ -1,8 +1,9 @@
 """Analysis ``pmi`` on simulated lists.
 
 A row of the table is a word and a gender, in either reading; the smoothed one has p. Without
-non-binary people both genders of a word have one p. The truth of an interval is the PMI of the expected counts, that of infinitely
-many names. Words are in one language; the real run is simulated with one name in forty.
+non-binary people both genders of a word have one p. The truth of an interval is the PMI of the
+expected counts, that of infinitely many names. Words are in one language; the real run is simulated
+with one name in forty.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 Words are positive, negative or neutral, drawn anew in each replicate; planted is how much positive
 words go more with women, and negative ones less. Names of other origins are longer, in tokens and
 letters, and may have words of other sentiments: where women are more often of those, sentiments
-differ by origin, not by gender, and must not differ among names that are matched on tokens. The
-tables ``latent`` are fitted to the same lists by their own analysis, with few weights and draws.
+differ by origin, not by gender, and must not differ among names that are matched on tokens. There
+is no latent-variable model: numbers by it have no test and no interval.
 
 What an interval should cover is what another sample of as many names gives on average for the same
 words and setting: the mean of ``SAMPLES`` samples. It is not told where names are matched, which
-leaves fewer, nor by the latent-variable model, whose numbers are others, but that without any
-effect both are 0; and not for the shares of non-binary people, six names or none.
+leaves fewer, but that without any effect it is 0; and not for the shares of non-binary people, six
+names or none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.politicians import latent
 from plumbline.probes.politicians.robustness import KINDS
 from plumbline.probes.politicians.simulated import lists
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
@@ -33,7 +32,6 @@ from plumbline.probes.stats.shares import shares
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from plumbline.probes.core.run_analysis import Inputs
 
 Shape = lists.ListsShape
 SHAPES = {
@@ -67,18 +65,6 @@ PARAMS: dict[str, Any] = {
     "n_bootstrap": 100,
     "n_permutations": 199,
 }
-LATENT: dict[str, Any] = {
-    "version": "0.0.0",
-    "min_count": 5,
-    "smoothing": 0.5,
-    "l1": [0.0, 1e-2],
-    "posterior": [1e-2, 1.0],
-    "steps": 50,
-    "learning_rate": 0.2,
-    "seeds": [1],
-    "n_bootstrap": 20,
-    "n_permutations": 19,
-}
 FRAMES = 2
 SAMPLES = 20  # other samples of as many names
 
@@ -92,7 +78,6 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     each = [lists.utilities(of, names.origin, names.side()) for of in populations]
     lists.write_lists(inputs, "m", names, each, shape.length, rng, frames=FRAMES)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
-    _write_latent(inputs)
     known = _true(shape, truth, populations, sentiments, rng)
     return Drawn(inputs, (known, truth.kind == NULL))
 
@@ -117,14 +102,6 @@ def _words(
         origin=of.origin + steps[:, None] * towards,
         frequency=rng.permutation(of.frequency),
     )
-
-
-def _write_latent(inputs: Inputs) -> None:
-    """Write the tables ``latent`` of these lists."""
-    folder = inputs.tables("latent", inputs.models[0])
-    folder.mkdir(parents=True)
-    for name, table in latent.run(inputs, latent.Params.model_validate(LATENT)).items():
-        table.write_parquet(folder / f"{name}.parquet")
 
 
 def _true(
@@ -197,9 +174,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     effect = pl.when(pl.col("nats") != 0).then(-pl.col("nats")) if planted else pl.lit(0.0)
     names = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
     matched = pl.when(pl.col("kind") == KINDS.index("matched")).then(" on " + variation)
-    other = (pl.col("kind") == KINDS.index("matched")) | (
-        pl.col("deviation") != DEVIATIONS.index("pmi")
-    )
+    other = pl.col("kind") == KINDS.index("matched")
     none = pl.lit(0.0 if null else None, dtype=pl.Float64)
     table = table.with_columns(target=pl.when(other).then(none).otherwise("target"))
     table = table.with_columns(effect=effect, test=names + matched.otherwise(pl.lit("")))

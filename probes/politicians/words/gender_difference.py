@@ -65,9 +65,9 @@ def differences(
     """Return a row for each chosen word and reading, with columns :data:`COLUMNS`, by rank.
 
     The counts and intervals are those of the analysis `pmi`: people with Poisson weights of their
-    names for the plug-in; where ``smoothing`` is added to every cell, distinct names. There is no p: those
-    of each gender are beside it. Words that nobody of one gender has are infinitely far apart, and
-    null in the plug-in. There is no row where no woman or no man has a list.
+    names for the plug-in; distinct names where ``smoothing`` is added to every cell. There is no p:
+    those of each gender are beside it. Words that nobody of one gender has are infinitely far
+    apart, and null in the plug-in. There is no row where no woman or no man has a list.
 
     ``draws``: of the chosen words.
     ``same``: columns that have one value in all rows.
@@ -77,12 +77,11 @@ def differences(
     sides = [int(np.searchsorted(counts.genders, gender)) for gender in (FEMALE, MALE)]
     drawn = smoothed(draws.bayesian, smoothing, seed, draws.merged)
     ends, values = [], []
-    tables = [table[:, sides] for table in (counts.lists, counts.distinct)]
-    for table, replicates, added in zip(
-        tables, (draws.ordinary, drawn), (0.0, smoothing), strict=True
-    ):
+    cells = [of[:, sides] for of in (counts.lists, counts.distinct)]
+    every = (draws.ordinary, 0.0), (drawn, smoothing)
+    for seen, (replicates, added) in zip(cells, every, strict=True):
         limits = percentiles(difference(replicates[:, sides])[: len(chosen)], confidence)
-        value = difference(table.astype(np.float64) + added)[chosen]
+        value = difference(seen.astype(np.float64) + added)[chosen]
         ends.append(limits)
         values.append(value)
     value, low, high = (
@@ -98,8 +97,8 @@ def differences(
         [value, low, high],
         lemma=np.array(lemmas)[:, None],
         rank=rank,
-        count_female=np.stack([table[chosen, 0] for table in tables], axis=1),
-        count_male=np.stack([table[chosen, 1] for table in tables], axis=1),
+        count_female=np.stack([seen[chosen, 0] for seen in cells], axis=1),
+        count_male=np.stack([seen[chosen, 1] for seen in cells], axis=1),
         n=counts.clusters,
         cluster="name",
         method=np.array([f"{confidence:.0%} {method} over names" for method in methods]),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
 DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # what words are ranked by
+CORRECTED = DEVIATIONS.index("latent-corrected")
 READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 LATENT = (
     ("latent-faithful", "pairs"),
@@ -47,7 +48,12 @@ LATENT = (
 NEUTRAL = SENTIMENTS.index("neutral")
 EXACT = "words of both lists permuted, exact"
 ROUNDING = 6  # decimals of contrasts, as of deviations in tables: equal ones stay so
-UNTESTED = "none: a gender's largest deviations are of one sentiment by its level, not by words"
+UNTESTED = {  # why a ranking by the latent-variable model has no test and no interval
+    "latent-faithful": "none: the largest deviations are of one sentiment by its level, not words",
+    "latent-corrected": "none: its test finds differences where there are none",
+}
+TWICE = "none: the other of two sentiments, whose test is this one"
+WHOLE = "none: all candidates are taken, for every gender"
 MARKS = re.compile(
     "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )  # Arabic vowels and such
@@ -101,7 +107,15 @@ class Ranking(NamedTuple):
     replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): over names
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
     among: str = "names"  # over which they are permuted
-    null: str = EXACT  # of the test whose unit is the word; UNTESTED: there is none
+    null: str = EXACT  # of the test whose unit is the word; of UNTESTED: there is none
+
+    def untested(self, sentiment: int) -> str:
+        """Return why a difference has no test; nothing where it has one."""
+        if self.null != EXACT:
+            return self.null
+        if self.sizes["top_k"] == self.sizes["candidates"]:
+            return WHOLE
+        return "" if sentiment in tested(self.base) else TWICE
 
 
 def of_words(
@@ -155,6 +169,15 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
     """
     best = np.isclose(q, q.max(axis=1, keepdims=True))
     return np.where(best.sum(axis=1) == 1, best.argmax(axis=1), NEUTRAL)
+
+
+def tested(base: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the sentiments whose shares have tests of their own: of two that there are the first.
+
+    ``base``, (sentiments,) array: shares among the candidates.
+    """
+    there = np.flatnonzero(base)
+    return there[: max(len(there) - 1, 0)] if len(there) < NUMBER else there
 
 
 def by_pmi(
@@ -217,8 +240,7 @@ def by_latent(
     if not there.any():
         return None
     eta, q = eta[:, there], q[there]
-    corrected = deviation == "latent-corrected"
-    if corrected:
+    if deviation == "latent-corrected":
         mean = eta.mean(axis=2)
         others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
         deviations, classes = np.round(mean - others, ROUNDING), argmax(q)
@@ -235,7 +257,7 @@ def by_latent(
         np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1),
         {"top_k": size, "candidates": len(classes), "left_out": len(words) - int(there.sum())},
         np.bincount(classes, minlength=NUMBER) / len(classes),
-        null=EXACT if corrected else UNTESTED,
+        null=UNTESTED[deviation],
     )
 
 
@@ -253,17 +275,17 @@ def over_names(
 
 
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the share of each sentiment for each gender; see :func:`difference_rows`."""
-    for (g, gender), s in product(enumerate(ranking.genders), range(NUMBER)):
+    """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
+    for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
         hits, names = int(ranking.hits[g, s]), ranking.names.get(gender, 0)
         found = wilson(hits, ranking.sizes["top_k"], confidence).at(confidence)
-        if ranking.null == UNTESTED:
+        if ranking.null != EXACT:
             found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
         elif ranking.replicates is not None:
             found = over_names(found.value, ranking.replicates[:, g, s], names, confidence, 0.0)
         yield found.row(
             gender=gender,
-            sentiment=s,
+            sentiment=int(s),
             hits=hits,
             base=finite(ranking.base[s]),
             names=names,
@@ -276,26 +298,27 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the difference male minus female of each share, by each test that there is.
 
-    The largest deviations of the latent-variable model have none, nor intervals. How frequent a
-    sentiment is among the words of a gender is a parameter of its own: eta is normalised within
-    both, so that the level of a gender's deviations differs between sentiments where no word does.
+    Rankings by the latent-variable model have none, nor intervals. How frequent a sentiment is
+    among the words of a gender is a parameter of its own: eta is normalised within both, so that
+    the level of a gender's deviations differs between sentiments where no word does; and L1 shrinks
+    the contrasts of the words of some sentiments more than those of others.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
     m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
     sizes = np.full(2, ranking.sizes["top_k"])
-    for s in range(NUMBER):
-        hits = ranking.hits[[m, f], s]
+    for s in map(int, np.flatnonzero(ranking.base)):
+        hits, none = ranking.hits[[m, f], s], ranking.untested(s)
         found = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence).at(confidence)
         found = found._replace(method=f"{found.method}, words taken as independent")
-        if ranking.null == UNTESTED:
+        if ranking.null != EXACT:
             found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
         yield found.row(
             sentiment=s,
             test=0,
             cluster="word",
-            null=ranking.null,
-            p=fisher_p(hits[None], sizes)[0, 0] if ranking.null == EXACT else None,
+            null=none or EXACT,
+            p=None if none else fisher_p(hits[None], sizes)[0, 0],
             critical=critical_of_counts(int(hits.sum()), *sizes.tolist()),
             **ranking.sizes,
         )
@@ -307,8 +330,8 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
             sentiment=s,
             test=1,
             cluster="name",
-            null=f"genders permuted over {ranking.among}, {len(null):,} times",
-            p=float(permutation_p(found.value, null)),
+            null=none or f"genders permuted over {ranking.among}, {len(null):,} times",
+            p=None if none else float(permutation_p(found.value, null)),
             critical=float(critical(null[:, None])[0]),
             **ranking.sizes,
         )

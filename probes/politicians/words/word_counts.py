@@ -84,15 +84,15 @@ class Cells(NamedTuple):
 
 
 class Once:
-    """Leaves out what a person's list was met to have before: a lemma in another form."""
+    """Knows what a person's list was met to have before: a lemma in another form."""
 
     def __init__(self, people: int) -> None:
         self._people = people
         self._code: dict[str, int] = {}
         self._met = np.zeros(0, dtype=np.uint8)  # a bit for each word and person
 
-    def of(self, part: Cells) -> Cells:
-        """Return the cells that were not met before."""
+    def new(self, part: Cells) -> NDArray[np.intp]:
+        """Return the places of the cells that were not met before."""
         code = [self._code.setdefault(word, len(self._code)) for word in part.words]
         if (more := len(self._code) * self._people // 8 + 1 - len(self._met)) > 0:
             self._met = np.pad(self._met, (0, more))
@@ -103,7 +103,7 @@ class Once:
         byte, bit = place >> 3, (1 << (place & 7)).astype(np.uint8)
         new = (self._met[byte] & bit) == 0
         np.bitwise_or.at(self._met, byte, bit)
-        return part.only(first[new])
+        return np.asarray(first[new])
 
 
 class Vocabulary:
@@ -238,7 +238,7 @@ def read_people(path: Path, only: pl.Series | None = None) -> People:
 def cells(source: Lists, people: People) -> Iterator[Cells]:
     """Yield the rows of lists, those of other people left out, a batch at a time.
 
-    Raises UserError if there is no file.
+    Raises UserError if there is no file, or a list has a form twice.
     """
     for folder in source.folders:
         paths = sorted(map(str, folder.glob("*.parquet")))
@@ -255,11 +255,19 @@ def cells(source: Lists, people: People) -> Iterator[Cells]:
         batches = ds.dataset(paths, format=ds.ParquetFileFormat(options)).to_batches(
             columns=columns, filter=wanted, use_threads=False, batch_readahead=1
         )
-        once = Once(len(people.items)) if source.unit == "lemma" else None
+        once = Once(len(people.items))
         for batch in batches:
-            if len(batch):
-                part = _cells(batch, people, source.unit)
-                yield once.of(part) if once else part
+            if not len(batch):
+                continue
+            part = _cells(batch, people, source.unit)
+            kept = once.new(part)
+            if source.unit == "form" and len(kept) < len(part.word):
+                at = np.setdiff1d(np.arange(len(part.word)), kept)[0]
+                raise UserError(
+                    f"{folder}: the list of Q{people.items[part.person[at]]} has "
+                    f"{part.words[part.word[at]]!r} twice; run the probe again"
+                )
+            yield part.only(kept)
 
 
 def _cells(batch: pa.RecordBatch, people: People, unit: Unit) -> Cells:
@@ -356,9 +364,9 @@ def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Intege
             columns, rows = part.columns(code, -1), place[part.person]
             kept = (rows >= 0) & (columns >= 0)
             having[columns[kept], rows[kept]] += 1  # a word is once in a list: no index twice
-        for own, lists in zip(found, having, strict=True):
+        for word, lists in enumerate(having):
             at = stratum[start : start + each] * times + lists
-            own += np.bincount(at, minlength=len(own))
+            found[word] += np.bincount(at, minlength=found.shape[1])
     return found.reshape(number, len(lengths), times), sizes
 
 
