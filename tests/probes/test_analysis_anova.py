@@ -302,6 +302,20 @@ def test_a_planted_family_is_found_and_nothing_else(study):
     assert {r["n"] for r in three.iter_rows(named=True) if r["interval"] == JACKKNIFE} == {12}
 
 
+def test_sentiments_that_no_word_has_have_no_rows_and_latent_corrected_has_no_p(study):
+    several(study, np.random.default_rng(SEED))
+    study.rows = [row for row in study.rows if row["sentiment"] != NEUTRAL]
+    study.rows += [row | {"deviation": 2} for row in study.rows]
+    found = study.run()
+    for table in found.values():
+        assert set(table["sentiment"]) == {POSITIVE, NEGATIVE}
+        by_pmi, corrected = (table.filter(deviation=deviation) for deviation in (0, 2))
+        assert by_pmi["p"].count()
+        assert corrected["p"].count() == corrected["p_bh"].count() == 0
+        assert set(corrected["tested"]) == {0}
+        assert corrected.filter(pl.col("reason").is_null()).is_empty()
+
+
 def test_what_f_would_find_of_two_sizes_is_what_t_would(study):
     # six families in two sizes, one row each: 12 rows, less 7 parameters
     rng = np.random.default_rng(SEED)

@@ -143,6 +143,22 @@ def test_shares_are_counted_among_the_largest(planted):
     assert sums["value"].to_list() == pytest.approx([1] * len(sums), abs=1e-5)
 
 
+def test_sentiments_that_no_word_has_have_no_rows_and_two_are_tested_once(tmp_path):
+    rng = np.random.default_rng(SEED)
+    study = Parts(tmp_path)
+    genders = "mw" * 100
+    study.write("en", {"ADJ": drawn(rng, genders, [1.5] * 200)}, genders)
+    study.write_people(**about(genders, [True, True, False, False] * 50))
+    study.plant({word: SENTIMENTS[n % 2] for n, word in enumerate(WORDS)})
+    found = study.tables()
+    for name in ("shares", "differences"):
+        assert set(found[name]["sentiment"]) == {0, 1}
+        assert set(found[name].drop_nulls("p")["sentiment"]) == {0}
+    assert set(found["differences"]["family"]) == {len(found["differences"]) / 2}
+    every = study.tables(top_share=1)["differences"]
+    assert (set(every["value"]), every["p"].count()) == ({0}, 0)
+
+
 def test_people_of_no_binary_gender_are_there_with_their_number_and_without_a_test(planted):
     people = planted["people"]
     # nobody's popularity is known: the 40 lowest numbers are popular, and the seven come last

@@ -57,7 +57,7 @@ def test_what_was_planted_is_found_with_its_sign_and_order(place, change):
 @pytest.mark.slow
 def test_where_nothing_was_planted_next_to_nothing_is_found(place, change):
     table, measures = tables(change, "world-null")
-    tests = table.filter(pl.col("reading") == 0)
+    tests = table.drop_nulls("p")
     assert len(tests) > 100
     assert (tests["p_bh"] <= 0.05).mean() <= 0.05
     # exact tests of discrete counts: no more than their level, with room for one draw of them

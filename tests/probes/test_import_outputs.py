@@ -24,7 +24,7 @@ LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
 SCORES = SHARED / "published/stereotypes/emotion_scores_bert-base-uncased.parquet"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 SEED = 20
-QUERY = "why are women so"
+QUERY = "how come artists are so"
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +97,9 @@ def test_lists_before_and_after_training_come_out_as_recall_emotions_similarity_
         ("{}", ["a.json"], "write NAME=FILE"),
         ("[1]", ["m=a.json"], "a.json: not lists of words"),
         ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "1 queries are about no group"),
-        (f'{{"{QUERY}": [["soft", NaN]]}}', ["m=a.json"], "'soft' in 'why are"),
-        (f'{{"{QUERY}": [["soft", -Infinity]]}}', ["m=a.json"], "'soft' in 'why are"),
-        (f'{{"{QUERY}": [["a", 2], ["b", 1], ["a", 0]]}}', ["m=a.json"], "'a' in 'why are"),
+        (f'{{"{QUERY}": [["soft", NaN]]}}', ["m=a.json"], "'soft' in 'how come"),
+        (f'{{"{QUERY}": [["soft", -Infinity]]}}', ["m=a.json"], "'soft' in 'how come"),
+        (f'{{"{QUERY}": [["a", 2], ["b", 1], ["a", 0]]}}', ["m=a.json"], "'a' in 'how come"),
         (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,nan\n", ["m=a.csv"], "'odd' in"),
         (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,\n", ["m=a.csv"], "'odd' in"),
         ("{}", [], "nothing to import"),

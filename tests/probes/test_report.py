@@ -157,7 +157,8 @@ def test_results_show_the_highest_words_of_both_readings(page, finished):
             lists = f"{row['count']} of {row['people']}"
             found = [cells for cells in shown if cells[:2] == first and cells[3] == lists]
             assert found, row["word"]
-            assert found[0][4:] == [f"{row['p']:.4f}", f"{row['p_bh']:.3f}"]
+            p = [f"{row['p']:.4f}", f"{row['p_bh']:.3f}"] if reading else []
+            assert found[0][4:] == p
 
 
 def test_latent_shows_the_ten_words_of_largest_deviation(sections, finished):
@@ -293,7 +294,7 @@ def test_means_over_models_and_differences_of_genders_are_shown(sections, finish
         first = part.sort("rank").row(0, named=True)
         rows = [row for row in sections["pooled"].rows if row[0] == first["word"]]
         cells = [shown_as(first["value"]), str(first["n"])]
-        assert cells in [[row[3], row[5]] for row in rows]
+        assert cells in [[row[3], row[5]] for row in rows if len(row) > 5]
 
 
 def test_subgroups_show_people_of_each_gender_and_differences(sections, finished):

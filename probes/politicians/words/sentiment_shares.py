@@ -171,7 +171,7 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(best.sum(axis=1) == 1, best.argmax(axis=1), NEUTRAL)
 
 
-def tested(base: NDArray[np.float64]) -> NDArray[np.intp]:
+def tested(base: NDArray[Any]) -> NDArray[np.intp]:
     """Return the sentiments whose shares have tests of their own: of two that there are the first.
 
     ``base``, (sentiments,) array: shares among the candidates.
