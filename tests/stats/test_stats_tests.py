@@ -272,23 +272,17 @@ def test_with_one_model_it_is_the_exact_test():
 
 def test_p_within_strata_is_that_of_all_relabellings_within_them():
     short, long = [1, 1, 0, 0, 0], [1, 1, 1, 0]  # who has the word, by length of the list
-    women = (1, 3)  # of each
-    sums = [
-        sum(a) + sum(b) for a in combinations(short, women[0]) for b in combinations(long, women[1])
-    ]
-    times = np.array([[[3, 2], [1, 3]]])
+    sums = [a + sum(b) for a in short for b in combinations(long, 3)]  # one woman, and three
+    sizes = np.array([[4, 1], [1, 3]])
     for seen in range(2, 5):
         exact = sum(sums.count(s) <= sums.count(seen) for s in sums) / len(sums)
-        p = permuted_sums_p(times, np.array([[5 - seen, seen]]), np.array([[4, 1], [1, 3]]), 9, 1)
+        p = permuted_sums_p(np.array([[[3, 2], [1, 3]]]), np.array([[5 - seen, seen]]), sizes, 9, 1)
         assert p[0] == pytest.approx([exact, exact], rel=1e-12)
-    # each with a list of another model too, without the word or with it: what is drawn is as far
-    more = np.array([[[3, 0, 2], [1, 0, 3]]])
-    far = [abs(2 * s - 2 * np.mean(sums)) for s in sums]
-    for seen in range(2, 5):
-        exact = np.mean([d >= abs(2 * seen - 2 * np.mean(sums)) - 1e-9 for d in far])
-        given = np.array([[10 - 2 * seen, 2 * seen]]), np.array([[4, 1], [1, 3]])
-        p = permuted_sums_p(more, *given, 20_000, SEED_SUMS)
-        assert p[0] == pytest.approx([exact, exact], abs=0.02)
+        # each also has the list of another model: what is drawn is as far from the mean
+        far = [abs(s - np.mean(sums)) >= abs(seen - np.mean(sums)) - 1e-9 for s in sums]
+        two = np.array([[[3, 0, 2], [1, 0, 3]]]), 2 * np.array([[5 - seen, seen]])
+        p = permuted_sums_p(*two, sizes, 20_000, SEED_SUMS)
+        assert p[0] == pytest.approx([np.mean(far)] * 2, abs=0.02)
 
 
 def test_small_p_of_many_strata_are_exact_and_without_both_groups_in_one_there_are_none():
