@@ -84,6 +84,6 @@ if __name__ == "__main__":
     README.write_text(SCREEN.sub(lambda m: m[1] + m[2] + screen, page, count=1), "utf-8")
     FIGURE.write_text(drawing, "utf-8")
     if (TOP / TABLE).is_file():  # make repro has run
-        traced = run(["-m", "plumbline.builders", "trace", f"{TABLE}#12"], TOP, TOP)
+        traced = run(["-m", "plumbline.builders", "trace", f"{TABLE}#13"], TOP, TOP)
         page = TRACING.read_text("utf-8")
         TRACING.write_text(TRACE.sub(lambda m: refreshed(m[0], traced), page), "utf-8")
