@@ -27,7 +27,7 @@ setup: $(READY)  ## make the virtual environment
 INSTALL := $(VENV)/bin/python -m pip install --quiet --no-deps
 
 # PyPI's build of torch for Linux needs NVIDIA's libraries too; its authors' own build without a GPU does not.
-$(READY): pyproject.toml requirements/main.txt
+$(READY): pyproject.toml setup.py requirements/main.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is needed; call make with PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -79,9 +79,11 @@ fuzz: $(TEST)  ## damage files 100,000 times for each reader (an hour); READERS=
 calibrate: $(READY)  ## simulate the tests of all analyses (hours); ANALYSIS=... for some
 	@python -m plumbline.probes calibrate $(ANALYSIS)
 
+LINKS := .lint/plumbline
 lint: $(TEST)  ## style, types, generated docs
 	ruff check .
 	ruff format --check .
+	@rm -rf $(LINKS) && mkdir -p $(LINKS) && ln -s $(addprefix $(CURDIR)/,plumbline/*.py builders probes validation) $(LINKS)
 	mypy
 	python docs/generate.py --check
 
@@ -144,4 +146,4 @@ prune: $(READY)  ## list results that no stage makes any more
 	python -m plumbline.builders prune
 
 clean:  ## remove the virtual environment and the caches of the tools
-	rm -rf $(VENV) site .site .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .lint site .site .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -82,7 +82,7 @@ class Bridge:
         from plumbline.probes.models.load import adapter
         from plumbline.probes.models.params import Model
 
-        where = PROJECT / "samples/worlds" / found.name
+        where = PROJECT / "data/samples/worlds" / found.name
         if found.entry is not None:
             where = download(found.name, Model.model_validate(found.entry))
         commit = (found.entry or {}).get("revision", "")

@@ -33,7 +33,7 @@ def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "
     UserError
         If there is no such model, or no study can use it; it says what to do.
     """
-    control = PROJECT / "samples/worlds" / Path(model).name
+    control = PROJECT / "data/samples/worlds" / Path(model).name
     if control.name == str(model) and (control / "manifest.json").is_file():
         facts = json.loads((control / "manifest.json").read_text("utf-8"))
         return Found(control.name, facts["model"].get("kind", "masked"), None)
@@ -90,7 +90,7 @@ def hand_over(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, 
 
 def _free(name: str) -> str:
     """Return a name that no control model has."""
-    return f"my-{name}" if (PROJECT / "samples/worlds" / name).is_dir() else name
+    return f"my-{name}" if (PROJECT / "data/samples/worlds" / name).is_dir() else name
 
 
 def _of_the_hub(name: str, kind: str, revision: str) -> tuple[str, str]:

@@ -366,7 +366,7 @@ def _readable(study: str, found: Found) -> Iterator[None]:
 
 def control_models() -> list[str]:
     """Return the names of the control models that come with the package."""
-    return sorted(path.parent.name for path in PROJECT.glob("samples/worlds/*/manifest.json"))
+    return sorted(path.parent.name for path in PROJECT.glob("data/samples/worlds/*/manifest.json"))
 
 
 def fitting(kind: str) -> list[str]:

@@ -27,9 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PACKAGE = Path(__file__).parent
-PROJECT = PACKAGE / "project"  # params.yaml and the samples
+# A checkout has at its top what an installed package has inside.
+FOLDERS = {
+    name: Path(importlib.import_module(f"plumbline.{name}").__path__[0])
+    for name in ("builders", "probes", "validation")
+}
+# params.yaml and data/samples
+PROJECT = next(p for p in (PACKAGE / "project", PACKAGE.parent) if (p / "params.yaml").is_file())
 # the datasets of the samples that passed their validation, by the sha256 of their bytes
-VALIDATED = PROJECT / "validated.json"
+VALIDATED = PACKAGE / "validated.json"
 HOME = "PLUMBLINE_HOME"
 LOCK = threading.RLock()  # the folder that a process works in is one for all of its threads
 LOCKED = ".building.lock"
@@ -72,7 +78,7 @@ class Workspace:
         with _reported(folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             _params(self.folder, tree)
-            _link(PROJECT / "samples", self.folder / "data/samples")
+            _link(PROJECT / "data/samples", self.folder / "data/samples")
             for name in SHARED:
                 if not self.own:
                     shared = _shared() / name
@@ -146,13 +152,13 @@ def entered(folder: Path) -> Iterator[None]:
 
 
 def _pages() -> list[Path]:
-    return sorted(PACKAGE.glob("builders/datasets/*/build.py"))
+    return sorted(FOLDERS["builders"].glob("datasets/*/build.py"))
 
 
 def _shared() -> Path:
     """Return the folder of the datasets of the samples: another for every version of the code."""
-    code = [*PACKAGE.glob("builders/**/*.py"), *PACKAGE.glob("builders/**/*.yaml")]
-    code += [*PACKAGE.glob("validation/**/*.*"), *(PROJECT / "samples").glob("*/*/manifest.json")]
+    code = [*FOLDERS["builders"].rglob("*.py"), *FOLDERS["builders"].rglob("*.yaml")]
+    code += [*FOLDERS["validation"].rglob("*.*"), *PROJECT.glob("data/samples/*/*/manifest.json")]
     sums = [hashlib.sha256(path.read_bytes()).digest() for path in sorted(code) if path.is_file()]
     return home() / f"datasets-{hashlib.sha256(b''.join(sums)).hexdigest()[:12]}"
 
@@ -162,8 +168,9 @@ def _params(folder: Path, tree: Mapping[str, Any]) -> None:
     whole = params.parse(PROJECT / "params.yaml")
     changed: dict[Path, dict[str, Any]] = {folder / "params.yaml": whole}
     for pattern in params.BESIDE:
-        for path in PACKAGE.glob(pattern):
-            changed[folder / path.relative_to(PACKAGE)] = params.parse(path)
+        top, _, rest = pattern.partition("/")
+        for path in FOLDERS[top].glob(rest):
+            changed[folder / top / path.relative_to(FOLDERS[top])] = params.parse(path)
     for key, value in tree.items():
         *above, last = key.split(".")
         for file in changed.values():

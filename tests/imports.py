@@ -32,12 +32,9 @@ NEUTRAL = {
 
 
 def ours() -> list[Path]:
-    """Return all modules of ours; the folders that ``plumbline`` links to once, as themselves."""
-    inner = [TOP / top for top in ("builders", "validation", "probes")]
-    found = [file for top in inner for file in top.rglob("*.py")]
-    own = TOP / "plumbline"
-    links = {entry for entry in own.iterdir() if entry.is_symlink()}
-    return found + [f for f in own.rglob("*.py") if not links & {*f.parents}]
+    """Return the files of all modules of the package."""
+    tops = ("builders", "validation", "probes", "plumbline")
+    return [file for top in tops for file in (TOP / top).rglob("*.py")]
 
 
 @cache
