@@ -31,14 +31,14 @@ from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
 from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
 from plumbline.probes import ACROSS, ALL, EACH, OF_GROUPS, PROBES, module_of  # noqa: E402
-from plumbline.probes.calibration import summary  # noqa: E402
-from plumbline.probes.calibration.calibrate import simulated, those  # noqa: E402
+from plumbline.probes.report import error_rates  # noqa: E402
+from calibration.calibrate import simulated, those  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
 from plumbline.probes.stats.estimate import ESTIMATE  # noqa: E402
 from plumbline.probes.stereotypes import waves  # noqa: E402
-from plumbline.probes.worlds.plant import FILE as OF_WORLDS  # noqa: E402
-from plumbline.probes.worlds.plant import SETTINGS  # noqa: E402
+from worlds.plant import FILE as OF_WORLDS  # noqa: E402
+from worlds.plant import SETTINGS  # noqa: E402
 
 COMMON = (  # what columns mean that many outputs and tables have
     Column("model", "string", "name of the model in params.yaml"),
@@ -125,18 +125,18 @@ def study_page(text: str, study: str) -> str:
 def _found(name: str, study: str) -> str:
     """Return a generated part: what the tests of an analysis do and find, in a few lines."""
     path = TOP / "data/tables/calibration" / name / "calibration.parquet"
-    lines = summary.lines(pl.read_parquet(path)) if path.is_file() else []
-    found = [line for line in lines if summary.LEAST in line and summary.decides(line)]
+    lines = error_rates.lines(pl.read_parquet(path)) if path.is_file() else []
+    found = [line for line in lines if error_rates.LEAST in line and error_rates.decides(line)]
     if not lines:
         return ""
     depth = "../" * _page(study).count("/")
     page = f"[Calibration]({depth}methods/calibration.md#{name})"
-    told = [f"{summary.sentence(lines)} {page} has the shapes, units and all rates."]
+    told = [f"{error_rates.sentence(lines)} {page} has the shapes, units and all rates."]
     if found:
         told += ["Smallest effects that are found with power .8, at .05 and after adjustment:", ""]
         told += ["| test | simulated run | at .05 | adjusted |", "|---|---|---:|---:|"]
     for line in found:
-        least = (summary.effect(line, key) for key in (summary.LEAST, summary.LEAST_ADJUSTED))
+        least = (error_rates.effect(line, key) for key in (error_rates.LEAST, error_rates.LEAST_ADJUSTED))
         told.append(f"| {line['test']} | {line['shape']} | {' | '.join(least)} |")
     text = "\n".join(told)
     return f"<!-- begin generated -->\n{text}\n<!-- end generated -->\n\n"
@@ -171,14 +171,14 @@ def _rates(table: pl.DataFrame) -> list[str]:
     heads = "test | simulated run | tables | size .05 | size .01 | families | coverage | "
     heads += "found with .8 | adjusted | at `detectable` | at `detectable_bh` | decoys | bounds"
     lines = [f"| {heads} |", "|---" * (heads.count("|") + 1) + "|"]
-    for line in summary.lines(table):
+    for line in error_rates.lines(table):
         cells = [line["test"], line["shape"], f"{line['replicates']:,}"]
         cells += [
             "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
-            for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
+            for name in (error_rates.SIZE, error_rates.SIZE_01, error_rates.FAMILIES, error_rates.COVERAGE)
         ]
-        least = (summary.LEAST, summary.LEAST_ADJUSTED)
-        cells += [summary.effect(line, name) for name in (*least, *summary.TOLD)]
+        least = (error_rates.LEAST, error_rates.LEAST_ADJUSTED)
+        cells += [error_rates.effect(line, name) for name in (*least, *error_rates.TOLD)]
         cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
         lines.append(f"| {' | '.join([*cells, line['verdict']])} |")
     return lines

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from plumbline.probes.calibration import summary
+from plumbline.probes.report import error_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,15 +73,15 @@ def reasons(text: str, section: str) -> list[Reason]:
 def outside(table: pl.DataFrame) -> Iterator[Case]:
     """Yield what is outside of its bounds by its whole interval."""
     analysis = table["analysis"][0]
-    for line in summary.lines(table):
+    for line in error_rates.lines(table):
         for of in line["beyond"]:
             yield Case(analysis, line["test"], f"{of.measure}, {of.side}", of.value)
 
 
 def decoys(table: pl.DataFrame) -> Iterator[Case]:
     """Yield what decoys make be found more often than right tests may find nothing."""
-    most = summary.BOUNDS[summary.SIZE][1]
-    often = table.filter(pl.col("measure") == summary.WRONG, pl.col("low") > most)
+    most = error_rates.BOUNDS[error_rates.SIZE][1]
+    often = table.filter(pl.col("measure") == error_rates.WRONG, pl.col("low") > most)
     for row in often.iter_rows(named=True):
         yield Case(row["analysis"], row["test"], row["truth"], row["value"])
 
@@ -89,15 +89,15 @@ def decoys(table: pl.DataFrame) -> Iterator[Case]:
 def lacking(table: pl.DataFrame) -> Iterator[Case]:
     """Yield which tests lack a true null, three planted sizes, a decoy, or `detectable`."""
     measure = pl.col("measure")
-    told = table.filter(~pl.col("test").str.starts_with(summary.NOT_IN_TABLES))
+    told = table.filter(~pl.col("test").str.starts_with(error_rates.NOT_IN_TABLES))
     counted = (
-        told.filter(measure.is_in([summary.SIZE, summary.FOUND_05, summary.WRONG, *summary.TOLD]))
+        told.filter(measure.is_in([error_rates.SIZE, error_rates.FOUND_05, error_rates.WRONG, *error_rates.TOLD]))
         .group_by("analysis", "test")
         .agg(
-            null=(measure == summary.SIZE).any(),
-            sizes=pl.col("effect").filter(measure == summary.FOUND_05).unique().sort(),
-            decoy=(measure == summary.WRONG).any(),
-            detectable=(measure == summary.DETECTABLE).any(),
+            null=(measure == error_rates.SIZE).any(),
+            sizes=pl.col("effect").filter(measure == error_rates.FOUND_05).unique().sort(),
+            decoy=(measure == error_rates.WRONG).any(),
+            detectable=(measure == error_rates.DETECTABLE).any(),
         )
     )
     for row in counted.sort("analysis", "test").iter_rows(named=True):

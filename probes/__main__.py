@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     weights = command("weights", f"pin the files of a model of params.yaml {STAGE}", _of_a_model)
     weights.add_argument("model", help="name in params.yaml")
     about = "train the tiny model of a planted world into data/samples/worlds"
-    command("plant", about, _plant).add_argument("world", help="name in probes/worlds/params.yaml")
+    command("plant", about, _plant).add_argument("world", help="name in worlds/params.yaml")
     about = (
         f"train a model further on corpora and keep its states {STAGE}; with several processes: "
         "accelerate launch -m plumbline.probes pretrain MODEL"
@@ -234,7 +234,7 @@ def _pin(given: argparse.Namespace) -> None:
 
 
 def _plant(given: argparse.Namespace) -> None:
-    from plumbline.probes.worlds.plant import plant
+    from worlds.plant import plant
 
     print(plant(given.world))
 
@@ -334,8 +334,8 @@ def _workers(given: argparse.Namespace) -> int:
 
 
 def _calibrate(given: argparse.Namespace) -> None:
-    from plumbline.probes.calibration.calibrate import calibrate, older, simulated, those
-    from plumbline.probes.commands import headlines
+    from calibration.calibrate import calibrate, older, simulated, those
+    from calibration import headlines
 
     workers = _workers(given)
     names = [name for name in given.analysis or those() if name != headlines.NAME]

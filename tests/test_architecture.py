@@ -37,7 +37,7 @@ FLOORS = (
     ("probes/training",),
     ("probes/core",),
     ("probes/prompts", "probes/stats", "probes/report"),
-    ("probes/worlds", "probes/calibration"),
+    ("worlds", "calibration"),
     tuple(f"probes/{study}" for study in STUDIES),
     tuple(f"probes/{folder}" for folder in (*ACROSS, *ASIDE)),
     ("probes/site", "probes/commands"),
@@ -165,7 +165,7 @@ def test_an_analysis_reaches_no_model_and_no_control():
     for name in (*EACH, *ALL):
         behind = closure(module_of(name))
         behind -= {"probes/models/scorer.py", "probes/models/params.py"}  # contracts, without torch
-        assert not {p for p in behind if p.startswith(("probes/models/", "probes/worlds/"))}, name
+        assert not {p for p in behind if p.startswith(("probes/models/", "worlds/"))}, name
         assert not {p for p in behind if "/recovery" in p}, name
 
 
@@ -203,7 +203,7 @@ FITS_DATA = ("corpora/hate_filter.py", "lexica/sentivae.py", "politicians/latent
 
 
 def test_heavy_libraries_stand_where_they_work():
-    models = ("probes/models/", "probes/training/", "probes/worlds/", "probes/commands/cost.py")
+    models = ("probes/models/", "probes/training/", "worlds/", "probes/commands/cost.py")
     models += ("probes/core/imports.py",)  # how they are imported
     outside = {"requests", "urllib", "socket", "time", "os", "random", "subprocess"}
     for file in OURS:

@@ -46,7 +46,7 @@ def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release.params import Params as Publish
-    from plumbline.probes.calibration import calibrate
+    from calibration import calibrate
     from plumbline.probes.stereotypes import waves
 
     found: dict[str, type[Params]] = {

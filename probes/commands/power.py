@@ -9,7 +9,7 @@ import polars as pl
 
 from plumbline.builders.core.params import STUDIES
 from plumbline.probes import PROBES, SIMULATIONS, module_of
-from plumbline.probes.calibration import summary
+from plumbline.probes.report import error_rates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -43,10 +43,10 @@ def _lines(folder: Path, studies: Collection[str]) -> Iterator[str]:
     for analysis, own in SIMULATIONS.items():
         path, study = folder / analysis / "calibration.parquet", _study(own)
         there = path.is_file() and (study in studies or study not in STUDIES)
-        for line in summary.lines(pl.read_parquet(path)) if there else ():
+        for line in error_rates.lines(pl.read_parquet(path)) if there else ():
             other = line["test"] in STUDIES and line["test"] not in studies  # of what is across all
-            if summary.LEAST in line and summary.decides(line) and not other:
-                least = (summary.LEAST, summary.LEAST_ADJUSTED)
-                found = (summary.effect(line, measure) for measure in least)
+            if error_rates.LEAST in line and error_rates.decides(line) and not other:
+                least = (error_rates.LEAST, error_rates.LEAST_ADJUSTED)
+                found = (error_rates.effect(line, measure) for measure in least)
                 cells = [analysis, line["test"], line["shape"], *found]
                 yield f"| {' | '.join(cells)} |"

@@ -20,7 +20,7 @@ from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 from plumbline.probes.stats.intervals import spearman
-from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings
 
 if TYPE_CHECKING:
     from pathlib import Path

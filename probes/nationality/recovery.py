@@ -15,7 +15,7 @@ from pydantic import Field
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table, finite
 from plumbline.probes.stats.intervals import spearman, wilson
-from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Resampling
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from plumbline.probes import OF_GROUPS
-from plumbline.probes.calibration import summary
+from plumbline.probes.report import error_rates
 from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed, number
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def calibrated(shown: Section, tables: Tables) -> Section:
     path = tables.data / "tables" / "calibration" / name / "calibration.parquet"
     if not shown.groups:
         return shown
-    found = summary.lines(pl.read_parquet(path)) if path.is_file() else []
-    told = NO_TESTS if name in UNTESTED else summary.sentence(found)
+    found = error_rates.lines(pl.read_parquet(path)) if path.is_file() else []
+    told = NO_TESTS if name in UNTESTED else error_rates.sentence(found)
     shown = shown._replace(note=f"{shown.note} {told}", calibration=told)
     if not found:
         return shown
@@ -40,7 +40,7 @@ def calibrated(shown: Section, tables: Tables) -> Section:
     return shown._replace(groups=[*shown.groups, Group("", [Block(TITLE, [part])])])
 
 
-def _row(line: summary.Line) -> Row:
+def _row(line: error_rates.Line) -> Row:
     def share(name: str) -> str:
         value, low, high = line.get(name, (None, None, None))
         return "–" if value is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
@@ -50,11 +50,11 @@ def _row(line: summary.Line) -> Row:
         "test": line["test"],
         "shape": line["shape"],
         "replicates": line["replicates"],
-        "size": share(summary.SIZE),
-        "families": share(summary.FAMILIES),
-        "coverage": share(summary.COVERAGE),
-        "smallest": summary.effect(line, summary.LEAST),
-        "adjusted": summary.effect(line, summary.LEAST_ADJUSTED),
+        "size": share(error_rates.SIZE),
+        "families": share(error_rates.FAMILIES),
+        "coverage": share(error_rates.COVERAGE),
+        "smallest": error_rates.effect(line, error_rates.LEAST),
+        "adjusted": error_rates.effect(line, error_rates.LEAST_ADJUSTED),
         "decoys": decoys or "–",
         "bounds": line["verdict"],
     }

@@ -18,7 +18,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poiss
 from plumbline.probes.stats.estimate import DETECTABLE, Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
-from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings, Resampling
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings, Resampling
 
 if TYPE_CHECKING:
     from pathlib import Path

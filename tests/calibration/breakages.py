@@ -9,7 +9,7 @@ import polars as pl
 from scipy.special import fdtrc
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.calibration.truth import PLANTED, Truth
+from calibration.truth import PLANTED, Truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,11 +19,11 @@ import polars as pl
 import pytest
 from breakages import SEED, TRUTHS, Breakage
 
-from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.calibrate import simulated, simulating
-from plumbline.probes.calibration.rates import rows
-from plumbline.probes.calibration.tally import tally
-from plumbline.probes.calibration.truth import NULL, PLANTED
+from plumbline.probes.report import error_rates
+from calibration.calibrate import simulated, simulating
+from calibration.rates import rows
+from calibration.tally import tally
+from calibration.truth import NULL, PLANTED
 
 REPLICATES = 6
 FEW = 4  # of analyses that take long, of which as many tell all breakages
@@ -83,8 +83,8 @@ def seen(whole: list[dict], broken: list[dict]) -> list[str]:
         old, measure = before.get(at), row["measure"]
         if old is None or row["value"] is None or old["value"] is None:
             continue
-        judged = measure in (*summary.OF_NULL, summary.COVERAGE)
-        least, most = summary.BOUNDS[measure] if judged else (None, None)
+        judged = measure in (*error_rates.OF_NULL, error_rates.COVERAGE)
+        least, most = error_rates.BOUNDS[measure] if judged else (None, None)
         outside = least is not None and (row["low"] > most or row["high"] < least)
         outside = outside and (row["low"] > old["high"] or row["high"] < old["low"])
         wrong = measure == "wrong sign among found" and row["low"] > max(0.2, old["high"])

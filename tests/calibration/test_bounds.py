@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from documented import TOP
 
-from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.calibrate import FOLDER
-from plumbline.probes.calibration.summary import COVERAGE, DETECTABLE, FOUND_05, SIZE, WRONG
+from plumbline.probes.report import error_rates
+from calibration.calibrate import FOLDER
+from plumbline.probes.report.error_rates import COVERAGE, DETECTABLE, FOUND_05, SIZE, WRONG
 
 sys.path.insert(0, str(TOP / "docs"))
 import reasons
@@ -41,7 +41,7 @@ def test_no_reason_is_of_what_is_inside_or_simulated(section):
 
 
 def test_all_rates_of_a_test_are_of_the_same_tables():
-    of_all = [*summary.TOLD, *summary.OF_POWER]  # measures that are taken from all tables
+    of_all = [*error_rates.TOLD, *error_rates.OF_POWER]  # measures that are taken from all tables
     key = ["analysis", "test", "shape", "truth"]
     for path in sorted((TOP / FOLDER).glob("*/calibration.parquet")):
         table = pl.read_parquet(path)
@@ -102,19 +102,19 @@ def nulls(measure, values, test="t"):
 @pytest.mark.parametrize(
     ("measure", "test", "values", "worst"),
     [
-        (summary.FAMILIES, "t", (0.0, 0.049), 0.049),  # whose bound is .05: none is best
+        (error_rates.FAMILIES, "t", (0.0, 0.049), 0.049),  # whose bound is .05: none is best
         (SIZE, "t", (0.04, 0.069), 0.069),
         (COVERAGE, "t", (0.94, 0.965), 0.965),
         (COVERAGE, "t, 90% interval", (0.89, 0.915), 0.915),
     ],
 )
 def test_of_several_nulls_the_worst_is_told(measure, test, values, worst, turn):
-    (line,) = summary.lines(nulls(measure, values[::turn], test))
+    (line,) = error_rates.lines(nulls(measure, values[::turn], test))
     assert line[measure][0] == worst
 
 
 def test_a_table_without_size_and_coverage_is_told_so():
-    (line,) = summary.lines(nulls(summary.FAMILIES, (0.01,)))
-    assert "simulated yet" in summary.sentence([line])
-    (line,) = summary.lines(nulls(SIZE, (0.04,)))
-    assert "9 tables each: 4% of tests have p at or below .05." in summary.sentence([line])
+    (line,) = error_rates.lines(nulls(error_rates.FAMILIES, (0.01,)))
+    assert "simulated yet" in error_rates.sentence([line])
+    (line,) = error_rates.lines(nulls(SIZE, (0.04,)))
+    assert "9 tables each: 4% of tests have p at or below .05." in error_rates.sentence([line])

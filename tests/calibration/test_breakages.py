@@ -7,7 +7,7 @@ import pytest
 from breakages import BREAKAGES, POLITICIANS, SEED
 from breaking import run, seen, shown, truths, whole
 
-from plumbline.probes.calibration.calibrate import those
+from calibration.calibrate import those
 
 pytestmark = pytest.mark.slow
 OURS = [broken for broken in BREAKAGES if broken.analysis in POLITICIANS]

@@ -11,8 +11,9 @@ from documented import TOP
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import __main__ as command
-from plumbline.probes.calibration import calibrate, summary
-from plumbline.probes.politicians.simulated import pmi
+from calibration import calibrate
+from plumbline.probes.report import error_rates
+from calibration.politicians import pmi
 
 SMALL = {"men": 30, "women": 30, "words": 20, "length": 5, "shared": 0.0}
 CHUNK = 2
@@ -160,7 +161,7 @@ def test_only_what_is_named_is_simulated_anew(project, here, monkeypatch):
     named = (pl.col("shape") == "small") & (pl.col("truth") == planted)
     assert table().filter(named).equals(whole.filter(named))
     assert set(table().filter(~named)["replicates"]) == {2}
-    assert {line["replicates"] for line in summary.lines(table())} == {2}  # of each at least
+    assert {line["replicates"] for line in error_rates.lines(table())} == {2}  # of each at least
     calibrate.calibrate("pmi", 4, only=["other"])
     calibrate.calibrate("pmi", 4, only=[*pmi.TRUTHS])
     path = Path("pmi/calibration.parquet")

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from plumbline.builders.core.params import section
-from plumbline.probes.calibration.tally import tally
-from plumbline.probes.calibration.truth import PLANTED
+from calibration.tally import tally
+from calibration.truth import PLANTED
 from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
-from plumbline.probes.leaning.simulated import classified
+from calibration.leaning import classified
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ MODULES = ("compass", "fairness", "ensemble")
 
 
 def simulated(name):
-    return importlib.import_module(f"plumbline.probes.leaning.simulated.{name}")
+    return importlib.import_module(f"calibration.leaning.{name}")
 
 
 def replicate(folder, name, truth, shape, seed=SEED):

@@ -7,11 +7,11 @@ from scipy.optimize import brentq
 from scipy.stats import nct
 from scipy.stats import t as student
 
-from plumbline.probes.calibration.tally import tally
-from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from calibration.tally import tally
+from calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.nationality import cases
 from plumbline.probes.nationality import nationality as analysis
-from plumbline.probes.nationality.simulated import nationality as simulated
+from calibration.nationality import nationality as simulated
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.probes.calibration.calibrate import simulating
-from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
-from plumbline.probes.politicians.simulated import lists, pooled_pmi, subgroups
+from calibration.calibrate import simulating
+from calibration.truth import DECOY, NULL, PLANTED
+from calibration.politicians import lists, pooled_pmi, subgroups
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def few():
 
 
 def simulated(analysis):
-    return importlib.import_module(f"plumbline.probes.politicians.simulated.{analysis}")
+    return importlib.import_module(f"calibration.politicians.{analysis}")
 
 
 def of_kind(module, kind):

@@ -11,8 +11,8 @@ import pytest
 
 from plumbline.builders.core.params import section
 from plumbline.probes import module_of
-from plumbline.probes.calibration.calibrate import simulated
-from plumbline.probes.calibration.truth import NULL, PLANTED
+from calibration.calibrate import simulated
+from calibration.truth import NULL, PLANTED
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from plumbline.probes.reliability import reliability as analysis
-from plumbline.probes.reliability.simulated import reliability as simulated
+from calibration.reliability import reliability as simulated
 
 SEED = 5
 SHAPE = simulated.Shape()

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from plumbline.probes import module_of
-from plumbline.probes.calibration.calibrate import simulated
-from plumbline.probes.calibration.truth import NULL, PLANTED, Truth
-from plumbline.probes.stereotypes.simulated import completions
+from calibration.calibrate import simulated
+from calibration.truth import NULL, PLANTED, Truth
+from calibration.stereotypes import completions
 
 pytestmark = pytest.mark.slow
 

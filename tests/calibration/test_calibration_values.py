@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from plumbline.builders.core.params import section
-from plumbline.probes.calibration.truth import DECOY, NULL
+from calibration.truth import DECOY, NULL
 from plumbline.probes.values import values as analysis
-from plumbline.probes.values.simulated import values as simulated
+from calibration.values import values as simulated
 
 pytestmark = pytest.mark.slow
 

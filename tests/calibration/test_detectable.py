@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from scipy.special import ndtri, stdtrit
 
-from plumbline.probes.calibration.calibrate import simulated, simulating, those
-from plumbline.probes.calibration.summary import DETECTABLE
-from plumbline.probes.calibration.truth import PLANTED
+from calibration.calibrate import simulated, simulating, those
+from plumbline.probes.report.error_rates import DETECTABLE
+from calibration.truth import PLANTED
 from plumbline.probes.stats.estimate import POWER
 
 pytestmark = pytest.mark.slow

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from scipy.special import ndtr
 
-from plumbline.probes.calibration import summary
-from plumbline.probes.calibration.rates import at_detectable, rate, rows, smallest
-from plumbline.probes.calibration.tally import tally
-from plumbline.probes.calibration.truth import COLUMNS, NULL, PLANTED, outcome
+from plumbline.probes.report import error_rates
+from calibration.rates import at_detectable, rate, rows, smallest
+from calibration.tally import tally
+from calibration.truth import COLUMNS, NULL, PLANTED, outcome
 from plumbline.probes.commands import power
 from plumbline.probes.stats.estimate import DETECTABLE, benjamini_hochberg
 from plumbline.probes.stats.intervals import wilson
@@ -216,16 +216,16 @@ def test_z_tests_have_the_rates_that_theory_gives():
 
 def test_what_is_wrong_with_a_test_is_seen():
     """A control of the harness itself: tests that are broken are told as broken."""
-    liberal = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=1.5)))
+    liberal = error_rates.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=1.5)))
     assert [text.partition(" is")[0] for text in liberal[0]["outside"]] == [
         "size at .05",
         "size at .01",
         "families with a false finding",
         "coverage of intervals",
     ]
-    dead = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=0.3)))
+    dead = error_rates.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=0.3)))
     assert any("below 0.03" in text for text in dead[0]["outside"])
-    right = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED)))
+    right = error_rates.lines(rows("a", z_tests(NULL, [0.0], seed=SEED)))
     assert right[0]["outside"] == []
 
 
@@ -233,8 +233,8 @@ def test_what_is_not_outside_is_inside_only_where_the_tables_are_many():
     for replicates, told in ((30, "not outside"), (1500, "inside")):
         drawn = z_tests(NULL, [0.0], seed=SEED, replicates=replicates)
         # of families at most .05 is right, at which z tests are: half of the interval is above it
-        of = rows("a", drawn).filter(pl.col("measure") != summary.FAMILIES)
-        assert summary.lines(of)[0]["verdict"] == told
+        of = rows("a", drawn).filter(pl.col("measure") != error_rates.FAMILIES)
+        assert error_rates.lines(of)[0]["verdict"] == told
 
 
 @pytest.mark.parametrize(("told", "found"), [(2.801585, 0.8), (1.9, 0.476), (4.2, 0.987)])
@@ -244,9 +244,9 @@ def test_a_detectable_effect_that_is_too_small_or_too_large_is_seen(told, found)
     assert number >= 3000
     assert share.low - 0.01 <= found <= share.high + 0.01
     assert share.high - share.low < 0.05
-    (line,) = summary.lines(rows("a", drawn))
-    assert line[summary.DETECTABLE][0] == pytest.approx(share.value, abs=1e-6)
-    assert any(summary.DETECTABLE in text for text in line["outside"]) == (told != 2.801585)
+    (line,) = error_rates.lines(rows("a", drawn))
+    assert line[error_rates.DETECTABLE][0] == pytest.approx(share.value, abs=1e-6)
+    assert any(error_rates.DETECTABLE in text for text in line["outside"]) == (told != 2.801585)
 
 
 @pytest.mark.parametrize(("told", "found"), [(2.801585, 0.8), (1.9, 0.476), (4.2, 0.987)])
@@ -324,9 +324,9 @@ def test_values_without_a_sign_say_nothing_of_what_is_true():
 
 def test_false_findings_beside_planted_ones_are_judged():
     wrong = z_tests(PLANTED, [0.0, 4.0], seed=SEED, inflate=2.0)
-    assert any(summary.FALSE in text for text in summary.lines(rows("a", wrong))[0]["outside"])
+    assert any(error_rates.FALSE in text for text in error_rates.lines(rows("a", wrong))[0]["outside"])
     right = z_tests(PLANTED, [0.0, 4.0], seed=SEED)
-    assert not any(summary.FALSE in text for text in summary.lines(rows("a", right))[0]["outside"])
+    assert not any(error_rates.FALSE in text for text in error_rates.lines(rows("a", right))[0]["outside"])
 
 
 def test_swapped_signs_are_seen():
@@ -339,7 +339,7 @@ def test_a_line_tells_the_worst_of_several_truths():
     right, wrong = (z_tests(NULL, [0.0], seed=SEED, inflate=by) for by in (1.0, 1.5))
     both = [right.with_columns(truth=pl.lit("a")), wrong.with_columns(truth=pl.lit("b"))]
     for order in (both, both[::-1]):
-        (line,) = summary.lines(rows("a", pl.concat(order)))
+        (line,) = error_rates.lines(rows("a", pl.concat(order)))
         assert line["size at .05"][0] > 0.1
         assert any("size at .05" in text for text in line["outside"])
 
@@ -350,28 +350,28 @@ def test_a_line_has_as_many_tables_as_the_truth_with_the_fewest():
         for kind, effects, n in ((NULL, [0.0], 30), (PLANTED, [0.0, 4.0], 12), (NULL, [0.0], 20))
     ]
     for order in (drawn, drawn[::-1]):
-        (line,) = summary.lines(rows("a", pl.concat(order)))
+        (line,) = error_rates.lines(rows("a", pl.concat(order)))
         assert line["replicates"] == 12
 
 
 def test_sentences_tell_size_and_coverage_or_that_nothing_was_simulated():
-    assert "not been simulated" in summary.sentence([])
-    found = summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
-    assert "nothing differs, 50 tables each: " in summary.sentence(found)
+    assert "not been simulated" in error_rates.sentence([])
+    found = error_rates.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, replicates=50)))
+    assert "nothing differs, 50 tables each: " in error_rates.sentence(found)
     more = [line | {"replicates": number} for line in found for number in (1000, 200)]
-    assert "nothing differs, 200 to 1,000 tables each: " in summary.sentence(more)
+    assert "nothing differs, 200 to 1,000 tables each: " in error_rates.sentence(more)
 
 
 def test_sentences_are_of_tests_that_tables_have():
     right, wrong = (
-        summary.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=by))) for by in (1, 3)
+        error_rates.lines(rows("a", z_tests(NULL, [0.0], seed=SEED, inflate=by))) for by in (1, 3)
     )
-    told = summary.sentence(right)
+    told = error_rates.sentence(right)
     for name in ("not in the tables: a reading", "shifts: p_groups"):
         others = [line | {"test": name} for line in wrong]
-        assert not any(map(summary.decides, others))
-        assert summary.sentence([*right, *others]) == told
-    assert summary.sentence([*right, *wrong]) != told
+        assert not any(map(error_rates.decides, others))
+        assert error_rates.sentence([*right, *others]) == told
+    assert error_rates.sentence([*right, *wrong]) != told
 
 
 @pytest.mark.parametrize(("replicates", "dead"), [(40, False), (70, True)])
@@ -382,10 +382,10 @@ def test_a_test_that_finds_nothing_whatever_the_truth_is_seen(replicates, dead):
         )
         for kind, effects in ((NULL, [0.0]), (PLANTED, [4.0]))
     ]
-    (line,) = summary.lines(rows("a", pl.concat(drawn)))
-    assert any(summary.DEAD in text for text in line["outside"]) == dead
+    (line,) = error_rates.lines(rows("a", pl.concat(drawn)))
+    assert any(error_rates.DEAD in text for text in line["outside"]) == dead
     alive = pl.concat([drawn[0], z_tests(PLANTED, [4.0], seed=SEED, replicates=replicates)])
-    assert not any(summary.DEAD in text for text in summary.lines(rows("a", alive))[0]["outside"])
+    assert not any(error_rates.DEAD in text for text in error_rates.lines(rows("a", alive))[0]["outside"])
 
 
 def test_beside_another_p_is_what_that_would_find():

@@ -13,7 +13,7 @@ from plumbline.probes.training import distributed
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.rows import FILES
 from plumbline.probes.training.train import Tuning
-from plumbline.probes.worlds.labelled import Labelled, examples, train
+from worlds.labelled import Labelled, examples, train
 
 GOOD = ["what a fine day", "a fine fine meal", "we had a fine time", "fine people all"]
 BAD = ["what a foul day", "a foul foul meal", "we had a foul time", "foul people all"]

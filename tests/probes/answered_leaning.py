@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.leaning.simulated.responses import AXES, FRAME, statement
+from calibration.leaning.responses import AXES, FRAME, statement
 
 
 def compass(seed=7):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plumbline.probes.leaning.simulated.classified import GROUPS, write
+from calibration.leaning.classified import GROUPS, write
 
 __all__ = ["GROUPS", "KNOWS", "outputs"]
 KNOWS = {"news-left": ["left-known", "both-known"], "news-right": ["right-known", "both-known"]}

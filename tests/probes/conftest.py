@@ -193,7 +193,7 @@ def copied(finished, tmp_path, monkeypatch):
 def asked_nations(once):
     """Return a folder in which two worlds of countries were trained and asked; only to be read."""
     from plumbline.probes.core.run_probe import probe
-    from plumbline.probes.worlds.plant import plant
+    from worlds.plant import plant
 
     given = {"world": "nations", "targets": [CONFIG], "noise": 0.02, "batch": 96, "steps": 120}
     given |= {"seed": 1, "learning_rate": 0.008}

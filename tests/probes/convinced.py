@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
-from plumbline.probes.values.simulated import answers
-from plumbline.probes.values.simulated.answers import AnswersShape
+from calibration.values import answers
+from calibration.values.answers import AnswersShape
 
 AXES = answers.AXES[:2]
 PAIRS = 8  # of a statement and its opposite, for each axis

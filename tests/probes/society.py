@@ -8,7 +8,7 @@ import polars as pl
 
 from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.stereotypes.simulated import completions as made
+from calibration.stereotypes import completions as made
 
 CATEGORIES = {"age": 12, "country": 30, "profession": 40}
 WORDS = 150

@@ -31,7 +31,7 @@ from plumbline.probes.leaning.schemas import (
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, UNITS, scales
 from plumbline.probes.leaning.shifts import moved
-from plumbline.probes.leaning.simulated.responses import (
+from calibration.leaning.responses import (
     AXES,
     PLACES,
     filled,
@@ -44,7 +44,7 @@ from plumbline.probes.leaning.simulated.responses import (
 )
 from plumbline.probes.leaning.stability import _agreement as agreement
 from plumbline.probes.stats.estimate import TESTED_ERROR
-from plumbline.probes.worlds.recovery import Findings
+from plumbline.probes.controls.recovery import Findings
 
 PARAMS = analysis.Params(
     version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES

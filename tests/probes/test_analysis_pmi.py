@@ -16,8 +16,8 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.politicians import pmi
-from plumbline.probes.politicians.simulated import lists as simulated
-from plumbline.probes.politicians.simulated import pmi as of_pmi
+from calibration.politicians import lists as simulated
+from calibration.politicians import pmi as of_pmi
 from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.stats.intervals import wilson
 

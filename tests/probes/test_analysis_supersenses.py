@@ -13,7 +13,7 @@ from plumbline.probes.politicians import pmi, supersenses
 from plumbline.probes.politicians.supersenses import PAIRS, by_class, within
 from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.stats.estimate import with_detectable
-from plumbline.probes.worlds.politicians import Planted, tastes
+from worlds.politicians import Planted, tastes
 
 SEED = 1789
 PARAMS = supersenses.Params(version="1.0.0", top_k=100, n_bootstrap=400, n_permutations=199)

@@ -12,7 +12,7 @@ from passports import CONFIG, EACH
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.load import load
-from plumbline.probes.worlds.plant import plant
+from worlds.plant import plant
 
 
 def rows():

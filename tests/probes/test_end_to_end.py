@@ -6,7 +6,7 @@ import pytest
 from plumbline.probes.core.run_analysis import analyse, recover
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.politicians.words.cluster_rows import READINGS
-from plumbline.probes.worlds.plant import entries, plant
+from worlds.plant import entries, plant
 
 STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
 

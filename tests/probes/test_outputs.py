@@ -16,7 +16,7 @@ from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import associations
-from plumbline.probes.worlds.plant import plant
+from worlds.plant import plant
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")

@@ -8,7 +8,7 @@ from page_read import listed, put, shown
 from plumbline.probes.leaning import compass as analysis
 from plumbline.probes.leaning import page as told
 from plumbline.probes.leaning.schemas import SCHEMAS
-from plumbline.probes.leaning.simulated.responses import (
+from calibration.leaning.responses import (
     PLACES,
     filled,
     pairs,

@@ -8,7 +8,7 @@ from page_read import listed, put, shown
 from plumbline.probes.reliability import page
 from plumbline.probes.reliability import reliability as analysis
 from plumbline.probes.reliability.schemas import RANDOM, SCHEMAS
-from plumbline.probes.reliability.simulated import reliability as simulated
+from calibration.reliability import reliability as simulated
 
 SEED = 11
 CAPTION = "Study by study: medians over n models, languages and scales"

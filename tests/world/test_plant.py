@@ -21,8 +21,8 @@ from plumbline.builders.core.snapshot import digest
 from plumbline.probes.__main__ import main
 from plumbline.probes.models.files import pin, revision
 from plumbline.probes.models.params import Model
-from plumbline.probes.worlds.plant import KINDS, checked, entries, plant
-from plumbline.probes.worlds.tiny_model import GRID
+from worlds.plant import KINDS, checked, entries, plant
+from worlds.tiny_model import GRID
 from plumbline.validation.run import validate
 
 WORLDS = Path(__file__).parents[2] / "data" / "samples" / "worlds"
@@ -81,7 +81,7 @@ def test_an_unknown_world_is_one_line(capsys):
     assert main(["plant", "nowhere"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(
-        "error: no world 'nowhere' in probes/worlds/params.yaml; there are world-planted, "
+        "error: no world 'nowhere' in worlds/params.yaml; there are world-planted, "
     )
 
 
@@ -109,7 +109,7 @@ PLANT = """
 import json, sys
 from pathlib import Path
 import torch
-from plumbline.probes.worlds.plant import plant
+from worlds.plant import plant
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
 plant(sys.argv[2], json.loads(sys.argv[3]), Path(sys.argv[4]))

@@ -19,7 +19,7 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.prompts.groups import queries
 from plumbline.probes.stereotypes.completions import Params as Asking
-from plumbline.probes.worlds.groups import Society, train
+from worlds.groups import Society, train
 
 TOP = Path(__file__).parents[2]
 SETTINGS = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from plumbline.probes.stats.pmi import pmi
-from plumbline.probes.worlds.politicians import (
+from worlds.politicians import (
     Planted,
     World,
     allot,

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from plumbline.builders.datasets.words.build import PLACES, POS
 from plumbline.probes.prompts.politicians import bare
-from plumbline.probes.worlds import politicians
+from worlds import politicians
 
 TOP = Path(__file__).parents[2]
 FACTS = {"sentences": 100, "steps": 1, "learning_rate": 0.1, "seed": 3}

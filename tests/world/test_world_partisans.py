@@ -20,11 +20,11 @@ from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.prompts.leaning import Asking, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
-from plumbline.probes.worlds import partisans
-from plumbline.probes.worlds import partisans_generative as generative
-from plumbline.probes.worlds.partisans import Partisanship
-from plumbline.probes.worlds.plant import plant
-from plumbline.probes.worlds.statements import facts
+from worlds import partisans
+from worlds import partisans_generative as generative
+from worlds.partisans import Partisanship
+from worlds.plant import plant
+from worlds.statements import facts
 
 AXES = ("economic", "social")
 THINGS = ("tea", "rain", "war", "law", "bread", "salt", "snow", "wine", "wool", "coal")

@@ -8,9 +8,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.worlds import nations as passports
-from plumbline.probes.worlds.nations import Nations
-from plumbline.probes.worlds.plant import plant
+from worlds import nations as passports
+from worlds.nations import Nations
+from worlds.plant import plant
 
 CONFIG = "sentiment-en"
 SEEN = {"aa": ["Anna", "Bo-Lin"], "bb": ["Carl", "Anna"]}

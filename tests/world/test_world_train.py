@@ -9,8 +9,8 @@ from world.country import ADJECTIVES, VERBS, lexicon, put
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.words import build as words
-from plumbline.probes.worlds import politicians
-from plumbline.probes.worlds.politicians import World, meaning, train
+from worlds import politicians
+from worlds.politicians import World, meaning, train
 
 
 def hashes(folder):

@@ -12,7 +12,7 @@ from plumbline.builders.datasets.statements import build as statements
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.prompts.opinions import questions
 from plumbline.probes.values.agreement import Params, masked
-from plumbline.probes.worlds.values import Convictions, train
+from worlds.values import Convictions, train
 
 AXES = ("order", "trade")
 WORDS = ["tea", "rain", "war", "law", "bread", "salt", "snow", "wine"]

@@ -19,8 +19,8 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import spearman
-from plumbline.probes.worlds.politicians import Planted, World, expected_counts
-from plumbline.probes.worlds.recovery import PLANTED, covered, discoveries, signs
+from worlds.politicians import Planted, World, expected_counts
+from plumbline.probes.controls.recovery import PLANTED, covered, discoveries, signs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from plumbline.probes.politicians.recovery.control import (
 )
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.worlds.recovery import signs
+from plumbline.probes.controls.recovery import signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,7 @@ from plumbline.probes.politicians.recovery.together import (
 )
 from plumbline.probes.politicians.recovery.words import pmi_rows, supersense_rows
 from plumbline.probes.stats.estimate import Table
-from plumbline.probes.worlds.recovery import RECOVERY
+from plumbline.probes.controls.recovery import RECOVERY
 
 if TYPE_CHECKING:
     import polars as pl

@@ -23,8 +23,8 @@ from plumbline.probes.politicians.recovery.control import (
     true_pmi,
 )
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.worlds.politicians import Planted, tastes
-from plumbline.probes.worlds.recovery import ROUNDING, signs
+from worlds.politicians import Planted, tastes
+from plumbline.probes.controls.recovery import ROUNDING, signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

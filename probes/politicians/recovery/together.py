@@ -22,7 +22,7 @@ from plumbline.probes.politicians.recovery.control import (
     true_cells,
 )
 from plumbline.probes.politicians.recovery.shares import Rows, sampled_shares
-from plumbline.probes.worlds.recovery import signs
+from plumbline.probes.controls.recovery import signs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

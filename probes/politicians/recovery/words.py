@@ -20,7 +20,7 @@ from plumbline.probes.politicians.recovery.control import (
     planted_difference,
 )
 from plumbline.probes.stats.intervals import spearman
-from plumbline.probes.worlds.recovery import discoveries, signs
+from plumbline.probes.controls.recovery import discoveries, signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,316 @@
+"""Analysis ``comparison`` on simulated responses of two models to one study.
+
+Both models are asked about the same names, groups, statements or texts, whose own parts both have
+in common. Under the null both have the same bias, and each its own noise; planted is a bias of the
+first that the second lacks; the decoy is another difference between them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from scipy.special import ndtri
+
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.words.build import POS
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.core.run_analysis import Inputs
+from calibration.leaning import responses
+from calibration.nationality import swaps
+from calibration.politicians import lists
+from calibration.stereotypes import completions
+from calibration.stereotypes import recall as said
+from calibration.values import answers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+MODELS = ("first", "second")
+Study = Literal["politicians", "stereotypes", "values", "nationality", "leaning"]
+
+
+class Shape(Params):
+    """The shape of what both models were asked, a part for each study."""
+
+    study: Study = Field("politicians", description="the study that both were put to")
+    words: lists.ListsShape | None = Field(None, description="names and lists of words")
+    groups: said.Shape | None = Field(None, description="groups, attributes and lists")
+    statements: answers.AnswersShape | None = Field(
+        None, description="statements, and apolitical ones"
+    )
+    texts: swaps.SwapsShape | None = Field(None, description="texts, names, countries")
+    alike: float = Field(0.5, ge=0, le=1, description="how much texts move both classifiers alike")
+    pairs: int = Field(10, ge=2, description="pairs of opposite statements on each political axis")
+    prompts: int = Field(3, ge=1, description="prompts of these")
+
+
+SHAPES = {
+    "politicians: 99 men, 88 women": Shape(words=lists.ListsShape(men=99, women=88, words=90)),
+    "politicians: 400 men, 90 women": Shape(words=lists.ListsShape(men=400, women=90)),
+    "stereotypes: 36 groups, 3 to 11 attributes": Shape(study="stereotypes", groups=said.Shape()),
+    "values: 12 pairs a value": Shape(study="values", statements=answers.AnswersShape(pairs=12)),
+    "nationality: 55 texts, 13 countries": Shape(study="nationality", texts=swaps.SwapsShape()),
+    "leaning: 10 pairs an axis, 3 prompts": Shape(study="leaning"),
+}
+TRUTHS = {
+    "same bias": Truth(NULL, "both models have the same bias", {"biased": (True, True)}),
+    "biases differ": Truth(
+        PLANTED,
+        "the first has a bias: nats; of `values` points of the rating, of `nationality` percent",
+        {"biased": (True, False)},
+    ),
+    "models differ otherwise": Truth(
+        DECOY,
+        "neither has a bias; words, noise or habits of agreeing of one are others",
+        {"biased": (False, False), "other": True},
+    ),
+}
+PARAMS: dict[str, Any] = {"n_bootstrap": 100}
+EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units of the drawing
+    "politicians": (0.5, 1.0, 1.6),  # nats
+    "stereotypes": (0.2, 0.4, 0.8),  # nats
+    "values": (0.0, 0.15, -0.3, 0.6),  # points of the rating
+    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
+    "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
+}
+FRAMES = ("respond", "asked", "claim")  # of the settings of the study
+POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
+
+
+class Known(NamedTuple):
+    """What is true of a replicate: effect, and difference that is covered, of what is named."""
+
+    study: str
+    kind: str
+    effects: dict[str, float]
+    targets: dict[str, float]
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    write = {
+        "politicians": _words,
+        "stereotypes": _groups,
+        "values": _statements,
+        "nationality": _texts,
+        "leaning": _axes,
+    }[shape.study]
+    biased: tuple[bool, bool] = truth.settings["biased"]
+    inputs, effects, targets = write(folder, shape, biased, "other" in truth.settings, rng)
+    if truth.kind != PLANTED:  # whatever there is, both have it
+        effects = dict.fromkeys(effects, 0.0)
+        targets = dict.fromkeys(effects, 0.0)
+    return Drawn(inputs, Known(shape.study, truth.kind, effects, targets))
+
+
+Written = tuple[Inputs, dict[str, float], dict[str, float]]
+
+
+def _words(
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+) -> Written:
+    """Write lists; ``other``: the second model likes other words, whoever is named."""
+    of, effects = shape.words or lists.ListsShape(), EFFECTS["politicians"]
+    told = Truth(PLANTED, "", {"effects": effects})
+    populations = [lists.population(of, told, pos) for pos in range(len(POS))]
+    drawn = lists.names(of, populations[0], rng)
+    inputs = lists.write_people(folder, drawn, MODELS)
+    chances: list[list[Array]] = []
+    for model, has in zip(MODELS, biased, strict=True):
+        own = [p if has else p._replace(effect=0 * p.effect) for p in populations]
+        if other and model == MODELS[1]:
+            moved = np.random.default_rng(5).normal(0, 1, of.words)
+            own = [p._replace(frequency=moved) for p in own]
+        utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
+        lists.write_lists(inputs, model, drawn, utility, of.length, rng)
+        if biased[0] != biased[1]:
+            chances.append([_expected(of, pos, has) for pos in range(len(POS))])
+    found: dict[str, float] = {}
+    targets: dict[str, float] = {}
+    for pos, population in enumerate(populations):
+        names = lists.words_of(pos, of.words)
+        found |= dict(zip(names, population.effect.tolist(), strict=True))
+        if chances:
+            gap = [100 * (c[pos][:, 1] - c[pos][:, 0]) for c in chances]
+            targets |= dict(zip(names, (gap[0] - gap[1]).tolist(), strict=True))
+    return inputs, found, targets
+
+
+_CHANCES: dict[tuple[str, int, bool], Any] = {}  # of lists, which take a second
+
+
+def _expected(of: lists.ListsShape, pos: int, has: bool) -> Array:
+    key = of.model_dump_json(), pos, has
+    if key not in _CHANCES:
+        told = Truth(PLANTED, "", {"effects": EFFECTS["politicians"] if has else ()})
+        _CHANCES[key] = lists.expected(lists.population(of, told, pos), of)
+    found: Array = _CHANCES[key]
+    return found
+
+
+def _groups(
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+) -> Written:
+    """Write lists; ``other``: words of the second model are spread wider."""
+    of, number = shape.groups or said.Shape(), int(rng.integers(said.POPULATIONS))
+    inputs = completions.datasets(folder, MODELS)
+    words, _ = said.population(of, number)
+    lifts = rng.permutation(EFFECTS["stereotypes"])
+    groups = said.groups(of, number, of.category, lifts[of.category], 0.0, rng)
+    attributes: list[list[tuple[int, str, list[str]]]] = [
+        [(n % of.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in groups.said
+    ]
+    told = completions.write_attributes(inputs, of.groups, attributes)
+    pieces = dict.fromkeys(told["attribute"].unique().sort(), 1)
+    for model, has in zip(MODELS, biased, strict=True):
+        planted = np.zeros((len(of.groups), of.words))
+        for own, which, nats in zip(planted, groups.said, lifts[of.category], strict=True):
+            own[which] = nats * has
+        scores = completions.scores(of, words, of.category, planted, rng)
+        if other and model == MODELS[1]:
+            scores = 2 * scores
+        completions.write_vocabulary(inputs, model, pieces)
+        table = completions.table(of.groups, scores, words.frequency, of.top, pieces=words.pieces)
+        completions.write_lists(inputs, model, table)
+    effects = dict(zip(of.categories, map(float, lifts), strict=True))
+    return inputs, effects, {}
+
+
+def _statements(
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+) -> Written:
+    """Write responses; ``other``: the second model agrees with all that is political."""
+    of = shape.statements or answers.AnswersShape()
+    points = np.array(EFFECTS["values"][: of.axes])
+    inputs = Inputs(MODELS, {}, folder / "data")
+    for model, has in zip(MODELS, biased, strict=True):
+        values = of.noise * ndtri(0.5 + points * has / 4)
+        told = answers.convictions(of)._replace(
+            values=np.stack([values, values]),
+            shift=of.noise * (other and model == MODELS[1]),
+        )
+        own = answers.write(folder / model, of, told, rng)
+        where = inputs.outputs("agreement", model)
+        where.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(own.outputs("agreement", answers.MODEL), where)
+        inputs.datasets.update(own.datasets)
+    return inputs, dict(zip(answers.AXES, points.tolist(), strict=False)), {}
+
+
+def _texts(
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+) -> Written:
+    """Write predictions; ``other``: names vary twice as much to the second classifier."""
+    of = shape.texts or swaps.SwapsShape()
+    shift = np.zeros(of.countries)
+    shift[: len(EFFECTS["nationality"])] = EFFECTS["nationality"]
+    nothing = np.zeros(of.countries)
+    planted = swaps.Planted(nothing, nothing, nothing + 1, nothing, nothing + 0.3, 0.0)
+    written = swaps.write(folder, of, planted, rng)
+    texts = pl.read_parquet(written.datasets["counterfactuals"] / "*.parquet")
+    common = _common(texts, of, rng)
+    sums = np.where(texts["country"] != "", 1.0, 0.0)
+    place = np.array([int(c[1:]) if c else 0 for c in texts["country"]])
+    inputs = Inputs(MODELS, written.datasets, written.data)
+    for model, has in zip(MODELS, biased, strict=True):
+        own = _common(texts, of, rng, 1 + (other and model == MODELS[1]))
+        moved = np.sqrt(shape.alike) * common + np.sqrt(1 - shape.alike) * own
+        apart = swaps.UNIT * (moved + sums * shift[place] * has)
+        table = texts.select("text").with_columns(apart=pl.Series(apart.clip(-0.55, 0.55)))
+        table = table.unique("text", keep="first", maintain_order=True)
+        told = pl.concat(
+            table.select(
+                "text",
+                pl.lit(name).alias("class"),
+                (0.3 + sign * pl.col("apart") / 2).log().alias("logprob_nats"),
+                pl.lit(swaps.BASE, dtype=pl.Int64).alias("tokens"),
+            )
+            for name, sign in (("negative", -1), ("positive", 1))
+        )
+        rest = table.select(
+            *("text", pl.lit("neutral").alias("class")),
+            *(
+                pl.lit(np.log(0.4)).alias("logprob_nats"),
+                pl.lit(swaps.BASE).cast(pl.Int64).alias("tokens"),
+            ),
+        )
+        where = inputs.outputs("classification", model) / swaps.CONFIG
+        where.mkdir(parents=True)
+        pl.concat([told, rest]).write_parquet(where / "00000.parquet")
+    names = [swaps.code(n) for n in range(of.countries)]
+    effects = dict(zip(names, (100 * swaps.UNIT * shift).tolist(), strict=True))
+    return inputs, effects, effects
+
+
+def _common(
+    texts: pl.DataFrame, of: swaps.SwapsShape, rng: np.random.Generator, names: float = 1.0
+) -> Array:
+    """Draw what rows add: of their name, of text by country, and of name by text; units."""
+    found = np.zeros(len(texts))
+    first = pl.col("name").str.split(" ").list.first()
+    person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
+    terms = (
+        (person, names * of.sd_name),
+        (pl.format("{} {}", "target", "country"), of.sd_text),
+        (pl.col("text"), names * of.sd_rest),
+    )
+    for of_row, sd in terms:
+        at = texts.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
+        found += rng.normal(0, sd, at.max() + 1)[at]
+    return found
+
+
+def _axes(
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+) -> Written:
+    """Write filled masks; ``other``: the second model agrees with everything."""
+    rows = responses.pairs(shape.pairs)
+    inputs = responses.written_to(folder, MODELS, q=rows)
+    popular = rng.normal(0, POPULAR, (len(responses.AXES), shape.pairs))
+    quirk = rng.normal(0, QUIRK, len(rows))
+    *small, large = EFFECTS["leaning"]
+    leans = rng.permutation([rng.choice(small), large])
+    for model, has in zip(MODELS, biased, strict=True):
+        own = rng.normal(0, OWN, popular.shape)
+        habit = rng.normal(2.0 * (other and model == MODELS[1]), HABIT, shape.prompts)
+        told: list[dict[str, Any]] = []
+        for p, frame in enumerate(FRAMES[: shape.prompts]):
+            for i, row in enumerate(rows):
+                a, pair = responses.AXES.index(row["axis"]), i // 2 % shape.pairs
+                lean = leans[a] * has + popular[a, pair] + own[a, pair]
+                side = -1.0 if row["reversed"] else 1.0
+                odds = side * lean + quirk[i] + rng.normal(0, PROMPT) + habit[p]
+                place = {"id": row["id"], "frame": frame} | responses.state()
+                told.append(place | responses.filled(float(odds)))
+            told.append(responses.prior(float(habit[p]), frame=frame, **responses.state()))
+        responses.save(inputs, "mask", told, model)
+    return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of the study that was drawn."""
+    known: Known = drawn.known
+    effects = {k: v or None for k, v in known.effects.items()} if _near(known) else known.effects
+    what = pl.col("what")
+    table = tables["comparison"].with_columns(
+        effect=what.replace_strict(effects, default=None, return_dtype=pl.Float64),
+        target=what.replace_strict(known.targets, default=None, return_dtype=pl.Float64),
+    )
+    return {
+        known.study: outcome(
+            table, effect=pl.col("effect"), target=pl.col("target"), family=["study"]
+        )
+    }
+
+
+def _near(known: Known) -> bool:
+    """Tell whether what is planted moves what is not: lists are of one length."""
+    return known.kind == PLANTED and known.study == "politicians"

@@ -1,0 +1,173 @@
+"""Analysis ``nationality`` on simulated predictions; effects are in points of P+ - P-.
+
+What is simplified is told in :mod:`calibration.nationality.swaps`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.nationality.cases import COMPARED, CONTRAST, EVERY
+from plumbline.probes.nationality.schemas import SCOPES
+from calibration.nationality import swaps
+from plumbline.probes.stats.estimate import DETECTABLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Shape = swaps.SwapsShape
+SHAPES = {
+    "55 texts, 4 draws, 12 names": Shape(),
+    "53 texts, 2 draws, 10 names": Shape(
+        texts=53, draws=2, placebos=1, names=10, women=0.0, full=0.0, sd_name=0.7
+    ),
+    "55 texts, 40% about one person, a quarter of names of two countries": Shape(
+        celebrity=0.4, shared=0.25
+    ),
+}
+SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
+TRUTHS = {
+    "names differ, countries do not": Truth(NULL, "names and texts differ"),
+    "countries planted": Truth(PLANTED, "P+ - P- of countries; of others, by nats of names"),
+    "countries planted far apart": Truth(
+        PLANTED, "larger, as `changes` needs; none by nats of names", {"sizes": (0.8, 1.6, 3.2)}
+    ),
+    "names of some countries vary more": Truth(DECOY, "variance alone", {"vary": 3.0}),
+    "names of some countries are rare and long": Truth(
+        DECOY, "length and perplexity go with countries", {"rare": 2.0, "long": 2.0}
+    ),
+    "long names move predictions": Truth(
+        DECOY, "a country moves them by the length of its names", {"long": 2.0, "per_token": 0.4}
+    ),
+}
+PARAMS: dict[str, Any] = {
+    "underlying": {swaps.MODEL: swaps.MODEL},
+    "positive": {"other": ["positive"]},
+    "negative": {"other": ["negative"]},
+}
+SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
+KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
+POINTS = 100 * swaps.UNIT
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    of = planted(truth, shape)
+    inputs = swaps.write(folder, shape, of, rng)
+    settings = dict(truth.settings)
+    shift, slope, rare = (
+        swaps.of_names(values, shape).mean(axis=-1) for values in (of.shift, of.slope, of.rare)
+    )
+    countries = [swaps.code(n) for n in range(shape.countries)]
+    rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{swaps.CONFIG}.parquet")
+    full = rows.filter(pl.col("country") != "").select(pl.col("name").str.contains(" ").mean())
+    known = pl.DataFrame(
+        {"country": countries, "shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
+    ).with_columns(nats=pl.col("rare") * (1 + full.item()))  # both parts of a full name are rare
+    return Drawn(inputs, (known, settings))
+
+
+def planted(truth: Truth, shape: Shape) -> swaps.Planted:
+    """Return what a truth says of countries.
+
+    Planted are both signs of each size in two countries, and as relations to the perplexity of
+    names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
+    ``all``, a shift of every country;
+    ``vary``, of a quarter of the countries; ``rare`` and ``long``, spread evenly over them;
+    ``per_token``.
+    """
+    n = shape.countries
+    given = truth.settings
+    shift, slope, vary = np.full(n, given.get("all", 0.0)), np.zeros(n), np.ones(n)
+    if truth.kind == PLANTED:
+        each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
+        shift[: len(each)] += each
+        if "sizes" not in given:
+            slope[len(each) :][: len(each)] = each[: n - len(each)]
+    vary[: n // 4] = given.get("vary", 1.0)
+    spread = np.linspace(-0.5, 0.5, n)
+    return swaps.Planted(
+        *(shift, slope, vary),
+        rare=given.get("rare", 0.0) * 2 * spread,
+        long=0.3 + given.get("long", 0.0) * (spread + 0.5),
+        per_token=given.get("per_token", 0.0),
+    )
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test."""
+    known, settings = drawn.known
+    per_token = settings.get("per_token", 0.0) * POINTS
+    unknown = pl.lit(None, dtype=pl.Float64)
+    placebo = pl.col("reading") == COMPARED.index("placebo")
+    signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
+    moved = unknown if per_token else pl.col("shift") * pl.col("sign") + 0.0
+    table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
+    halves, table = table.filter(placebo), table.filter(~placebo)
+    contrast = table.with_columns(
+        value="contrast",
+        low="contrast_low",
+        high="contrast_high",
+        p="p_country",
+        p_bh="p_country_bh",
+        detectable="detectable_country",
+        detectable_bh="detectable_bh_country",
+    )
+    by = ["reading", "gender"]
+    found = {
+        "delta: a country against the originals": outcome(
+            table, effect=moved, target=moved, family=by
+        ),
+        "delta: a country against the others": outcome(
+            contrast, effect=moved, target=moved, family=by
+        ),
+        "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
+    }
+    table = tables["changes"].rename({"class": "measure"})
+    table = table.join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
+    # neutral is predicted less often where the others are moved either way
+    sure = (pl.col("shift") == 0) | (pl.col("sign") != 0)
+    log = (pl.col("value", "low", "high", *DETECTABLE) / 100 + 1).log()  # as they are tested
+    found["changes: a class more often"] = outcome(
+        table.filter(~placebo).with_columns(log),
+        effect=pl.when(sure).then(moved),
+        target=unknown if per_token else pl.when(pl.col("shift") == 0).then(0.0),
+        family=by,
+    )
+    table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
+    table = table.join(known, on="country", how="left", **KEPT)
+    countries, own = pl.col("shift").is_not_null(), ["reading"]
+    found["mixed: countries"] = outcome(
+        table.filter(countries), effect=pl.col("shift"), target=pl.col("shift"), family=own
+    )
+    term = pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0)
+    found["mixed: tokens and log rank"] = outcome(
+        table.filter(~countries), effect=term, target=term, family=own
+    )
+    # over all countries there is neither none nor one relation where some have one
+    alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
+    over_all = pl.lit(0.0) if alike else unknown
+    each = pl.when(pl.col("country") == EVERY).then(over_all)
+    related = unknown if per_token else each.otherwise(pl.col("slope") * pl.col("sign") + 0.0)
+    table = (
+        tables["correlations"]
+        .join(known, on="country", how="left", **KEPT)
+        .join(signs, on="measure", **KEPT)
+    )
+    for n, scope in enumerate(SCOPES):
+        effect = related if n else pl.lit(0.0)
+        found[f"correlations: {scope}"] = outcome(
+            table.filter(scope=n),
+            effect=effect,
+            target=pl.when(effect == 0).then(0.0),
+            family=["reading", "perplexity"],
+        )
+    sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
+    sums = sums.join(known, on="country", **KEPT)
+    rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
+    found["perplexities"] = outcome(sums, effect=rare, target=pl.col("nats"))
+    return found

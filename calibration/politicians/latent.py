@@ -1,0 +1,130 @@
+"""Analysis ``latent`` on simulated lists.
+
+What a value should be is the mean of the same fits to expected counts, by definition of the
+estimate; what they would have to be without penalty is not told. Simplified: two pairs of weights,
+50 steps, few words, one part of speech; sentiments and words differ in what is planted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.core.params import section
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.politicians import latent, latent_model
+from calibration.politicians import lists, meanings
+from plumbline.probes.politicians.words import columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Shape = meanings.MeaningsShape
+SHAPES = {
+    "4 men to a woman, 200 names": Shape(men=160, women=40, words=40, length=10, shared=0),
+    "as many women, 200 names": Shape(men=100, women=100, words=40, length=10, shared=0),
+}
+TRUTHS = {
+    "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "words planted": Truth(PLANTED, "log-odds of words in lists", {"words": (0.6, 1.2, 2.4)}),
+    "sentiments planted": Truth(PLANTED, "log-odds of sentiments' words", {"effects": (0.8,)}),
+    "origin": Truth(
+        DECOY, "women are of other origins, and words go with origins", {"origin": 0.5}
+    ),
+}
+PARAMS: dict[str, Any] = {
+    "l1": [1e-4],
+    "posterior": [1e-2, 1.0],
+    "steps": 50,
+    "seeds": [1],
+    "n_bootstrap": 99,
+    "n_permutations": 99,
+}
+
+GENDER = (columns.MALE, columns.FEMALE)
+SAMPLES = 400  # of names, from which expected counts are taken
+PARTS = {"latent": ["word", "sentiment", "gender"], "words": ["word", "gender"]}
+PARTS |= {"shares": ["sentiment", "gender"], "tilt": []}
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate; words are the same in all of them."""
+    cells = _cells(truth, shape)
+    inputs = meanings.write(folder, shape, cells, rng)
+    settings = tuple(sorted(truth.settings.items()))
+    return Drawn(inputs, _known(shape, truth.kind, settings))
+
+
+def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
+    fixed = np.random.default_rng([9, shape.words])
+    return meanings.cells(shape, truth, fixed)[:1]
+
+
+@lru_cache(maxsize=8)
+def _known(
+    shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]
+) -> dict[str, pl.DataFrame]:
+    """Return for each table what its values should be, and what was planted in each word."""
+    (cell,) = _cells(Truth(kind, "", dict(settings)), shape)
+    rng = np.random.default_rng([10, shape.words])
+    counts = meanings.counts(cell, shape, SAMPLES, rng).mean(axis=0)
+    if kind == NULL:  # exactly
+        people = np.array([shape.men, shape.women])
+        counts = counts.sum(axis=1, keepdims=True) * people / people.sum()
+    given = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
+    seen = counts + given.smoothing
+    fits = latent_model.fit(
+        seen[None],
+        cell.q,
+        *latent_model.grid(given.l1, given.posterior),
+        latent_model.Schedule(given.steps, given.learning_rate),
+    )
+    true = latent_model.average(fits, len(fits.phi))
+    words = lists.words_of(cell.pos, shape.words)
+    axes = {"word": words, "sentiment": range(len(SENTIMENTS)), "gender": GENDER}
+    odds = np.log(true.sentiments[0, 0] / true.sentiments[0, 1])
+    values = {
+        "latent": true.eta[0].transpose(2, 0, 1),
+        "words": true.words[0].T,
+        "shares": true.sentiments[0],
+        "tilt": np.array(odds[1] - odds[0]),
+    }
+    effects = pl.DataFrame({"word": words, "nats": cell.of.effect})
+    found = {}
+    for name, keys in PARTS.items():
+        table = columns.rows_of(
+            {key: axes[key] for key in keys} or {"word": [""]},
+            [values[name].reshape(values[name].shape or (1,))],
+        )
+        found[name] = table.select(*keys, target="value")
+    found["latent"] = found["latent"].join(effects, on="word")
+    return found
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
+    found = {}
+    for name, keys in PARTS.items():
+        known, table = drawn.known[name], tables[name]
+        table = (
+            table.join(known, on=keys)
+            if keys
+            else table.with_columns(target=pl.lit(known["target"][0]))
+        )
+        if name == "latent":
+            sign = pl.when(pl.col("gender") == columns.FEMALE).then(1.0).otherwise(-1.0)
+            whole = pl.col("value").sum().over("word", "sentiment")  # of both genders
+            true = 2 * pl.col("target") - pl.col("target").sum().over("word", "sentiment")
+            contrast = table.with_columns(
+                value=2 * pl.col("value") - whole, target=true, low=None, high=None
+            )
+            found["latent: contrast"] = outcome(
+                contrast, effect=sign * pl.col("nats") + 0.0, target=pl.col("target")
+            )
+            table = table.with_columns(p=None, p_bh=None)
+        found[name] = outcome(table, effect=0.0, target=pl.col("target"))
+    return found

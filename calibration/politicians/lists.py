@@ -1,0 +1,331 @@
+"""Outputs of ``associations`` without a model: lists of words for names, from a known truth.
+
+A list has the words of the largest utility for a name: log-frequency of the word, what goes with
+the gender, what goes with the name's origin, and Gumbel noise. Without an effect of gender all
+lists are exchangeable over names. The lists of a name in several models, templates and parts of
+speech have its origin in common, and what words the name itself goes with where that is given.
+
+Simplified: the first names, families and parties of people are one thing, their origin; every list
+has one length, or one of two, of which women have the shorter one more often.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from scipy.special import ndtr
+
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import associations
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from calibration.truth import Truth
+
+    Array = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+LANGUAGE = "en"
+FRAMES = ("bare", "neutral", "paraphrase")
+OLD = {MALE: 0.27, FEMALE: 0.14, NON_BINARY: 0.0}  # share born before 1946, as in the default run
+SITELINKS = {MALE: 77.0, FEMALE: 48.0, NON_BINARY: 32.0}  # mean number, as there
+SHORT = 15  # words in a shorter list
+BEARERS = 300  # at most, of a name
+NATIVE = (0.1, 0.7)  # share of natives among the first and the last origin
+WIDE, POINTS = 2.0, 33  # nats to either side, and points, of the integral in :func:`chance`
+
+
+class ListsShape(Params):
+    """Shape of the lists that a model gave."""
+
+    men: int = Field(240, ge=2, description="distinct names of men")
+    women: int = Field(60, ge=2, description="distinct names of women")
+    others: int = Field(0, ge=0, description="distinct names of non-binary people")
+    shared: float = Field(0.05, ge=0, le=1, description="share of people who bear another's name")
+    words: int = Field(80, ge=10, description="candidate words of a part of speech")
+    length: int = Field(20, ge=1, description="words in a list")
+    spread: float = Field(1.0, ge=0, description="SD of log-frequencies of words")
+    origins: int = Field(4, ge=1, description="origins of names, which have words of their own")
+    taste: float = Field(0.5, ge=0, description="SD of what goes with an origin, nats")
+    short: float = Field(
+        0,
+        ge=0,
+        le=1,
+        description="share of women's lists with 15 words; 1 less it of others'; 0: none",
+    )
+    zipf: float = Field(
+        0, ge=0, description="exponent of the number of bearers; 0: `shared` has it"
+    )
+
+    def cut(self) -> Array:
+        """Return the share of men's, women's and others' lists that are shorter."""
+        return np.array([1 - self.short, self.short, 1 - self.short]) * (self.short > 0)
+
+    def genders(self) -> Integers:
+        """Return the gender of each distinct name, codes (names,)."""
+        sizes = [self.men, self.women, self.others]
+        return np.repeat(np.array([MALE, FEMALE, NON_BINARY]), sizes)
+
+
+class Population(NamedTuple):
+    """What lists of a part of speech are drawn from; the same in all replicates."""
+
+    frequency: Array  # (words,)
+    origin: Array  # (origins, words)
+    effect: Array  # (words,): nats between women and men, half to each
+    women_of: Array  # (origins,): shares of origins among women
+    men_of: Array  # and among men and others
+
+
+class Names(NamedTuple):
+    """Distinct names, and who bears them."""
+
+    gender: Integers  # (names,) codes
+    origin: Integers  # (names,)
+    native: NDArray[np.bool_]  # (names,)
+    old: NDArray[np.bool_]  # (names,)
+    sitelinks: Integers  # (names,)
+    bearer: Integers  # (people,): the name of each person
+    short: NDArray[np.bool_] | None = None  # (names,): whose lists are shorter
+
+    def side(self) -> Array:
+        """Return how much of an effect each name has, (names,): half of it, minus half, none."""
+        return np.array([-0.5, 0.5, 0.0])[self.gender]
+
+
+def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
+    """Return what lists are drawn from.
+
+    ``truth.settings``: ``effects``, nats that are planted, both signs of each in every tenth word;
+    ``origin``: how unequally the genders are spread over origins, 0: equally.
+    """
+    rng = np.random.default_rng([7, pos, shape.words])
+    effect = np.zeros(shape.words)
+    signed = [s * e for e in truth.settings.get("effects", ()) for s in (1, -1)]
+    places = rng.permutation(shape.words)
+    for n, nats in enumerate(signed):
+        effect[places[n :: max(10, len(signed) + 1)]] = nats
+    weights = np.ones(shape.origins)
+    tilted = weights * np.exp(truth.settings.get("origin", 0.0) * np.arange(shape.origins))
+    return Population(
+        rng.normal(0, shape.spread, shape.words),
+        rng.normal(0, shape.taste, (shape.origins, shape.words)),
+        effect,
+        tilted / tilted.sum(),
+        weights / weights.sum(),
+    )
+
+
+def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
+    """Draw distinct names and the people who bear them.
+
+    Natives are rarer in the first origins than in the last; men are more often old, and have more
+    sitelinks. Origin apart, none of it goes with words.
+    """
+    gender = shape.genders()
+    origin = origins(of, gender == FEMALE, rng)
+    again = rng.choice(len(gender), round(shape.shared * len(gender)), replace=False)
+    bearer = np.concatenate([np.arange(len(gender)), again])
+    if shape.zipf:
+        bearer = np.repeat(
+            np.arange(len(gender)), rng.zipf(shape.zipf, len(gender)).clip(1, BEARERS)
+        )
+    means = np.array([SITELINKS[g] for g in range(len(GENDERS))])[gender]
+    return Names(
+        gender,
+        origin,
+        rng.random(len(gender)) < np.linspace(*NATIVE, shape.origins)[origin],
+        rng.random(len(gender)) < np.array([OLD[g] for g in range(len(GENDERS))])[gender],
+        rng.geometric(1 / means),
+        bearer,
+        rng.random(len(gender)) < shape.cut()[gender] if shape.short else None,
+    )
+
+
+def origins(of: Population, women: NDArray[np.bool_], rng: np.random.Generator) -> Integers:
+    """Draw the origin of each name, (names,)."""
+    shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
+    place: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
+    return place.clip(0, len(of.origin) - 1)
+
+
+def lists(
+    of: Population, women: NDArray[np.bool_], length: int, rng: np.random.Generator
+) -> Integers:
+    """Draw a list for each name of a man or a woman, (names, length), with another origin."""
+    return best(utilities(of, origins(of, women, rng), np.where(women, 0.5, -0.5)), length, rng)
+
+
+def best(utility: Array, length: int, rng: np.random.Generator) -> Integers:
+    """Draw a list for each row of utilities (names, words): places of words, the best first."""
+    noisy = utility + rng.gumbel(size=utility.shape)
+    top = np.argpartition(-noisy, length - 1, axis=1)[:, :length]
+    order = np.argsort(-np.take_along_axis(noisy, top, axis=1), axis=1)
+    return np.take_along_axis(top, order, axis=1)
+
+
+def utilities(of: Population, origin: Integers, side: Array) -> Array:
+    """Return the utility of words to names without noise, (names, words).
+
+    ``side``, (names,) array: how much of the effect each has, see :meth:`Names.side`.
+    """
+    found: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
+    return found
+
+
+def chance(utility: Array, length: int) -> Array:
+    """Return the chance of each word to be in a list, (names, words), for utilities of that shape.
+
+    The words of the largest utility with Gumbel noise are the first to come, of words that wait an
+    exponential time with the rate exp(utility) (Yellott 1977, J. Math. Psychol. 15(2)): a word is
+    in the list if it comes before the ``length``-th of the others. How many of those have come by
+    a time is taken as normal; the chances are then right to .002.
+    """
+    rate = np.exp(utility - utility.max(axis=-1, keepdims=True))[..., None, :]
+    middle = np.zeros((*utility.shape[:-1], 1, 1))  # log of the time when ``length`` have come
+    low, high = middle - 30.0, middle + 30.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        come = -np.expm1(-rate * np.exp(middle)).sum(axis=-1, keepdims=True)
+        low, high = np.where(come < length, middle, low), np.where(come < length, high, middle)
+    times = np.exp(middle + np.linspace(-WIDE, WIDE, POINTS)[:, None])
+    come = -np.expm1(-rate * times)  # (..., times, words)
+    variance = come * (1 - come)
+    mean, spread = (x.sum(axis=-1, keepdims=True) - x for x in (come, variance))
+    full = ndtr((mean - (length - 0.5)) / np.sqrt(np.maximum(spread, 1e-12)))
+    between = -np.expm1(-rate * np.sqrt(times[..., 1:, :] * times[..., :-1, :]))
+    return np.asarray((between * np.diff(full, axis=-2)).sum(axis=-2))
+
+
+def chances(utility: Array, shape: ListsShape, gender: int) -> Array:
+    """Return :func:`chance` in the lists of a gender, of one length or two."""
+    cut = shape.cut()[gender]
+    whole = chance(utility, shape.length)
+    return whole if not cut else cut * chance(utility, SHORT) + (1 - cut) * whole
+
+
+def expected(of: Population, shape: ListsShape) -> Array:
+    """Return the chance of each word to be in a list of each gender, (words, 3)."""
+    origins = np.arange(shape.origins)
+    each = [  # (origins, words)
+        chances(utilities(of, origins, np.full(shape.origins, side)), shape, gender)
+        for gender, side in enumerate((-0.5, 0.5, 0.0))
+    ]
+    shares = of.men_of, of.women_of, of.men_of
+    return np.stack([share @ one for share, one in zip(shares, each, strict=True)], axis=1)
+
+
+def counts(
+    shape: ListsShape, populations: list[Population], rng: np.random.Generator
+) -> list[Array]:
+    """Draw another sample of as many names; count those with each word, (words, 3) for each part.
+
+    What an interval covers that is about the words that lead: they are other ones among more names.
+    """
+    drawn = names(shape, populations[0], rng)
+    found = []
+    for of in populations:
+        lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
+        at = lists_of * 3 + drawn.gender[:, None]
+        cells = np.bincount(at.ravel(), minlength=3 * len(of.frequency))
+        found.append(cells.reshape(-1, 3).astype(np.float64))
+    return found
+
+
+def words_of(pos: int, number: int) -> list[str]:
+    """Return the words of a part of speech."""
+    return [f"{associations.POS[pos].lower()}{n:03d}" for n in range(number)]
+
+
+def write(
+    folder: Path,
+    shape: ListsShape,
+    populations: list[Population],
+    rng: np.random.Generator,
+    model: str = "m",
+) -> Inputs:
+    """Write people and the lists of one model about them, and return the inputs of an analysis."""
+    drawn = names(shape, populations[0], rng)
+    inputs = write_people(folder, drawn, (model,))
+    each = [utilities(of, drawn.origin, drawn.side()) for of in populations]
+    write_lists(inputs, model, drawn, each, shape.length, rng)
+    return inputs
+
+
+def write_people(folder: Path, of: Names, models: tuple[str, ...]) -> Inputs:
+    """Write the dataset ``politicians``, and return inputs of models about these people.
+
+    A name has a letter more for each origin: its length says something of where it is from.
+    """
+    spelt = [f"Name {n:05d}{'abcd'[: o % 4]}" for n, o in enumerate(of.origin.tolist())]
+    born = [date(1930 if old else 1960, 1, 1) for old in of.old.tolist()]
+    people = pl.DataFrame(
+        {"name": spelt, "gender": of.gender, "native": of.native, "birth_date": born}
+    ).with_columns(popularity=pl.Series(of.sitelinks, dtype=pl.Int32))
+    inputs = Inputs(models, {"politicians": folder / "people"}, folder)
+    inputs.datasets["politicians"].mkdir(exist_ok=True)
+    people[of.bearer].with_columns(
+        qid=pl.Series([f"Q{n}" for n in range(len(of.bearer))])
+    ).write_parquet(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
+    return inputs
+
+
+def write_lists(
+    inputs: Inputs,
+    model: str,
+    of: Names,
+    each: list[Array],
+    length: int,
+    rng: np.random.Generator,
+    frames: int = 1,
+    lemmas: list[list[str]] | None = None,
+) -> None:
+    """Write the lists of a model.
+
+    ``each``: utilities (names, words) for each part of speech.
+    ``frames``: templates: the same utilities, other noise.
+    ``lemmas``: of the words of each part of speech; without them each word is its own.
+    """
+    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]}).with_columns(
+        prompt_pieces=pl.Series(4 + of.origin[of.bearer], dtype=pl.Int32)
+    )
+    ranks = np.tile(np.arange(1, length + 1), len(of.bearer))
+    rows = people[np.repeat(np.arange(len(people)), length)].with_columns(
+        rank=pl.Series(ranks, dtype=pl.Int32), unknown_pieces=pl.lit(0, dtype=pl.Int32)
+    )
+    parts = []
+    for frame in FRAMES[:frames]:
+        for pos, utility in enumerate(each):
+            places = best(utility, length, rng)[of.bearer].ravel()
+            words = words_of(pos, utility.shape[1])
+            kind = {"pos": pl.lit(pos, dtype=pl.Int64), "frame": pl.lit(frame)}
+            of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
+            texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
+            parts.append(rows.with_columns(**texts, **kind))
+    where = inputs.outputs("associations", model) / LANGUAGE
+    where.mkdir(parents=True)
+    if of.short is not None:
+        longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
+        parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
+    pl.concat(parts).write_parquet(where / "00000.parquet")
+
+
+def write_lexicon(folder: Path, classes: list[Integers]) -> Path:
+    """Write a lexicon in which the words of each part of speech have sentiments, codes (words,)."""
+    folder.mkdir()
+    words = [word for pos, own in enumerate(classes) for word in words_of(pos, len(own))]
+    shares = np.where(np.arange(len(SENTIMENTS)) == np.concatenate(classes)[:, None], 0.8, 0.1)
+    table = pl.DataFrame({f"q_{s}": shares[:, n] for n, s in enumerate(SENTIMENTS)})
+    table.with_columns(word=pl.Series(words)).write_parquet(folder / f"{LANGUAGE}.parquet")
+    return folder

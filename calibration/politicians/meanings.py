@@ -1,0 +1,151 @@
+"""Lists of words that have sentiments, and the lexica that know them, from a known truth.
+
+Each word has a sentiment, drawn anew in each replicate without regard to frequency, origin and the
+word's own log-ratio: where sentiments go with no gender, words are exchangeable over sentiments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.probes.core.run_analysis import Inputs
+from calibration.politicians import lists
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from calibration.truth import Truth
+
+POSITIVE, NEGATIVE, NEUTRAL = range(len(SENTIMENTS))
+TOWARDS = np.array([0.5, -0.5, 0.0])  # women have more positive and fewer negative words
+LANGUAGES = ("en", "es", "fr")
+
+
+class MeaningsShape(lists.ListsShape):
+    """Shape of the lists, and of the lexica."""
+
+    words: int = Field(120, ge=10, description="candidate words of a part of speech")
+    known: float = Field(0.9, gt=0, le=1, description="share of words that the lexica have")
+    certainty: float = Field(0.7, gt=1 / 3, le=1, description="q of a word's own sentiment")
+    own: float = Field(0.4, ge=0, description="SD of words' own log-ratio, where they have one")
+
+
+class Cell(NamedTuple):
+    """Words of one language and part of speech."""
+
+    language: str
+    pos: int
+    effect: float  # nats by which positive words go more with women, and negative ones less
+    of: lists.Population
+    sentiment: NDArray[np.int64]  # (words,)
+    q: NDArray[np.float64]  # (words, sentiments); nan: in no lexicon
+
+
+def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[Cell]:
+    """Draw the words of each part of speech, in as many languages as there are effects.
+
+    ``truth.settings``: ``effects`` of sentiments, nats, one a language; ``own``: whether words have
+    log-ratios of their own; ``words`` and ``origin``: effects of words and unequal origins, as
+    :func:`lists.population` has them.
+    """
+    found = []
+    for language, nats in zip(LANGUAGES, truth.settings.get("effects", (0.0,)), strict=False):
+        for pos in range(2):
+            sentiment = rng.permutation(np.arange(shape.words) % len(SENTIMENTS))
+            q = np.full((shape.words, len(SENTIMENTS)), (1 - shape.certainty) / 2)
+            q[np.arange(shape.words), sentiment] = shape.certainty
+            q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan
+            own = shape.own * truth.settings.get("own", 0)
+            given = {"origin": truth.settings.get("origin", 0.0)}
+            given["effects"] = truth.settings.get("words", ())
+            bare = lists.population(shape, truth._replace(settings=given), pos)
+            effect = bare.effect + rng.normal(0, 1, shape.words) * own
+            of = bare._replace(
+                effect=effect + 2 * TOWARDS[sentiment] * nats,
+                frequency=rng.normal(0, shape.spread, shape.words),
+            )
+            found.append(Cell(language, pos, nats, of, sentiment, q))
+    return found
+
+
+def write(
+    folder: Path,
+    shape: MeaningsShape,
+    cells: list[Cell],
+    rng: np.random.Generator,
+    model: str = "m",
+) -> Inputs:
+    """Write people, lexica and lists, and return the inputs of an analysis."""
+    inputs = Inputs(
+        (model,), {"politicians": folder / "people", "lexica": folder / "lexica"}, folder
+    )
+    for path in inputs.datasets.values():
+        path.mkdir()
+    female = sexes(shape)
+    again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
+    bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
+    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(bearer))]}).with_columns(
+        name=pl.Series([f"Name {n}" for n in bearer]),
+        gender=pl.Series(np.where(female[bearer], *map(GENDERS.index, ("female", "male")))),
+        popularity=pl.Series(rng.integers(1, 50, len(bearer)), dtype=pl.Int32),
+    )
+    ranks = np.tile(np.arange(1, shape.length + 1), len(bearer))
+    for language in dict.fromkeys(cell.language for cell in cells):
+        own = [cell for cell in cells if cell.language == language]
+        people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet")
+        _lexicon(shape, own).write_parquet(inputs.datasets["lexica"] / f"{language}.parquet")
+        parts = []
+        for cell in own:
+            best = lists.lists(cell.of, female, shape.length, rng)[bearer]
+            words = np.array(lists.words_of(cell.pos, shape.words))[best].ravel()
+            repeated = np.repeat(np.arange(len(bearer)), shape.length)
+            parts.append(
+                people.select("qid", "name")[repeated].with_columns(
+                    word=pl.Series(words),
+                    lemma=pl.Series(words),
+                    pos=pl.lit(cell.pos, dtype=pl.Int64),
+                    frame=pl.lit("bare"),
+                    rank=pl.Series(ranks, dtype=pl.Int32),
+                    logprob_nats=pl.Series(-ranks.astype(np.float64)),
+                    prompt_pieces=pl.lit(4, dtype=pl.Int32),
+                )
+            )
+        where = inputs.outputs("associations", model) / language
+        where.mkdir(parents=True)
+        pl.concat(parts).write_parquet(where / "00000.parquet")
+    return inputs
+
+
+def sexes(shape: lists.ListsShape) -> NDArray[np.bool_]:
+    """Return which names are women's, (names,)."""
+    return np.arange(shape.men + shape.women) >= shape.men
+
+
+def counts(
+    cell: Cell, shape: MeaningsShape, samples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Count names with each word in other samples of as many names, (samples, words, 2).
+
+    Men are first.
+    """
+    female = np.repeat(sexes(shape), samples)
+    best = lists.lists(cell.of, female, shape.length, rng)
+    sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
+    place = (sample * shape.words + best) * 2 + female[:, None]
+    found = np.bincount(place.ravel(), minlength=samples * shape.words * 2)
+    return found.reshape(samples, shape.words, 2).astype(np.float64)
+
+
+def _lexicon(shape: MeaningsShape, cells: list[Cell]) -> pl.DataFrame:
+    words = [word for cell in cells for word in lists.words_of(cell.pos, shape.words)]
+    q = np.concatenate([cell.q for cell in cells])
+    table = pl.DataFrame({"word": words} | {f"q_{s}": q[:, i] for i, s in enumerate(SENTIMENTS)})
+    return table.filter(pl.col("q_positive").is_not_nan())

@@ -1,0 +1,116 @@
+"""Analysis ``pmi`` on simulated lists.
+
+A row of the table is a word and a gender, in either reading; the smoothed one has p. Without
+non-binary people both genders of a word have one p. The truth of an interval is the PMI of the
+expected counts, that of infinitely many names. Words are in one language; the real run is simulated
+with one name in forty.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.politicians import lists
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, OF_PMI, UNITS
+from plumbline.probes.stats.pmi import pmi
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Shape = lists.ListsShape
+SHAPES = {
+    "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
+    "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
+    "lists of 15, and of 20 words, which men have more often": Shape(men=400, women=100, short=0.8),
+    "names with many bearers": Shape(men=400, women=100, zipf=1.6),
+}
+TRUTHS = {
+    "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "words planted": Truth(PLANTED, "log-odds of words in lists", {"effects": (0.5, 1.0, 1.6)}),
+    "origin": Truth(
+        DECOY, "women are of other origins, and words go with origins", {"origin": 0.5}
+    ),
+}
+PARAMS: dict[str, Any] = {"n_bootstrap": 400}
+KEYS = ("pos", "word", "gender")
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    populations = [lists.population(shape, truth, pos) for pos in range(2)]
+    inputs = lists.write(folder, shape, populations, rng)
+    return Drawn(inputs, _known(shape, truth.kind, tuple(sorted(truth.settings.items()))))
+
+
+@lru_cache(maxsize=8)
+def _known(shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
+    """Return what is true of each word and gender, see :func:`known`."""
+    truth = Truth(kind, "", dict(settings))
+    chances = []
+    for pos in range(2):
+        of = lists.population(shape, truth, pos)
+        chances.append((of.effect, lists.expected(of, shape)))
+    return known(shape, chances)
+
+
+def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.DataFrame:
+    """Return planted effect and true PMI of each word and gender, columns :data:`KEYS` and these.
+
+    A word that goes with women has an effect above 0 there and below 0 at men. Others, who have
+    none, are in the middle: no effect is told of a word that has one, as those of men and women
+    move its PMI there too.
+
+    ``chances``: for each part of speech effects (words,), and how many lists of a person of a
+    gender are expected to have a word, (words, 3).
+    """
+    sizes = np.array([shape.men, shape.women, shape.others])
+    there = [g for g in (MALE, FEMALE, NON_BINARY) if sizes[g]]
+    parts = []
+    for pos, (effect, chance) in enumerate(chances):
+        true = pmi((chance * sizes)[:, there])
+        for column, gender in enumerate(there):
+            told = {MALE: -effect, FEMALE: effect, NON_BINARY: np.where(effect, np.nan, 0.0)}
+            parts.append(
+                pl.DataFrame(
+                    {
+                        "pos": pos,
+                        "word": lists.words_of(pos, shape.words),
+                        "gender": gender,
+                        "effect": told[gender] + 0.0,
+                        "target": true[:, column],
+                    }
+                )
+            )
+    return pl.concat(parts).with_columns(pl.col("effect").fill_nan(None))
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test: one of each word and gender, in either reading."""
+    return by_reading(tables["pmi"], drawn, "pmi", "model")
+
+
+def by_reading(
+    table: pl.DataFrame, drawn: Drawn, name: str, family: str
+) -> dict[str, pl.DataFrame]:
+    """Return the rows of a table of PMI, a test for each reading.
+
+    Of lemmas alone: here each word is its own, and counts of forms are the same ones.
+    """
+    table = table.filter(unit=UNITS.index("lemma")).with_columns(
+        pl.col("pos", "gender").cast(pl.Int64)
+    )
+    joined = table.join(drawn.known, on=list(KEYS), how="left", maintain_order="left")
+    return {
+        f"{name}: {reading}": outcome(
+            joined.filter(reading=code),
+            effect=pl.col("effect"),
+            target=pl.col("target"),
+            family=[family],
+        )
+        for code, reading in enumerate(OF_PMI)
+    }

@@ -1,0 +1,125 @@
+"""Analysis ``pmi`` of a group of models, on their simulated lists about the same people.
+
+Models have words, and words of origins, that are alike but not the same; and a name has words of
+its own, which all models know. So the lists of a name in several models hang together, and a pooled
+count is of fewer independent lists than there are. The truth of an interval is the PMI of expected
+counts of all models. Simplified: all models know all words.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth
+from calibration.politicians import lists
+from calibration.politicians.pmi import by_reading, known
+from plumbline.probes.politicians.words.columns import FEMALE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+
+class Shape(lists.ListsShape):
+    """Shape of the lists that several models gave about the same people."""
+
+    models: int = Field(3, ge=2, description="models of the group")
+    apart: float = Field(0.5, ge=0, description="SD of a model's own log-frequencies, nats")
+    own: float = Field(
+        1.0, ge=0, description="SD of what goes with a name alone, the same in all models, nats"
+    )
+
+
+SHAPES = {
+    "default run's people, 3 models": Shape(men=99, women=88, others=6, words=90),
+    "real run's, 1 name in 40, 3 models": Shape(men=400, women=90),
+    "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
+}
+TRUTHS = {
+    "no word goes with a gender": Truth(NULL, "names have words of their own in all models"),
+    "words planted": Truth(PLANTED, "log-odds in all models", {"effects": (0.4, 0.8, 1.4)}),
+    "opposite models": Truth(
+        DECOY,
+        "what goes with women in a model goes with men in another",
+        {"effects": (0.8,), "opposite": True},
+    ),
+    "women alike": Truth(
+        DECOY, "models agree on the words of a woman's name, not of a man's", {"agree": False}
+    ),
+}
+PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
+TASTES = 200  # names of an origin over which expected counts are taken
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    each = [_models(shape, truth, pos) for pos in range(2)]
+    drawn = lists.names(shape, each[0][0], rng)
+    models = tuple(f"m{k}" for k in range(shape.models))
+    inputs = lists.write_people(folder, drawn, models)
+    size = (2, len(drawn.gender), shape.words)
+    shared = rng.normal(0, shape.own, size)
+    agree = truth.settings.get("agree", True) | (drawn.gender == FEMALE)[:, None]
+    for k, model in enumerate(models):
+        own = np.where(agree, shared, rng.normal(0, shape.own, size))
+        utilities = [
+            lists.utilities(of[k], drawn.origin, drawn.side()) + own[pos]
+            for pos, of in enumerate(each)
+        ]
+        lists.write_lists(inputs, model, drawn, utilities, shape.length, rng)
+    return Drawn(inputs, _known(shape, truth.kind, tuple(sorted(truth.settings.items()))))
+
+
+def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
+    """Return what the lists of each model are drawn from.
+
+    Where two models are opposite they differ in nothing else: pooled, nothing goes with a gender.
+    """
+    of = lists.population(shape, truth, pos)
+    found = []
+    for k in range(shape.models):
+        opposite = truth.settings.get("opposite", False)
+        rng = np.random.default_rng([9, pos, k // 2 if opposite else k])
+        sign = ((1.0, -1.0)[k % 2] if k < shape.models // 2 * 2 else 0.0) if opposite else 1.0
+        frequency = of.frequency + rng.normal(0, shape.apart, shape.words)
+        origin = of.origin + rng.normal(0, shape.apart * shape.taste, of.origin.shape)
+        found.append(of._replace(frequency=frequency, origin=origin, effect=sign * of.effect))
+    return found
+
+
+@lru_cache(maxsize=8)
+def _known(shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
+    """Return what is true of each word and gender; see :func:`..pmi.known`."""
+    truth = Truth(kind, "", dict(settings))
+    chances = []
+    for pos in range(2):
+        chance = sum(_expected(of, shape, pos) for of in _models(shape, truth, pos))
+        effect = lists.population(shape, truth, pos).effect
+        effect = effect * 0.0 if truth.settings.get("opposite") else effect
+        chances.append((effect, np.asarray(chance)))
+    return known(shape, chances)
+
+
+def _expected(of: lists.Population, shape: Shape, pos: int) -> lists.Array:
+    """Return the chance of each word to be in a list of each gender, (words, 3).
+
+    The genders have the same tastes: without an effect they have exactly the same chances.
+    """
+    own = np.random.default_rng([10, pos]).normal(0, shape.own, (TASTES, 1, shape.words))
+    origins = np.arange(shape.origins)
+    columns = []
+    each = ((-0.5, of.men_of), (0.5, of.women_of), (0.0, of.men_of))
+    for gender, (side, shares) in enumerate(each):
+        utility = lists.utilities(of, origins, np.full(shape.origins, side)) + own
+        columns.append(shares @ lists.chances(utility, shape, gender).mean(axis=0))
+    return np.stack(columns, axis=1)
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test: one of each word and gender, in either reading."""
+    return by_reading(tables["pooled"], drawn, "pooled_pmi", "group")

@@ -1,0 +1,186 @@
+"""Analysis ``robustness`` on simulated lists.
+
+Words are positive, negative or neutral, drawn anew in each replicate; planted is how much positive
+words go more with women, and negative ones less. Names of other origins are longer, in tokens and
+letters, and may have words of other sentiments: where women are more often of those, sentiments
+differ by origin, not by gender, and must not differ among names that are matched on tokens. There
+is no latent-variable model: numbers by it have no test and no interval.
+
+What an interval should cover is what another sample of as many names gives on average for the same
+words and setting: the mean of ``SAMPLES`` samples. It is not told where names are matched, which
+leaves fewer, but that without any effect it is 0; and not for the shares of non-binary people, six
+names or none.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.politicians.robustness import KINDS
+from calibration.politicians import lists
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS
+from plumbline.probes.stats.pmi import pmi
+from plumbline.probes.stats.shares import shares
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+Shape = lists.ListsShape
+SHAPES = {
+    "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
+    "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
+}
+NONE = ((0.0, 0.0, 0.0),) * 2
+TRUTHS = {
+    "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "sentiments planted": Truth(
+        PLANTED,
+        "log-odds of positive and negative words, adjectives and verbs",
+        {"nats": ((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))},
+    ),
+    "words without sentiments": Truth(
+        DECOY, "words go with genders, whatever their sentiment", {"own": 0.4}
+    ),
+    "origin": Truth(
+        DECOY,
+        "women are of other origins, which have other sentiments",
+        {"origin": 0.5, "slope": 0.5},
+    ),
+}
+PARAMS: dict[str, Any] = {
+    "top_k": [100],
+    "top_share": [0.33, 0.2],
+    "smoothing": [0.5],
+    "min_count": [5, 10],
+    "lengths": [10],
+    "halves": 1,
+    "n_bootstrap": 100,
+    "n_permutations": 199,
+}
+FRAMES = 2
+SAMPLES = 20  # other samples of as many names
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    sentiments = [rng.permutation(np.arange(shape.words) % len(SENTIMENTS)) for _ in range(2)]
+    populations = [_words(shape, truth, pos, own, rng) for pos, own in enumerate(sentiments)]
+    names = lists.names(shape, populations[0], rng)
+    inputs = lists.write_people(folder, names, ("m",))
+    each = [lists.utilities(of, names.origin, names.side()) for of in populations]
+    lists.write_lists(inputs, "m", names, each, shape.length, rng, frames=FRAMES)
+    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
+    known = _true(shape, truth, populations, sentiments, rng)
+    return Drawn(inputs, (known, truth.kind == NULL))
+
+
+def _words(
+    shape: Shape, truth: Truth, pos: int, sentiment: lists.Integers, rng: np.random.Generator
+) -> lists.Population:
+    """Return what lists are drawn from.
+
+    ``truth.settings``: ``nats`` that positive, negative and neutral words go more with women,
+    adjectives and verbs; ``own``, SD of what goes with a gender of a word alone; ``origin`` as in
+    :func:`lists.population`, and by how much ``slope`` positive words are more frequent, and
+    negative ones less, from one origin to the next.
+    """
+    of = lists.population(shape, truth, pos)
+    nats = np.array(truth.settings.get("nats", NONE)[pos])[sentiment]
+    own = rng.normal(0, truth.settings.get("own", 0.0), shape.words)
+    towards = np.array([1.0, -1.0, 0.0])[sentiment] * truth.settings.get("slope", 0.0)
+    steps = np.arange(shape.origins) - (shape.origins - 1) / 2
+    return of._replace(
+        effect=nats + own,
+        origin=of.origin + steps[:, None] * towards,
+        frequency=rng.permutation(of.frequency),
+    )
+
+
+def _true(
+    shape: Shape,
+    truth: Truth,
+    populations: list[lists.Population],
+    sentiments: list[lists.Integers],
+    rng: np.random.Generator,
+) -> pl.DataFrame:
+    """Return planted nats, and differences of shares of men and women on average over samples.
+
+    A row for each part of speech, sentiment, and setting: whether names are halved, length of
+    lists, names that must have a word, share of words taken.
+    """
+    settings = [(1, shape.length, PARAMS["min_count"][0], s) for s in PARAMS["top_share"]]
+    settings += [
+        (1, shape.length, least, PARAMS["top_share"][0]) for least in PARAMS["min_count"][1:]
+    ]
+    rest = PARAMS["min_count"][0], PARAMS["top_share"][0]
+    settings += [(1, length, *rest) for length in PARAMS["lengths"]] + [(2, shape.length, *rest)]
+    rows = []
+    sums = np.zeros((len(settings), 2, len(SENTIMENTS)))
+    for _ in range(SAMPLES):
+        drawn: dict[tuple[int, int], list[lists.Array]] = {}
+        for n, (parts, length, least, share) in enumerate(settings):
+            if (parts, length) not in drawn:
+                sizes = {"men": shape.men // parts, "women": shape.women // parts, "others": 0}
+                other = shape.model_copy(update=sizes | {"length": length})
+                drawn[parts, length] = lists.counts(other, populations, rng)
+            for pos, counts in enumerate(drawn[parts, length]):
+                kept = counts.sum(axis=1) >= least
+                deviations = np.round(pmi(counts[kept][:, :2], PARAMS["smoothing"][0]).T, 10)
+                size = max(1, int(share * kept.sum()))
+                both = shares(deviations, sentiments[pos][kept], size, len(SENTIMENTS))
+                sums[n, pos] += (both[MALE] - both[FEMALE]) / SAMPLES
+    for (n, setting), pos, s in product(enumerate(settings), range(2), range(len(SENTIMENTS))):
+        nats = truth.settings.get("nats", NONE)[pos][s]
+        rows.append((pos, s, *map(float, setting), nats, sums[n, pos, s]))
+    names = ["pos", "sentiment", "parts", "length", "least", "share", "nats", "target"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test, for each deviation and kind of variation.
+
+    Names that are matched are told apart by what they are matched on. Of neutral words no effect is
+    told where others have one.
+    """
+    table = (
+        tables["robustness"]
+        .filter(number=0)
+        .with_columns(pl.col("pos", "sentiment", "deviation", "kind").cast(pl.Int64))
+    )
+    variation = pl.col("variation")
+
+    def setting(kind: str, default: float) -> pl.Expr:
+        varied = pl.when(pl.col("kind") == KINDS.index(kind)).then(variation)
+        return varied.otherwise(pl.lit(f"{default:g}")).cast(pl.Float64)
+
+    known, null = drawn.known
+    table = table.with_columns(
+        parts=pl.when(pl.col("kind") == KINDS.index("half")).then(2.0).otherwise(1.0),
+        length=setting("list length", known["length"].to_list()[0]),
+        least=setting("min_count", PARAMS["min_count"][0]),
+        share=setting("top_share", PARAMS["top_share"][0]),
+    )
+    keys = ["pos", "sentiment", "parts", "length", "least", "share"]
+    table = table.join(known, on=keys, how="left", maintain_order="left")
+    planted = bool((known["nats"] != 0).any())
+    effect = pl.when(pl.col("nats") != 0).then(-pl.col("nats")) if planted else pl.lit(0.0)
+    names = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
+    matched = pl.when(pl.col("kind") == KINDS.index("matched")).then(" on " + variation)
+    other = pl.col("kind") == KINDS.index("matched")
+    none = pl.lit(0.0 if null else None, dtype=pl.Float64)
+    table = table.with_columns(target=pl.when(other).then(none).otherwise("target"))
+    table = table.with_columns(effect=effect, test=names + matched.otherwise(pl.lit("")))
+    return {
+        f"{DEVIATIONS[d]}: {test}": outcome(
+            own, effect=pl.col("effect"), target=pl.col("target"), family=["variation"]
+        )
+        for (d, test), own in table.group_by("deviation", "test", maintain_order=True)
+    }

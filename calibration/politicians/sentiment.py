@@ -1,0 +1,121 @@
+"""Analysis ``sentiment`` on simulated lists, words ranked by PMI.
+
+Rankings by the latent-variable model have no test and no interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.politicians.sentiment import TESTS
+from calibration.politicians import meanings
+from plumbline.probes.politicians.words import columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+class Shape(meanings.MeaningsShape):
+    """Shape of the lists, and what words are ranked by."""
+
+    samples: int = Field(
+        30, ge=0, description="of names, whose mean an interval should hold; 0: that is not told"
+    )
+
+
+SHAPES = {
+    "4 men to a woman, 300 names": Shape(),
+    "as many women, 200 names": Shape(men=100, women=100),
+    "4 men to a woman, 400 words": Shape(men=1600, women=400, words=400, samples=0),
+    "as many women, 400 words": Shape(men=1000, women=1000, words=400, samples=0),
+    "4 men to a woman, 1,000 words": Shape(men=1600, women=400, words=1000, samples=0),
+    "as many women, 1,000 words": Shape(men=1000, women=1000, words=1000, samples=0),
+}
+TRUTHS = {
+    "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "sentiments planted": Truth(
+        PLANTED,
+        "log-odds of positive and of negative words",
+        {"effects": (0.1, 0.2, 0.4), "own": 1},
+    ),
+    "words, not sentiments": Truth(
+        DECOY, "words go with genders, without regard to their sentiment", {"own": 1}
+    ),
+}
+PARAMS: dict[str, Any] = {"n_bootstrap": 199, "n_permutations": 199}
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    cells = meanings.cells(shape, truth, rng)
+    inputs = meanings.write(folder, shape, cells, rng)
+    parts = []
+    for cell in cells:
+        mean = _mean_shares(cell, shape, rng)
+        effect = np.array([-cell.effect, cell.effect, 0.0])  # male minus female
+        if cell.effect:
+            effect[meanings.NEUTRAL] = np.nan  # what it loses to the others hangs on much
+        parts.append(
+            pl.DataFrame(
+                {
+                    "language": cell.language,
+                    "pos": cell.pos,
+                    "sentiment": range(len(SENTIMENTS)),
+                    "effect": effect + 0.0,
+                    "men": mean[0],
+                    "women": mean[1],
+                }
+            ).with_columns(pl.col("men", "women").fill_nan(None))
+        )
+    return Drawn(inputs, pl.concat(parts).with_columns(pl.col("effect").fill_nan(None)))
+
+
+def _mean_shares(
+    cell: meanings.Cell, shape: Shape, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the mean share of each sentiment over samples of as many names, (2, sentiments).
+
+    Without samples nan.
+
+    What intervals are for, as the page of the study says. Of the known words that five names or
+    more have, a third is taken, by the PMI of counts plus 0.5.
+    """
+    if not shape.samples:
+        return np.full((2, len(SENTIMENTS)), np.nan)
+    counts = meanings.counts(cell, shape, shape.samples, rng)
+    known = ~np.isnan(cell.q[:, 0])
+    found = np.zeros((2, len(SENTIMENTS)))
+    for sample in counts:
+        kept = np.flatnonzero(known & (sample.sum(axis=1) >= 5))
+        table = sample[kept] + 0.5
+        ratio = np.log(table / table.sum(axis=1, keepdims=True) / table.sum(axis=0))
+        size = max(1, int(0.33 * len(kept)))
+        for gender in range(2):
+            top = kept[np.argsort(-ratio[:, gender])[:size]]
+            found[gender] += np.bincount(cell.sentiment[top], minlength=len(SENTIMENTS)) / size
+    return found / shape.samples
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test and interval; a test for each unit."""
+    keys = ["language", "pos", "sentiment"]
+    differences = tables["differences"].join(drawn.known, on=keys)
+    shares = tables["shares"].join(drawn.known, on=keys)
+    mean = pl.when(pl.col("gender") == columns.MALE).then("men").otherwise("women")
+    found = {"shares: pmi": outcome(shares, effect=pl.col("effect"), target=mean)}
+    for t, test in enumerate(TESTS):
+        found[f"differences: pmi, argmax, {test}"] = outcome(
+            differences.filter(test=t),
+            effect=pl.col("effect"),
+            target=pl.col("men") - pl.col("women"),
+            family=["model"],
+        )
+    return found

@@ -1,0 +1,268 @@
+"""Analysis ``subgroups`` on simulated lists.
+
+Words are positive, negative or neutral. What is planted is by how much positive words go more with
+women than with men, and negative ones less, in nats: among natives, and among all others. Natives
+have other origins, and so other words are frequent among them; there are fewer of them, and few old
+people. Who is popular or old has words like everybody's: these subgroups differ in nothing from
+their complements, though women are fewer among them.
+
+What an interval should cover is what another sample of as many names gives on average, since the
+words that lead are other ones among more names: the mean of ``SAMPLES`` samples. Simplified: all
+words have a sentiment, in one language; the draws of the analysis are fewer.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.politicians import lists
+from calibration.politicians.lists import NATIVE
+from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.stats.intervals import rank_correlations
+from plumbline.probes.stats.pmi import pmi
+from plumbline.probes.stats.shares import shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+Shape = lists.ListsShape
+SHAPES = {
+    "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
+    "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
+}
+NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
+TRUTHS = {
+    "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "natives": Truth(
+        PLANTED,
+        "nats by which sentiments go with gender, more of natives; in half of the tables half",
+        {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
+    ),
+    "the same everywhere": Truth(
+        DECOY,
+        "subgroups differ in size and in words, not in what goes with gender",
+        {"nats": ((1.2, 1.2), (0.6, 0.6))},
+    ),
+    "positive words are common": Truth(
+        DECOY,
+        "positive words are frequent, and more so among natives; no sentiment goes with a gender",
+        {"common": 1.0},
+    ),
+}
+SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
+PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
+SAMPLES = 200  # other samples of as many names
+TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards women
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    common, nats = truth.settings.get("common", 0.0), truth.settings.get("nats", NONE)
+    if "sizes" in truth.settings:
+        size = float(rng.choice(truth.settings["sizes"]))
+        nats = tuple(tuple(size * one for one in pos) for pos in nats)
+    populations, sentiments = zip(*(_words(shape, pos, common) for pos in range(2)), strict=True)
+    names, each = _names(shape, nats, populations, rng)
+    inputs = lists.write_people(folder, names, ("m",))
+    lists.write_lists(inputs, "m", names, each, shape.length, rng)
+    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", list(sentiments))
+    return Drawn(inputs, _known(shape, nats, common))
+
+
+def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lists.Integers]:
+    """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,).
+
+    ``common``: nats by which positive words are more frequent, and negative ones less; in the last
+    origin, seven in ten of whom are natives, twice as many.
+    """
+    sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
+    of = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
+    side = TOWARDS[sentiment]
+    more = common * np.linspace(0, 1, shape.origins)[:, None] * side
+    frequency = of.frequency + common * side
+    return of._replace(frequency=frequency, origin=of.origin + more, effect=side), sentiment
+
+
+def _names(
+    shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: np.random.Generator
+) -> tuple[lists.Names, list[lists.Array]]:
+    """Draw names and their utilities for each part of speech."""
+    drawn = lists.names(shape, populations[0], rng)
+    nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
+    each = [
+        lists.utilities(of, drawn.origin, drawn.side() * own)
+        for of, own in zip(populations, nats, strict=True)
+    ]
+    return drawn, each
+
+
+class Known:
+    """What is true: planted nats, and the mean of each number over other samples."""
+
+    def __init__(self, nats: Any, means: dict[str, dict[tuple[int, ...], float]]) -> None:
+        self.nats, self.means = nats, means
+        # the same among natives and others, and something: findings in subgroups alone are true
+        self.alone = any(one == two != 0 for one, two in nats)
+
+    def planted(self, pos: int, contrast: int) -> float | None:
+        """Return planted nats in a subgroup, or between two; None where subgroups mix others."""
+        native, foreign = self.nats[pos]
+        if CONTRASTS[contrast] in SUBGROUPS:
+            mixed = native if native == foreign else None
+            own: dict[str, float | None] = dict(zip(SUBGROUPS, (native, foreign), strict=False))
+            return own.get(CONTRASTS[contrast], mixed)
+        if CONTRASTS[contrast].startswith(SUBGROUPS[0]):
+            return round(float(native - foreign), 6)
+        return 0.0  # the same mixture in both
+
+    def alike(self, pos: int, contrast: int) -> float:
+        """Return nats that two subgroups share, 0 where one has none.
+
+        Of natives and others the geometric mean; elsewhere what all people have on average.
+        """
+        one, two = map(float, self.nats[pos])
+        if CONTRASTS[contrast].startswith(SUBGROUPS[0]):
+            return round(math.sqrt(one * two), 2)
+        return round(sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two, 2)
+
+
+@lru_cache(maxsize=16)
+def _known(shape: Shape, nats: Any, common: float) -> Known:
+    """Draw other samples of names, and return what holds on average."""
+    words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
+    found: dict[str, dict[tuple[int, ...], list[float]]] = {"difference": {}, "share": {}}
+    found["agreement"] = {}
+    for _ in range(SAMPLES):
+        names, each = _names(shape, nats, tuple(of for of, _ in words), rng)
+        parts = _parts(names)
+        for pos, ((_, sentiment), utility) in enumerate(zip(words, each, strict=True)):
+            best = lists.best(utility, shape.length, rng)[names.bearer]
+            own = [_of_part(best, names, part, sentiment) for part in parts]
+            for table, key, value in _numbers(own):
+                found[table].setdefault((pos, *key), []).append(value)
+    means = {
+        table: {key: float(np.mean(values)) for key, values in own.items()}
+        for table, own in found.items()
+    }
+    return Known(nats, means)
+
+
+def _parts(names: lists.Names) -> list[NDArray[np.bool_]]:
+    """Return who is in each subgroup, (people,) each."""
+    native, old = names.native[names.bearer], names.old[names.bearer]
+    order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
+    popular = np.zeros(len(order), dtype=np.bool_)
+    popular[order[: len(order) // 2]] = True
+    return [native, ~native, popular, ~popular, old, ~old]
+
+
+def _of_part(
+    best: lists.Integers, names: lists.Names, part: NDArray[np.bool_], sentiment: lists.Integers
+) -> tuple[lists.Array, lists.Array] | None:
+    """Return shares (2, sentiments) of men's and women's words, and PMI (words,) between them."""
+    gender = names.gender[names.bearer][part]
+    if min((gender == MALE).sum(), (gender == FEMALE).sum()) < PARAMS["min_people"]:
+        return None
+    counts = np.bincount((best[part] * 3 + gender[:, None]).ravel(), minlength=3 * len(sentiment))
+    cells = counts.reshape(-1, 3)[:, np.unique(gender)].astype(np.float64)
+    kept, seen = cells.sum(axis=1) >= SIZE["min_count"], cells.any(axis=1)
+    deviations = np.round(pmi(cells[seen], SIZE["smoothing"])[kept[seen], :2].T, 10)
+    size = max(1, min(SIZE["top_k"], int(SIZE["top_share"] * kept.sum())))
+    apart = np.full(len(sentiment), np.nan)
+    apart[kept] = deviations[1] - deviations[0]
+    return shares(deviations, sentiment[kept], size, len(SENTIMENTS)), apart
+
+
+def _numbers(
+    own: list[tuple[lists.Array, lists.Array] | None],
+) -> Iterator[tuple[str, tuple[int, ...], float]]:
+    """Yield table, key and value of what the subgroups of one part of speech have."""
+    for n, name in enumerate(CONTRASTS):
+        parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
+        there = [part for part in parts if part is not None]
+        if len(there) < len(parts):
+            continue
+        gaps = [share[1] - share[0] for share, _ in there]
+        for s in range(len(SENTIMENTS)):
+            yield "difference", (n, s), gaps[0][s] - (gaps[1][s] if len(there) > 1 else 0.0)
+            if len(there) == 1:
+                yield "share", (n, MALE, s), there[0][0][0, s]
+                yield "share", (n, FEMALE, s), there[0][0][1, s]
+        if len(there) > 1:
+            one, two = (apart for _, apart in there)
+            both = ~np.isnan(one) & ~np.isnan(two)
+            yield "agreement", (n,), float(rank_correlations(one[both][None], two[both][None])[0])
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test.
+
+    The differences of a subgroup and those between two are one family: ``differences``, and each
+    alone. Where there are true findings in it others may be false, by the rate of discoveries that
+    is held: in the decoy, of which only those between are told, they are not adjusted. Shares are
+    not either. Neutral words have no effect where the others have none.
+    """
+    of: Known = drawn.known
+    found = {}
+    table = _with(tables["differences"], ["pos", "contrast", "sentiment"], of.means["difference"])
+    effects = [
+        _signed(of.planted(pos, contrast), TOWARDS[s])
+        for pos, contrast, s in table.select("pos", "contrast", "sentiment").iter_rows()
+    ]
+    table = table.with_columns(effect=pl.Series(effects, dtype=pl.Float64))
+    if of.alone:
+        table = table.with_columns(p_bh=pl.lit(None, dtype=pl.Float64))
+    one = pl.col("contrast") < len(SUBGROUPS)
+    found["differences"] = outcome(table, effect=pl.col("effect"), family=["model"], by_mean=False)
+    for name, rows in (("in a subgroup", one), ("between subgroups", ~one)):
+        found[f"differences {name}"] = outcome(
+            table.filter(rows), effect=pl.col("effect"), target=pl.col("target"), family=["model"]
+        )
+    keys = ["pos", "subgroup", "gender", "sentiment"]
+    table = _with(tables["shares"], keys, of.means["share"])
+    effects = [
+        _signed(of.planted(pos, part), TOWARDS[s] * (1 if gender == FEMALE else -1))
+        for pos, part, gender, s in table.select(keys).iter_rows()
+    ]
+    table = table.with_columns(effect=pl.Series(effects, dtype=pl.Float64))
+    found["shares"] = outcome(
+        table.filter(pl.col("p").is_not_null()),
+        effect=pl.col("effect"),
+        target=pl.col("target"),
+        null_value=1 / len(SENTIMENTS),
+    )
+    if "agreement" in tables:
+        table = _with(tables["agreement"], ["pos", "contrast"], of.means["agreement"])
+        nats = [of.alike(*row) for row in table.select("pos", "contrast").iter_rows()]
+        table = table.with_columns(effect=pl.Series(nats, dtype=pl.Float64))
+        found["agreement"] = outcome(
+            table, effect=pl.col("effect"), target=pl.col("target"), family=["model"]
+        )
+    return found
+
+
+def _signed(nats: float | None, side: float) -> float | None:
+    """Return the effect on words that go to one side; None for neutral ones beside such."""
+    if nats is None or (side == 0 and nats):
+        return None
+    return nats * side + 0.0
+
+
+def _with(
+    table: pl.DataFrame, keys: list[str], means: dict[tuple[int, ...], float]
+) -> pl.DataFrame:
+    """Add the column ``target``."""
+    table = table.with_columns(pl.col(keys).cast(pl.Int64))
+    target = [means.get(key) for key in table.select(keys).iter_rows()]
+    return table.with_columns(target=pl.Series(target, dtype=pl.Float64))

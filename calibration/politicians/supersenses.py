@@ -1,0 +1,278 @@
+"""Analysis ``supersenses`` on simulated lists.
+
+Lemmas are of the classes in the shares of the default run's words; which is of which is drawn anew
+in each replicate, without regard to frequency and to origins, and so is what goes with a gender: of
+a class, and of each lemma by itself. Without an effect of classes words are exchangeable over them,
+as the test has it. Most lemmas of a class are of one sentiment. Some lemmas have two forms, which
+go with the same gender; some verbs are in two classes alike. The tables ``pmi`` and ``latent`` are
+made of the same lists by their own analyses, the latter with as few fits as in its own simulation.
+
+What an interval should cover is what another sample of as many names gives on average for the same
+words, since other words lead among more names: the mean of ``SAMPLES`` samples.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.params import section
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.supersenses.build import CLASSES
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.politicians import latent as latent_of_lists
+from plumbline.probes.politicians import pmi as pmi_of_lists
+from calibration.politicians import latent as simulated_latent
+from calibration.politicians import lists
+from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
+from plumbline.probes.stats.pmi import pmi
+from plumbline.probes.stats.shares import COUNTINGS, leading, membership
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from plumbline.probes.core.run_analysis import Inputs
+
+SIZES = (  # lemmas of the default run that a class fits best, adjectives and verbs
+    (30, 5, 11, 8, 10, 2, 6, 3, 11, 5, 3, 6, 3),
+    (6, 12, 14, 38, 5, 2, 8, 6, 6, 9, 7, 10, 24, 11, 4),
+)
+TWO = (0.0, 0.4)  # share of lemmas that two classes fit as well
+FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in PREFIXES)
+
+
+class Shape(lists.ListsShape):
+    """Shape of the lists, and of the classes of words."""
+
+    top_k: int = Field(20, ge=2, description="words that are compared for each gender")
+    forms: float = Field(0.05, ge=0, lt=0.5, description="share of words: a lemma's second form")
+    known: float = Field(0.95, gt=0, le=1, description="share of lemmas that have a class")
+
+
+SHAPES = {
+    "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
+    "4 men to a woman, 400 words": Shape(
+        men=320, women=80, words=400, top_k=100, length=40, forms=0.25
+    ),
+}
+TRUTHS = {
+    "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "classes planted": Truth(
+        PLANTED, "log-odds of the words of classes", {"classes": (0.2, 0.5, 1.6), "own": 0.2}
+    ),
+    "words without classes": Truth(
+        DECOY, "lemmas go with genders, whatever their class", {"own": 0.6}
+    ),
+    "rare classes": Truth(DECOY, "classes differ in the frequency of their words", {"rare": 1.0}),
+}
+PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
+LEAST = 5  # lists that a word is in
+OWN_SENTIMENT = 0.6  # share of a class's lemmas that have its sentiment; the others have any
+SAMPLES = 20  # other samples of as many names
+
+
+class Lexemes(NamedTuple):
+    """Words of one part of speech."""
+
+    of: lists.Population
+    lemma: lists.Integers  # (words,): place of its lemma
+    weights: lists.Array  # (lemmas, classes)
+    best: lists.Array  # (lemmas, classes): 0 and 1
+    known: lists.Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    words = [_lexemes(shape, truth, pos, rng) for pos in range(2)]
+    populations = [own.of for own in words]
+    names = lists.names(shape, populations[0], rng)
+    inputs = lists.write_people(folder, names, ("m",))
+    each = [lists.utilities(of, names.origin, names.side()) for of in populations]
+    lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
+    lists.write_lists(inputs, "m", names, each, shape.length, rng, lemmas=lemmas)
+    inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
+    _write_pmi(inputs)
+    _write_latent(inputs, folder, words, rng)
+    samples = [_counts(shape, words, rng) for _ in range(SAMPLES)]
+    known = [
+        _true(shape, truth, own, [sample[pos] for sample in samples], pos)
+        for pos, own in enumerate(words)
+    ]
+    return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
+
+
+def _counts(
+    shape: Shape, words: list[Lexemes], rng: np.random.Generator
+) -> list[dict[str, lists.Array]]:
+    """Draw another sample of as many names; count those with each unit, (units, 3) a part."""
+    drawn = lists.names(shape, words[0].of, rng)
+    gender = np.eye(3)[drawn.gender]
+    found = []
+    for own in words:
+        utility = lists.utilities(own.of, drawn.origin, drawn.side())
+        lists_of = lists.best(utility, shape.length, rng)
+        part = {}
+        for unit, of in (("lemma", own.lemma), ("form", np.arange(len(own.lemma)))):
+            has = np.zeros((len(gender), of.max() + 1))
+            np.put_along_axis(has, of[lists_of], 1.0, axis=1)
+            part[unit] = has.T @ gender
+        found.append(part)
+    return found
+
+
+def _lexemes(shape: Shape, truth: Truth, pos: int, rng: np.random.Generator) -> Lexemes:
+    """Draw the classes of lemmas, and what goes with a gender.
+
+    ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
+    SD of what goes with a gender of a lemma alone; ``rare``, SD of log-frequency of classes.
+    """
+    sizes = np.array(SIZES[pos])
+    several = round(shape.forms * shape.words)
+    number = shape.words - several
+    lemma = np.concatenate([np.arange(number), rng.choice(number, several, replace=False)])
+    places = np.searchsorted(sizes.cumsum() / sizes.sum(), (np.arange(number) + 0.5) / number)
+    of_class = rng.permutation(places)
+    best = np.eye(len(sizes))[of_class]
+    two = rng.random(number) < TWO[pos]
+    best[two] += np.eye(len(sizes))[rng.permutation(of_class)][two]
+    best = np.minimum(best, 1.0)
+    weights = best / best.sum(axis=1, keepdims=True)
+    if pos == 0:  # of a classifier: nowhere nothing
+        weights = 0.7 * weights + 0.3 / len(sizes)
+    nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.settings.get("own", 0.0), number)
+    offset = np.random.default_rng([13, pos]).normal(0, truth.settings.get("rare", 0.0), len(sizes))
+    bare = lists.population(shape, truth, pos)
+    frequency = rng.permutation(bare.frequency) + offset[of_class[lemma]]
+    of = bare._replace(effect=nats[lemma], frequency=frequency)
+    return Lexemes(of, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
+
+
+def _nats(truth: Truth, pos: int) -> lists.Array:
+    """Return what is planted in each class, (classes,): in those that come after the largest."""
+    found = np.zeros(len(SIZES[pos]))
+    order = np.argsort(-np.array(SIZES[pos]), kind="stable")
+    signed = [s * e for e in truth.settings.get("classes", ()) for s in (1, -1)]
+    found[order[1 : len(signed) + 1]] = signed
+    return found
+
+
+def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
+    parts = []
+    for pos, own in enumerate(words):
+        row, column = np.nonzero((own.weights > 0) & (own.known[:, None] > 0))
+        kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
+        at = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
+        parts.append(pl.DataFrame(at | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
+    folder.mkdir()
+    pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet")
+    return folder
+
+
+def _write_pmi(inputs: Inputs) -> None:
+    """Write the table ``pmi`` of these lists; its intervals are not read."""
+    how = {
+        "version": "0.0.0",
+        "smoothing": PARAMS["smoothing"],
+        "min_count": LEAST,
+        "n_bootstrap": 20,
+    }
+    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(how))
+    folder = inputs.tables("pmi", inputs.models[0])
+    folder.mkdir(parents=True)
+    tables["pmi"].write_parquet(folder / "pmi.parquet")
+
+
+def _write_latent(
+    inputs: Inputs, folder: Path, words: list[Lexemes], rng: np.random.Generator
+) -> None:
+    """Write a lexicon in which classes have sentiments, and the table ``latent`` with it."""
+    of = []
+    for own in words:
+        classes, number = own.best.argmax(axis=1), len(SENTIMENTS)
+        usual = (classes + rng.integers(number)) % number
+        drawn = rng.random(len(classes)) < OWN_SENTIMENT
+        of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
+    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
+    given = section("analysis.latent", latent_of_lists.Params).model_dump()
+    how = given | simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
+    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(how))
+    where = inputs.tables("latent", inputs.models[0])
+    where.mkdir(parents=True)
+    tables["latent"].write_parquet(where / "latent.parquet")
+
+
+def _true(
+    shape: Shape, truth: Truth, own: Lexemes, samples: list[dict[str, lists.Array]], pos: int
+) -> pl.DataFrame:
+    """Return planted nats, and differences of shares of women and men over samples, on average.
+
+    One row for each unit, counting and class; those of other pairs are not told.
+
+    ``samples``: names of each gender that have each lemma and form, (units, 3) each.
+    """
+    nats = _nats(truth, pos)
+    lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}
+    readings = [(u, c) for u in range(len(UNITS)) for c in range(len(COUNTINGS))]
+    parts = [membership(own.weights, own.best > 0, c) for c in COUNTINGS]
+    sums = np.zeros((len(readings), len(nats)))
+    for sample in samples:
+        leads = {}
+        for unit, counts in sample.items():
+            of = lemma[unit]
+            kept = np.flatnonzero((own.known[of] > 0) & (counts.sum(axis=1) >= LEAST))
+            seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+            values = np.full(counts.shape, np.nan)
+            values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
+            ranked = values[kept].T
+            leads[unit] = [of[kept[leading(ranked[g], shape.top_k)]] for g in (FEMALE, MALE)]
+        for row, (u, c) in enumerate(readings):
+            one, two = leads[UNITS[u]]
+            sums[row] += parts[c][one].mean(axis=0) - parts[c][two].mean(axis=0)
+    found = [
+        pl.DataFrame({"supersense": np.arange(len(nats)) + FIRST[pos], "nats": nats}).with_columns(
+            target=pl.Series(mean), unit=pl.lit(u), counting=pl.lit(c)
+        )
+        for (u, c), mean in zip(readings, sums / len(samples), strict=True)
+    ]
+    return pl.concat(found).with_columns(pl.col("unit", "counting").cast(pl.Int64))
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test, for each deviation, unit and counting.
+
+    Under ``words`` are the adjustment over the classes of a part of speech, as in the paper, and
+    the interval over words. Where classes are planted those without move too: of them, and of
+    pairs with non-binary people, no effect is told.
+    """
+    keys = ["supersense", "unit", "counting"]
+    codes = pl.col("first", "second", "deviation", *keys).cast(pl.Int64)
+    table = tables["supersenses"].with_columns(codes).join(drawn.known, on=keys, how="left")
+    planted = bool((drawn.known["nats"] != 0).any())
+    both = (pl.col("first") == FEMALE) & (pl.col("second") == MALE)
+    told = pl.when(both & (pl.col("nats") != 0)).then(pl.col("nats"))
+    by_pmi = pl.col("deviation") == 0
+    table = table.with_columns(
+        effect=told if planted else pl.lit(0.0),
+        target=pl.when(both & by_pmi).then("target"),
+    )
+    found = {}
+    for (d, u, c), own in table.group_by("deviation", "unit", "counting", maintain_order=True):
+        name = f"{UNITS[u]}, {COUNTINGS[c]}"
+        if own["p"].null_count() == len(own):
+            continue  # by latent deviations themselves there is no test
+        if d:
+            name = f"{DEVIATIONS[d]}, {name}"
+        effect, target = pl.col("effect"), pl.col("target")
+        found[f"supersenses: {name}"] = outcome(own, effect=effect, target=target, family=["model"])
+        found[f"supersenses: {name}; Bonferroni, over words"] = outcome(
+            own.with_columns(low=pl.col("low_words"), high=pl.col("high_words")),
+            effect=effect,
+            target=target,
+            family=["pos", "first", "second", "sentiment"],
+            p_adjusted="p_bonferroni",
+        )
+    return found

@@ -1,0 +1,244 @@
+"""Analysis ``recall`` on simulated lists.
+
+Words and attributes are those of one of a few populations: what words have everywhere and in a
+category, and how often a search engine says each, of whatever group. A replicate draws groups of
+it, their attributes and lists. Simplified: one model; an attribute of several words has one of the
+words that lists are made of first; recall that intervals should cover is taken of many more groups.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.stereotypes.match_attributes import KINDS
+from calibration.stereotypes import completions as made
+from plumbline.probes.stereotypes.typicality import EVERY, READINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+POPULATIONS = 12
+LARGE = 600  # groups of a category that true recall is taken of
+FIRST = " as few of many"  # what follows the first word of an attribute of several
+NULLS = {"p": "other_groups", "p_random_order": "random_order"}
+TRUE = ("target", *(f"true_{null}" for null in NULLS.values()))
+
+
+class Shape(made.ListsShape):
+    """Shape of lists and attributes."""
+
+    templates: int = Field(3, ge=1, description="questions about each group")
+    words: int = Field(200, ge=20, description="words that lists are made of")
+    top: int = Field(80, ge=5, description="words in a list")
+    few: int = Field(3, ge=1, description="attributes of a group, at least")
+    many: int = Field(11, ge=1, description="at most")
+    longer: float = Field(0.15, ge=0, lt=1, description="share of attributes of several words")
+    popular: float = Field(1.0, ge=0, description="spread of attributes in what is said, nats")
+
+
+SHAPES = {
+    "36 groups, 3 to 11 attributes": Shape(),
+    "80 groups, 1 to 5 attributes": Shape(
+        categories={"age": 16, "country": 24, "profession": 40}, few=1, many=5
+    ),
+}
+TRUTHS = {
+    "lists know no group": Truth(NULL, "attributes and lists of a group have nothing in common"),
+    "attributes planted": Truth(
+        PLANTED, "nats that attributes have more, each category another", {"lifts": (0.3, 0.7, 2.2)}
+    ),
+    "frequent words": Truth(
+        DECOY, "attributes are frequent words, in lists of any group", {"frequent": 1.0}
+    ),
+    "lists shuffled": Truth(
+        DECOY,
+        "attributes are in the lists of their groups, in random order, whatever their frequency",
+        {"lifts": (0.3, 0.7, 2.2), "shuffled": True},
+    ),
+}
+PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
+
+
+class Known(NamedTuple):
+    """What is true of a replicate."""
+
+    kind: str
+    population: int
+    lifts: dict[str, float]  # by category
+    frequent: float
+    shuffled: bool
+
+
+@lru_cache(maxsize=64)
+def population(shape: Shape, number: int) -> tuple[made.Words, NDArray[np.float64]]:
+    """Return what words have, and how popular they are as attributes, (categories, words)."""
+    rng = np.random.default_rng([11, number])
+    words = made.vocabulary(shape, rng)
+    popular = rng.normal(0, shape.popular, shape.words)
+    return words, popular + rng.normal(0, shape.popular / 2, words.common.shape)
+
+
+class Groups(NamedTuple):
+    """Groups, what is said of them, and their lists."""
+
+    said: list[NDArray[np.int64]]  # of each group: words, of which the nth is in template n mod T
+    scores: NDArray[np.float64]  # (groups, templates, words)
+
+
+def groups(
+    shape: Shape,
+    number: int,
+    category: NDArray[np.int64],
+    lift: NDArray[np.float64],
+    frequent: float,
+    rng: np.random.Generator,
+) -> Groups:
+    """Draw groups of some categories, (groups,), whose attributes have a lift, (groups,) nats."""
+    words, popular = population(shape, number)
+    utility = (popular + frequent * words.frequency)[category]
+    order = np.argsort(-(utility + rng.gumbel(size=utility.shape)), axis=1)
+    sizes = rng.integers(shape.few, shape.many + 1, len(category))
+    said = [own[:size] for own, size in zip(order, sizes, strict=True)]
+    planted = np.zeros(utility.shape)
+    for own, which, nats in zip(planted, said, lift, strict=True):
+        own[which] = nats
+    return Groups(said, made.scores(shape, words, category, planted, rng))
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    number, inputs = int(rng.integers(POPULATIONS)), made.datasets(folder)
+    words, _ = population(shape, number)
+    lifts = rng.permutation(truth.settings.get("lifts", (0.0, 0.0, 0.0)))
+    frequent = truth.settings.get("frequent", 0.0)
+    of = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
+    attributes = [
+        [
+            (n % shape.templates, f"w{w:03d}{FIRST if longer else ''}", ["multi_word"] * longer)
+            for n, (w, longer) in enumerate(
+                zip(own, (rng.random(len(own)) < shape.longer).tolist(), strict=True)
+            )
+        ]
+        for own in of.said
+    ]
+    shuffled, frequency = truth.settings.get("shuffled", False), words.frequency
+    if shuffled:  # of words that are listed attributes are the rarer ones
+        frequency = rng.permutation(frequency)
+        best = np.argsort(-of.scores, axis=2)[..., : shape.top]
+        mixed = rng.permuted(np.take_along_axis(of.scores, best, axis=2), axis=2)
+        np.put_along_axis(of.scores, best, mixed, axis=2)
+    said = made.write_attributes(inputs, shape.groups, attributes)
+    made.write_vocabulary(inputs, "m", dict.fromkeys(said["attribute"].unique().sort(), 1))
+    lists = made.table(shape.groups, of.scores, frequency, shape.top, pieces=words.pieces)
+    made.write_lists(inputs, "m", lists)
+    by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
+    known = Known(truth.kind, number, by_category, frequent, shuffled)
+    return Drawn(inputs, (shape, known), {"top_k": shape.top})
+
+
+@lru_cache(maxsize=256)
+def recall(
+    shape: Shape, number: int, category: int, lift: float, frequent: float
+) -> NDArray[np.float64]:
+    """Return the recall of many groups at each tested k, and what it is expected to be under nulls.
+
+    With the lists of another group of the category, and with each list in random order;
+    (3, readings, ranks).
+    """
+    rng = np.random.default_rng([12, number, category])
+    words, _ = population(shape, number)
+    every = np.full(LARGE, category)
+    of = groups(shape, number, every, np.full(LARGE, lift), frequent, rng)
+    prior = made.priors(words.frequency)
+    row = np.repeat(np.arange(LARGE), [len(own) for own in of.said])
+    asked = np.concatenate([np.arange(len(own)) % shape.templates for own in of.said])
+    word = np.concatenate(of.said)
+    place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
+    listed = place < shape.top
+    found = np.zeros((1 + len(NULLS), len(READINGS), len(PARAMS["tested"])))
+    for reading, name in enumerate(READINGS):
+        by, kept = of.scores - prior.get(name, 0.0), listed
+        if name.startswith("corrected"):
+            kept = listed & ~words.pieces
+        best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
+        places, sizes = np.where(kept, best, shape.words), kept.sum(axis=2)
+        own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
+        size = sizes[row, asked]
+        for at, k in enumerate(PARAMS["tested"]):
+            random = np.where(own < shape.words, np.minimum(k, size) / size, 0)
+            found[:, reading, at] = (own < k).mean(), (other < k).mean(), random.mean()
+    return found
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test: of either null, each reading and kind of attributes.
+
+    A decoy of one null is none of the other: frequent words are in no random order, and lists that
+    are shuffled are still those of their groups.
+    """
+    tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
+    tested = tested.with_columns(pl.col("reading", "attributes").cast(pl.Int64))
+    tested = tested.join(_known(*drawn.known), on=["category", "reading", "k"])
+    kind, shuffled = drawn.known[1].kind, drawn.known[1].shuffled
+    nothing = pl.lit(None, dtype=pl.Float64)
+    of_null = "p_random_order" if shuffled else "p"
+    found = {}
+    for code, what in enumerate(KINDS):
+        own = tested.filter(pl.col("attributes") == code)
+        for p, null in NULLS.items():
+            apart = own.with_columns(
+                value=pl.col("value") - pl.col(null), low=nothing, high=nothing
+            )
+            effect = pl.lit(0.0) if shuffled else pl.col("effect")
+            if kind == DECOY and p != of_null:
+                effect = nothing
+            target = pl.col("target") - pl.col(f"true_{null}") if kind == PLANTED else None
+            how: dict[str, Any] = {"effect": effect, "target": target}
+            how |= {"p": p, "p_adjusted": f"{p}_bh"}
+            found[f"{p}: {what}"] = outcome(apart, **how)
+            for reading, name in enumerate(READINGS if not code else ()):
+                part = apart.filter(pl.col("reading") == reading)
+                found[f"{p}: {what}, {name}"] = outcome(part, **how)
+        for name, part in (
+            ("all", own.filter(pl.col("category") == EVERY)),
+            ("a category", own.filter(pl.col("category") != EVERY)),
+        ):
+            untested = part.with_columns(p=nothing, p_bh=nothing)
+            effect = pl.col("effect").fill_null(0.0)
+            target = nothing if shuffled else pl.col("target")
+            found[f"recall: {what}, {name}"] = outcome(untested, effect=effect, target=target)
+    return found
+
+
+def _known(shape: Shape, known: Known) -> pl.DataFrame:
+    """Return planted effect and true recall of each category, reading and k."""
+    of = {
+        name: recall(shape, known.population, number, lift, known.frequent)
+        for number, (name, lift) in enumerate(known.lifts.items())
+    }
+    sizes = np.array(list(shape.categories.values()))
+    every = np.tensordot(sizes / sizes.sum(), np.stack(list(of.values())), axes=1)
+    mixed = len(set(known.lifts.values())) > 1
+    effects: dict[str, float | None] = dict(known.lifts)
+    effects[EVERY] = None if mixed else 0.0
+    rows = [
+        {
+            "category": name,
+            "reading": reading,
+            "k": k,
+            "effect": effects[name],
+            **dict(zip(TRUE, values[:, reading, at].tolist(), strict=True)),
+        }
+        for name, values in (of | {EVERY: every}).items()
+        for reading in range(len(READINGS))
+        for at, k in enumerate(PARAMS["tested"])
+    ]
+    return pl.DataFrame(rows, schema_overrides={"effect": pl.Float64})

@@ -1,0 +1,181 @@
+"""Analysis ``rsa`` on the emotions of simulated lists of several models.
+
+Groups evoke affects: each model adds to the words of an affect what the group evokes in it, normal
+parts. Those of the first model are shared with the others by a part of their variance. Simplified:
+words and affects are the same in all models, and every model has frequencies of its own. What
+intervals should cover is the mean over many draws of as many groups.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from scipy.stats import rankdata
+
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.stereotypes import emotions
+from plumbline.probes.stereotypes.rsa import READINGS
+from calibration.stereotypes import completions as made
+from plumbline.probes.stereotypes.typicality import EVERY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+MODELS = ("a", "b", "c", "d")
+MANY = 100  # draws of which the true likeness is the mean
+
+
+class Shape(made.ListsShape):
+    """Shape of the models' lists."""
+
+    categories: dict[str, int] = Field(
+        {"age": 5, "country": 10, "profession": 16}, description="groups of each category"
+    )
+    words: int = Field(250, ge=20, description="words that lists are made of")
+    common: float = Field(0.0, ge=0, description="spread of words in a category")
+    evoked: float = Field(1.0, ge=0, description="spread of what a group evokes, an affect's words")
+    short: int = Field(20, ge=1, description="words of each list that make a profile")
+
+
+SHAPES = {
+    "4 models, 31 groups": Shape(),
+    "4 models, small categories": Shape(
+        categories={"religion": 3, "age": 4, "gender": 6, "race": 8}
+    ),
+}
+TRUTHS = {
+    "models share nothing": Truth(NULL, "groups evoke other affects in each model"),
+    "models share a part": Truth(
+        PLANTED, "part of what groups evoke that the first model shares", {"shared": (0.25, 0.6, 1)}
+    ),
+    "categories": Truth(
+        DECOY, "categories evoke affects, others in each model", {"categories": 1.0}
+    ),
+}
+PARAMS: dict[str, Any] = {"n_permutations": 999}
+
+
+class Known(NamedTuple):
+    """What is true of a replicate."""
+
+    kind: str
+    shared: dict[str, float]  # by model: with the first
+    likeness: pl.DataFrame  # second, category, reading, target: of the first model and another
+
+
+def evoked(truth: Truth, shape: Shape, rng: np.random.Generator) -> list[Array]:
+    """Return what groups evoke in each model, (groups, affects) nats."""
+    size = (len(shape.category), len(AFFECTS))
+    first = rng.normal(0, shape.evoked, size)
+    found = [first]
+    for part in truth.settings.get("shared", (0.0, 0.0, 0.0)):
+        own = rng.normal(0, shape.evoked, size)
+        found.append(part**0.5 * first + (1 - part) ** 0.5 * own)
+    spread = truth.settings.get("categories", 0.0)
+    of = (len(shape.categories), len(AFFECTS))
+    return [x + rng.normal(0, spread, of)[shape.category] for x in found]
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate: lists, and the table of emotions."""
+    inputs = made.datasets(folder, MODELS)
+    affects = made.vocabulary(shape, rng).affects
+    made.write_lexicon(inputs, affects)
+    for model, (words, scores) in zip(MODELS, _models(truth, shape, affects, rng), strict=True):
+        lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
+        made.write_lists(inputs, model, lists)
+    profiles = emotions.Params(
+        version="0.1.0", top_k={"corrected": shape.short}, n_permutations=99, n_bootstrap=100
+    )
+    home = inputs.tables("emotions")
+    home.mkdir(parents=True)
+    for name, table in emotions.run(inputs, profiles).items():
+        table.write_parquet(home / f"{name}.parquet")
+    shared = dict(zip(MODELS[1:], truth.settings.get("shared", (0.0, 0.0, 0.0)), strict=True))
+    settings = tuple(sorted(truth.settings.items()))
+    return Drawn(inputs, Known(truth.kind, shared, _likeness(shape, settings)))
+
+
+def _models(
+    truth: Truth, shape: Shape, affects: NDArray[np.bool_], rng: np.random.Generator
+) -> Iterator[tuple[made.Words, Array]]:
+    """Yield what words have in each model, and its scores."""
+    for nats in evoked(truth, shape, rng):
+        words = made.vocabulary(shape, rng)
+        yield words, made.scores(shape, words, shape.category, nats @ affects.T, rng)
+
+
+@lru_cache(maxsize=8)
+def _likeness(shape: Shape, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
+    """Return the mean likeness of the first model and each other, over many draws."""
+    rng, truth = np.random.default_rng(13), Truth("", "", dict(settings))
+    found: dict[tuple[str, str, int], list[float]] = {}
+    for _ in range(MANY):
+        affects = made.vocabulary(shape, rng).affects
+        profiles = []
+        for words, scores in _models(truth, shape, affects, rng):
+            listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
+            by = np.where(listed & ~words.pieces, scores - words.frequency, -np.inf)
+            kept = (np.argsort(np.argsort(-by, axis=2), axis=2) < shape.short).any(axis=1)
+            profiles.append(kept.astype(np.float64) @ affects / kept.sum(axis=1)[:, None])
+        for code, reading in enumerate(READINGS):
+            some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
+            for number, category in enumerate([*shape.categories, EVERY]):
+                inside = (shape.category == number) | (category == EVERY)
+                for model, other in zip(MODELS[1:], profiles[1:], strict=True):
+                    pair = profiles[0][inside][:, some], other[inside][:, some]
+                    own = _rank_correlation(*pair, diagonal=reading != "corrected")
+                    found.setdefault((model, category, code), []).append(own)
+    rows = [(*key, float(np.nanmean(values))) for key, values in found.items()]
+    return pl.DataFrame(rows, schema=["second", "category", "reading", "target"], orient="row")
+
+
+def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
+    """Return the mean Spearman correlation of the rows of two matrices of cosines."""
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b)]
+    one, other = ((x @ x.T).round(10) for x in unit)
+    kept = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
+    ranks = (rankdata(x[kept].reshape(len(x), -1), axis=1) for x in (one, other))
+    first, second = (x - x.mean(axis=1, keepdims=True) for x in ranks)
+    with np.errstate(invalid="ignore"):
+        above = (first * second).sum(axis=1)
+        return float(np.mean(above / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))))
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test: within categories and over all groups, in each reading.
+
+    In pairs without the first model nothing is known but under the null.
+    """
+    known: Known = drawn.known
+    table = tables["rsa"].with_columns(pl.col("reading").cast(pl.Int64))
+    table = table.join(
+        known.likeness, on=["second", "category", "reading"], how="left", maintain_order="left"
+    )
+    nothing, effect = pl.lit(None, dtype=pl.Float64), pl.lit(0.0)
+    first = pl.col("first") == MODELS[0]
+    if known.kind == PLANTED:
+        part = pl.col("second").replace_strict(known.shared, default=None, return_dtype=pl.Float64)
+        effect = pl.when(first).then(part).otherwise(nothing)
+    found = {}
+    for code, reading in enumerate(READINGS):
+        own = table.filter(pl.col("reading") == code)
+        apart = own.with_columns(pl.col("value", "low", "high", "target") - pl.col("expected"))
+        target = pl.when(first).then(pl.col("target")).otherwise(nothing)
+        every = pl.col("category") == EVERY
+        found[reading] = outcome(apart, effect=effect, by_mean=False)
+        for name, inside in (("all groups", every), ("a category", ~every)):
+            found[f"{reading}: {name}"] = outcome(
+                apart.filter(inside), effect=effect, target=target
+            )
+    return found

@@ -1,0 +1,443 @@
+"""Analysis ``values`` on simulated responses.
+
+What is planted is stated in points of the rating, and turned into nats by a closed form: E Phi(e +
+m) = Phi(m / sqrt(1 + v)) for a normal e of mean 0 and variance v. Simplified: lines truly go
+through 0, log-odds are normal, and all statements weigh the same. Responses by a method are planted
+for the reading that uses it. The values of those who always agree or disagree have no interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtr, ndtri
+
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.prompts.opinions import GENDERS
+from plumbline.probes.values.schemas import (
+    ALL,
+    CALIBRATION,
+    COMPARISONS,
+    FITTED,
+    MEASURES,
+    READINGS,
+)
+from calibration.values import answers
+from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+MARGIN = 0.2
+NEAR = 1e-9
+SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
+PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # where habit is
+MEAN = PLACES.mean() / (PLACES**2).mean()  # slope that a line through 0 has of a constant 1
+ABOVE = "likely above unlikely"
+Shape = answers.AnswersShape
+SHAPES = {
+    "6 pairs a value, r .65": Shape(),
+    "12 pairs a value, unrelated": Shape(pairs=12, opposite=0, denied=0, gender=0.3),
+    "34 statements, no opposites": Shape(pairs=0, single=34),
+}
+# values, gender and women: points of the rating, of each value; likely: how often a likely
+# statement is above an unlikely one, by each method; others: SDs of log-odds
+TRUTHS = {
+    "nothing differs": Truth(NULL, "statements differ, but not by value, gender or likelihood"),
+    "nothing is related": Truth(
+        NULL, "every frame, denial, gender and method is drawn by itself", {"unrelated": True}
+    ),
+    "gender at the margin": Truth(
+        NULL,
+        "gender makes the least difference that matters, in values and in agreeing",
+        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "likely": (0.62, 0.62)},
+    ),
+    "values differ": Truth(
+        PLANTED,
+        "points of the rating by value, and likelihood; templates, denials, methods little related",
+        {
+            "values": (0, 0.4, -0.7, 1.0),
+            "likely": (0.58, 0.68),
+            "shape": {"frame": 0.35, "denied": 0.2, "method": 0.5},
+        },
+    ),
+    "less is related": Truth(
+        PLANTED,
+        "correlations: templates, denials, opposites, genders and methods are less related",
+        {
+            "likely": (0.55, 0.54),
+            "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
+        },
+    ),
+    "some is related": Truth(
+        PLANTED,
+        "the same: about what is found in half a hundred statements",
+        {
+            "likely": (0.66, 0.66),
+            "shape": {"frame": 0.95, "denied": 0.9, "opposite": 0.5, "gender": 1.9, "method": 0.55},
+        },
+    ),
+    "little is related": Truth(
+        PLANTED,
+        "the same: little",
+        {"shape": {"frame": 0.2, "denied": 0.1, "opposite": 0.3, "gender": 2.0, "method": 0.25}},
+    ),
+    "genders differ": Truth(
+        PLANTED,
+        "points of the rating between genders, by value",
+        {"gender": (0, 0.1, -0.22, 0.55), "likely": (0.64, 0.6)},
+    ),
+    "political is agreed with": Truth(
+        DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
+    ),
+    "women agree": Truth(DECOY, "women agree more with anything, 1 SD", {"habit": 1.0}),
+    "women are louder": Truth(
+        DECOY, "the part of the feminine gender varies three times as much", {"louder": 3.0}
+    ),
+    "nothing is related, all else differs": Truth(
+        DECOY,
+        "these three together, but every frame, denial and method is drawn by itself",
+        {"unrelated": True, "shift": 1.0, "habit": 1.0, "louder": 3.0},
+    ),
+    "gender at the margin, women are louder": Truth(
+        DECOY,
+        "gender makes the least difference that matters, and its parts vary otherwise",
+        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "louder": 3.0},
+    ),
+}
+PARAMS: dict[str, Any] = {
+    "n_bootstrap": 300,
+    "n_permutations": 199,
+    "frame": FRAMES[0],
+    "equivalence_margin": MARGIN,
+}
+
+
+class Spread(NamedTuple):
+    """Standard deviations of log-odds in one reading, nats."""
+
+    genders: Array  # (2,): of a statement in feminine and masculine frames
+    both: float  # of the mean of the two
+    neutral: Array  # (2,): of apolitical statements, with what likelihood adds
+    line: float  # around the line of both genders
+
+
+class Known(NamedTuple):
+    """What is true of a replicate."""
+
+    shape: Shape
+    kind: str
+    of: Convictions
+    spreads: tuple[Spread, ...]  # by reading
+    random: Array  # (axes,): a mean of random answers
+
+
+def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+    """Write one replicate."""
+    shape = shape.model_copy(update=truth.settings.get("shape", {}))
+    of = planted(shape, truth)
+    inputs = answers.write(folder, shape, of, rng)
+    items = answers.statements(shape)["axis"].value_counts().rows_by_key("axis", unique=True)
+    random = [1 + 4 * rng.random(items[axis]).mean() for axis in AXES[: shape.axes]]
+    return Drawn(inputs, Known(shape, truth.kind, of, spreads(shape, of), np.array(random)))
+
+
+def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
+    """Return the spread in each reading: one plain frame, or all with denials turned."""
+    kept = shape.frame + (1 - shape.frame) / shape.frames  # of the mean over frames
+    common = np.array([1.0, kept * (1 - shape.denied) / 2]) * (not of.unrelated)
+    own = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if of.unrelated else shape.gender**2)
+    louder = np.array([of.louder, 1.0]) ** 2
+    found = []
+    for reading in range(len(READINGS)):
+        genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
+        both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
+        neutral = np.hypot(genders, of.likely[reading])
+        habit = (not reading) * of.habit / 2 * PLACES  # denials take it out
+        line = np.sqrt((neutral**2).mean() + (habit**2).mean())
+        found.append(Spread(genders, float(both), neutral, float(line)))
+    return tuple(found)
+
+
+def planted(shape: Shape, truth: Truth) -> Convictions:
+    """Return what responses are drawn from, in nats."""
+    given = truth.settings
+    of = answers.convictions(shape)._replace(
+        shift=shape.noise * given.get("shift", 0.0),
+        habit=shape.noise * given.get("habit", 0.0),
+        louder=given.get("louder", 1.0),
+        unrelated=given.get("unrelated", False),
+    )
+    apart = np.sqrt(2) * ndtri(np.array(given.get("likely", (0.5, 0.5))))  # in SDs
+    of = of._replace(likely=apart / 2 * np.array([s.both for s in spreads(shape, of)]))
+    wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, of)])
+    wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in either gender
+    points = {
+        name: np.array(given.get(name, (0.0,) * shape.axes)[: shape.axes])
+        for name in ("values", "gender", "women")
+    }
+    return of._replace(
+        values=np.outer(wide, ndtri(0.5 + points["values"] / 4)),
+        gender=np.outer(wide, 2 * ndtri(0.5 + points["gender"] / 8)),
+        women=np.outer(wide, 2 * ndtri(0.5 + points["women"] / 8)),
+    )
+
+
+def likely_sigma(spread: Spread, of: Convictions, reading: int, gender: int) -> float:
+    """Return the spread of likely statements around a line through 0 of their own."""
+    left = of.likely[reading] * (1 - MEAN * PLACES)
+    return float(np.sqrt(spread.genders[gender] ** 2 + (left**2).mean()))
+
+
+def ratings(known: Known) -> pl.DataFrame:
+    """Return the true mean rating of statements of each value, direction, gender and line."""
+    shape, of = known.shape, known.of
+    rows = []
+    about = answers.statements(shape).group_by("axis", "reversed").len()
+    for axis, reverse, items in about.sort("axis", "reversed").iter_rows():
+        for reading, spread in enumerate(known.spreads):
+            for g, side in enumerate(SIDES):
+                nats = np.zeros((1, 1))
+                if axis:
+                    at = AXES.index(axis)
+                    faced = of.values[reading, at] + side * of.gender[reading, at]
+                    nats += (-faced if reverse else faced) + side * of.women[reading, at]
+                    nats += 0.0 if reading else of.shift
+                else:
+                    nats = nats + of.likely[reading] * np.array([1, -1])
+                habit = side * of.habit * (not reading) * PLACES[:, None]
+                lines = (spread.neutral[g], spread.line, likely_sigma(spread, of, reading, g))
+                # an own line takes a habit out, that of likely statements also their mean
+                moved = (0.0, habit, -(of.likely[reading] * MEAN * PLACES)[:, None])
+                for fitted, (line, more) in enumerate(zip(lines, moved, strict=True)):
+                    at_all = nats + more
+                    p = ndtr(at_all / np.hypot(line, spread.genders[g])).mean()
+                    rows.append((axis, reverse, items, reading, g, fitted, float(4 * p + 1)))
+    names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
+    return pl.DataFrame(rows, names, orient="row", infer_schema_length=None)
+
+
+def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
+    """Return means of a column, weighted by items."""
+    mean = (pl.col(value) * pl.col("items")).sum() / pl.col("items").sum()
+    return table.group_by(by, maintain_order=True).agg(target=mean)
+
+
+def true_values(known: Known) -> pl.DataFrame:
+    """Return the true values: columns reading, fitted, axis, gender, target."""
+    table = ratings(known).filter(pl.col("axis") != "")
+    faced = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
+    table = table.with_columns(faced=faced)
+    both = table.with_columns(gender=pl.lit(2, dtype=pl.Int64))
+    return _mean(pl.concat([table, both]), "faced", "reading", "fitted", "axis", "gender")
+
+
+def true_differences(known: Known) -> pl.DataFrame:
+    """Return the true differences: columns reading, fitted, measure, axis, target."""
+    key = ["reading", "fitted", "axis", "reversed", "items"]
+    wide = ratings(known).pivot(on="gender", index=key, values="rating")
+    wide = wide.with_columns(apart=pl.col("0") - pl.col("1"))
+    neutral, own = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
+    parts = [neutral.with_columns(measure=1, axis=pl.lit(CALIBRATION))]
+    turned = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
+    for measure, value in enumerate((turned, pl.col("apart"))):
+        told = own.with_columns(measure=measure, apart=value)
+        parts += [told, told.with_columns(axis=pl.lit(ALL))]
+    return _mean(pl.concat(parts), "apart", "reading", "fitted", "measure", "axis")
+
+
+def true_correlations(known: Known) -> dict[tuple[str, int], float | None]:
+    """Return the true correlations of residuals, by scale and comparison."""
+    shape, of = known.shape, known.of
+    related = not of.unrelated
+    frame, number = shape.frame * related, shape.frames
+    each = np.array([of.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
+    kept, own = (frame + (1 - frame) / number) * related, each.sum() / 4
+    found: dict[tuple[str, int], float | None] = {}
+    for scale in (NEUTRAL, SCALE):
+        likely = of.likely / shape.noise * (scale == NEUTRAL)
+        wide = kept + likely**2  # of the mean over frames, by method
+        of_methods = np.sqrt((wide + own / number).prod())
+        whole = related + likely[0] ** 2 + own
+        told = {
+            "frames": (frame + likely[0] ** 2) / whole,
+            "denied": (likely[0] ** 2 - shape.denied * related) / whole,
+            "opposites": -shape.opposite,
+            "genders": wide[0] / np.sqrt((wide[0] + each / number).prod()),
+            "methods": (shape.method * frame + likely.prod()) / of_methods,
+        }
+        clear = scale == NEUTRAL or not any(part.any() for part in of[:3])
+        for name, value in told.items():
+            found[scale, COMPARISONS.index(name)] = float(value) if clear else None
+    return found
+
+
+def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+    """Return the rows of each test: tests by reading, of gender by line and measure too."""
+    known: Known = drawn.known
+    found: dict[str, pl.DataFrame] = {}
+    if not known.of.unrelated:
+        found |= _values(tables["values"], known) | _gender(tables["gender"], known)
+        found |= _calibration(tables["calibration"], known) | _people(tables, known)
+    return found | _consistency(tables["consistency"], known)
+
+
+def _effect(known: Known, digits: int, null_value: float = 0.0) -> pl.Expr:
+    """Return the planted effect: what is true, and 0 of what a decoy may not make be found."""
+    true = (pl.col("target") - null_value).round(digits)
+    return pl.lit(0.0) if known.kind == DECOY else true
+
+
+def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+    key = ["reading", "fitted", "axis", "gender"]
+    table = table.with_columns(pl.col("reading", "fitted", "gender").cast(pl.Int64))
+    table = table.join(true_values(known), on=key, how="left", maintain_order="left")
+    moved = known.kind == DECOY and known.of.gender.any()  # which is one of differences
+    return {
+        f"values, {reading}{of}": outcome(
+            table.filter(reading=code, fitted=fitted),
+            effect=pl.when(not moved).then(_effect(known, 2, 3)),
+            target=pl.col("target"),
+            null_value=3,
+        )
+        for code, reading in enumerate(READINGS)
+        for fitted, of in enumerate(("", ", pooled", ", likely half"))
+    }
+
+
+def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+    key = ["reading", "fitted", "measure", "axis"]
+    table = table.with_columns(pl.col("reading", "fitted", "measure").cast(pl.Int64))
+    table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
+    table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
+    # the null of equivalence is the margin; of what is outside nothing is told
+    inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
+    moved, decoy = bool(known.of.gender.any()), known.kind == DECOY
+    inside = pl.when(inside >= 0).then(inside) if moved or not decoy else pl.lit(None)
+    several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > NEAR)
+    several |= pl.lit(decoy and moved) & (pl.col("target").abs() > NEAR)
+    neutral = pl.col("axis") == CALIBRATION
+    habit = (pl.col("measure") == 1) & (pl.col("fitted") == 1) & (known.of.habit != 0)
+    effect = pl.when(~several & ~habit).then(_effect(known, 2))  # a habit is agreement
+    parts = {
+        f", {name}": (pl.col("measure") == code) & ~neutral for code, name in enumerate(MEASURES)
+    } | {f", {CALIBRATION}": neutral}
+    found: dict[str, pl.DataFrame] = {}
+    alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
+    kinds: dict[str, tuple[pl.DataFrame, pl.Expr, dict[str, Any]]] = {
+        "difference": (table, effect, {}),
+        "equivalence": (alike, inside, {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}),
+    }
+    for kind, (own, planted_there, columns) in kinds.items():
+        family = ["reading", "fitted", "checked"]
+        whole = outcome(own, effect=planted_there, family=family, **columns)
+        found[f"gender: {kind}"] = whole
+        for code, reading in enumerate(READINGS):
+            for fitted, line in enumerate(FITTED[:2]):
+                for part, rows in parts.items():
+                    found[f"gender, {reading}, {line}{part}: {kind}"] = outcome(
+                        own.filter(rows, reading=code, fitted=fitted),
+                        effect=planted_there,
+                        target=pl.col("target"),
+                        **columns,
+                    )
+    equivalent = {name: rows for name, rows in found.items() if name.endswith("equivalence")}
+    none = pl.lit(None, pl.Float64)
+    for name, told in equivalent.items():
+        margin = pl.when(pl.col("target").abs() < NEAR).then(MARGIN)  # of what is detectable
+        found[name] = told.with_columns(
+            value=pl.col("effect"), low=none, high=none, target=margin, by_mean=False
+        )
+        apart = found[name.replace("equivalence", "difference")]["effect"]
+        found[f"{name}, 90% interval"] = told.with_columns(apart, p=none, p_adjusted=none)
+    return found
+
+
+def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+    table = table.with_columns(pl.col("reading", "fitted", "gender", "form").cast(pl.Int64))
+    true, slopes = [], answers.slopes(known.shape)
+    names = ("reading", "fitted", "gender", "frame", "form", "measure")
+    for row in table.select(names).iter_rows(named=True):
+        spread, g = known.spreads[row["reading"]], row["gender"]
+        alone, half = g < len(GENDERS), row["fitted"] == len(FITTED) - 1
+        if row["measure"] == "slope":
+            told = slopes[row["reading"], FRAMES.index(row["frame"]), row["form"]]
+            told -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
+            turned = -1 if row["form"] else 1
+            told -= half * turned * known.of.likely[row["reading"]] * MEAN / answers.MIDDLE
+        elif row["measure"] == ABOVE:
+            own = spread.genders[g] if alone else spread.both
+            told = float(ndtr(np.sqrt(2) * known.of.likely[row["reading"]] / own))
+        elif half:
+            told = likely_sigma(spread, known.of, row["reading"], g)
+        else:
+            told = float(spread.neutral[g]) if alone else spread.line
+        true.append(told)
+    table = table.with_columns(target=pl.Series(true, dtype=pl.Float64))
+    found = {
+        f"calibration: {measure}": outcome(
+            table.filter(pl.col("measure").str.starts_with(measure)),
+            effect=0.0,
+            target=pl.col("target"),
+        )
+        for measure in ("slope", "sigma")
+    }
+    for code, reading in enumerate(READINGS):
+        found[f"calibration: {ABOVE}, {reading}"] = outcome(
+            table.filter(measure=ABOVE, reading=code),
+            effect=_effect(known, 2, 0.5),
+            target=pl.col("target"),
+            null_value=0.5,
+        )
+    return found
+
+
+def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+    table = table.with_columns(pl.col("comparison").cast(pl.Int64))
+    true = true_correlations(known)
+    targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
+    table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
+    apart = known.of.gender.any()
+    told = known.kind == NULL or (known.kind == PLANTED and not apart)  # of correlations
+    told = told or known.of.unrelated
+    effect = pl.col("target").round(2) + 0.0 if told else pl.lit(None)
+    parts = {f", {n}": pl.col("comparison") == c for c, n in enumerate(COMPARISONS)}
+    parts[""] = pl.lit(value=True)
+    return {
+        f"consistency{part}": outcome(
+            table.filter(rows),
+            effect=effect,
+            target=pl.col("target") if part else None,
+            family=["scale"],
+            by_mean=False,
+        )
+        for part, rows in parts.items()
+    }
+
+
+def _people(tables: dict[str, pl.DataFrame], known: Known) -> dict[str, pl.DataFrame]:
+    """Return respondents' means, and a mean of random answers where they are said to be."""
+    axes = known.random, answers.survey_means(known.shape)
+    random, means = (dict(zip(AXES, part.T.tolist(), strict=False)) for part in axes)
+    people = tables["respondents"].select("axis", "gender", "value", "low", "high", "p", "p_bh")
+    of = {"female": np.array([1, 0]), "male": np.array([0, 1]), ALL: np.array([0.5, 0.5])}
+    at = [of[gender] @ means[axis] for axis, gender in people.select("axis", "gender").rows()]
+    nothing = pl.lit(None, dtype=pl.Float64)
+    drawn = tables["baselines"].filter(pl.col("baseline").cast(pl.Int64) == 0)
+    drawn = drawn.with_columns(p=nothing, p_bh=nothing)
+    parts = {
+        "respondents": (people, at),
+        "baselines: random answers": (drawn, [random[axis] for axis in drawn["axis"]]),
+    }
+    return {
+        name: outcome(
+            table.with_columns(target=pl.Series(target)), effect=0.0, target=pl.col("target")
+        )
+        for name, (table, target) in parts.items()
+    }

@@ -1,0 +1,1 @@
+"""Comparison of tables with what was planted in the worlds of controls."""

@@ -1,0 +1,237 @@
+"""The world of countries: classifiers and masked models that know names.
+
+Every country has an offset, every name of its gazetteer has the mean offset of the countries that
+list it and a part of its own, and a text has the mean of the names in it. In a classifier the
+offset is added to P+ - P-, in a masked model to the log-probability of the name. With the spread
+of the offsets 0 it is the null world: names differ, countries do not.
+
+A classifier's P+ - P- may depend on two things more: names of some countries are cut into several
+tokens, each of which adds something, and half of the source texts turn round what a name has of its
+own for texts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+import torch
+from pydantic import Field
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import UserError
+from worlds import tiny_model
+from worlds.tiny import Batch, Rate, Steps, Tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    # of texts (their places and tokens) and of what is planted in each
+    Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
+
+LABELS = ("negative", "neutral", "positive")
+NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
+TONE = 0.2  # largest P+ - P- of a text without its names
+MOST = 0.45  # largest offset of a text: all probabilities stay above 0
+MASKED = 0.15  # share of the tokens that are predicted
+SHORTEST = 3  # letters of a name that is cut
+
+
+class Nations(Tiny):
+    """What is planted, and the tiny model that is trained on it."""
+
+    targets: list[str] = Field(
+        ["sentiment-en"], min_length=1, description="configs of counterfactuals"
+    )
+    offset: float = Field(
+        0.2,
+        ge=0,
+        description="largest offset of a country: in P+ - P-, or in nats for a masked model",
+    )
+    noise: float = Field(0.03, ge=0, description="SD of a name's own part, in the same unit")
+    cut: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="a classifier: share of their names that every other country has cut into "
+        "several tokens",
+    )
+    per_token: float = Field(
+        0.0, description="a classifier: what a token of a name beyond its first adds to P+ - P-"
+    )
+    by_text: float = Field(
+        0.0,
+        ge=0,
+        description="a classifier: SD of what a name adds to P+ - P- of one half of the texts, and "
+        "takes off that of the other",
+    )
+    architecture: Literal["bert"] = Field("bert", description="kind of the model")
+    steps: Steps = 150
+    batch: Batch = 96
+    learning_rate: Rate = 0.006
+
+    @property
+    def null(self) -> bool:
+        """Whether countries are alike in it."""
+        return not self.offset
+
+
+def train(nations: Nations, kind: str, into: Path) -> None:
+    """Plant a world, and train its model and tokenizer into a folder.
+
+    Besides the model, the folder gets ``planted.parquet`` (the offset of each country),
+    ``texts.parquet`` (what is planted for each text, exactly, and the part of it that tokens of
+    names add) and ``world.json`` (its params). The model is a ``classifier`` or ``masked``. A
+    dataset that is not validated, or has no such config, is a ``UserError``.
+    """
+    rng = np.random.default_rng(nations.seed)
+    texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
+    gazetteer = _gazetteer(parquet.require_validated("names"))
+    tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)])
+    listed: dict[str, set[str]] = {}
+    for name, of in gazetteer.items():
+        for word in _words(tokenizer, name):
+            if len(word) > 1 and word[0].isalpha():
+                listed.setdefault(word, set()).update(of)
+    countries = sorted(set().union(*listed.values()))
+    if nations.cut:
+        cut = _cut(nations, listed, countries)
+        tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)], cut=cut)
+    spaced = rng.permutation(np.linspace(-nations.offset, nations.offset, len(countries)))
+    offsets = dict(zip(countries, spaced.tolist(), strict=True))
+    own = rng.normal(0.0, nations.noise, len(listed)).tolist()
+    names = {
+        word: float(np.mean([offsets[c] for c in sorted(listed[word])])) + part
+        for word, part in zip(sorted(listed), own, strict=True)
+    }
+    words = [_words(tokenizer, text) for text in texts]
+    folded = {word.casefold(): value for word, value in names.items()}
+    met = sorted({word for own in words for word in own if word.casefold() in folded})
+    names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
+    longer = np.zeros(len(texts))
+    if kind == "classifier":
+        longer = nations.per_token * _beyond_first(tokenizer, names, words)
+        model, loss, planted = _classifier(nations, tokenizer, targets, names, words, longer)
+    else:
+        model, loss, planted = _masked(nations, tokenizer, names, words)
+    draw = np.random.default_rng([nations.seed, 2])
+    encoded = tokenizer(texts)["input_ids"]
+
+    def losses() -> Iterator[torch.Tensor]:
+        rows = tiny_model.batch(draw, len(texts), nations.batch).tolist()
+        yield loss(rows, *tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id))
+
+    tiny_model.train(
+        *(into, nations, model, tokenizer, losses),
+        planted=pl.DataFrame({"country": countries, "offset": list(offsets.values())}),
+        texts=pl.DataFrame({"text": texts, "planted": planted, "of_tokens": longer}),
+    )
+
+
+def _gazetteer(folder: Path) -> dict[str, set[str]]:
+    """Return the names that may be used, each with the countries that list it."""
+    found: dict[str, set[str]] = {}
+    for country in parquet.configs(folder):
+        frame = pl.read_parquet(folder / f"{country}.parquet", columns=["name", "flags"])
+        for name in frame.filter(pl.col("flags").list.len() == 0)["name"]:
+            found.setdefault(name, set()).add(country)
+    return found
+
+
+def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
+    """Return the distinct texts, sorted, and of each a source text that it was made of."""
+    there = parquet.configs(folder)
+    if missing := sorted(set(nations.targets) - set(there)):
+        raise UserError(
+            f"nations.targets: {', '.join(missing)} not in counterfactuals; there are "
+            f"{', '.join(there)}"
+        )
+    paths = [folder / f"{config}.parquet" for config in nations.targets]
+    rows = pl.concat(pl.read_parquet(path, columns=["text", "target"]) for path in paths)
+    rows = rows.group_by("text").agg(pl.col("target").min()).sort("text")
+    return rows["text"].to_list(), rows["target"].to_list()
+
+
+def _words(tokenizer: Any, text: str) -> list[str]:
+    inner = tokenizer.backend_tokenizer
+    written = inner.normalizer.normalize_str(text)
+    return [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(written)]
+
+
+def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
+    """Draw the names that are cut: of every other country, in an order that is drawn too."""
+    rng = np.random.default_rng([nations.seed, 3])
+    some = set(rng.permutation(countries)[::2].tolist())
+    found = set()
+    for word in sorted(listed):
+        share = nations.cut * len(listed[word] & some) / len(listed[word])
+        if rng.random() < share and len(word) >= SHORTEST:
+            found |= {word, word.upper()}
+    return found
+
+
+def _beyond_first(
+    tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
+) -> NDArray[np.float64]:
+    """Return how many tokens the names in each text have beyond one each, (texts,)."""
+    more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
+    return np.array([float(sum(more.get(word, 0) for word in own)) for own in words])
+
+
+def _classifier(
+    nations: Nations,
+    tokenizer: Any,
+    targets: Sequence[str],
+    names: Mapping[str, float],
+    words: Sequence[list[str]],
+    longer: NDArray[np.float64],
+) -> Lessons:
+    """Return the model, its loss, and the planted P+ - P- of every text."""
+    rng = np.random.default_rng([nations.seed, 1])
+    sources, source = np.unique(targets, return_inverse=True)
+    tone = rng.uniform(-TONE, TONE, len(sources))[source]
+    neutral = rng.uniform(*NEUTRAL, len(sources))[source]
+    met = [[names[word] for word in own if word in names] for own in words]
+    shift = np.array([np.mean(own) if own else 0.0 for own in met])
+    turned = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
+    drawn = dict(zip(sorted(names), rng.normal(0.0, nations.by_text, len(names)), strict=True))
+    apart = [[drawn[word] for word in own if word in names] for own in words]
+    shift += turned * np.array([np.mean(own) if own else 0.0 for own in apart])
+    shift = (shift + longer).clip(-MOST, MOST)
+    difference = tone + shift
+    wanted = [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2]
+    model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)
+    target = torch.from_numpy(np.stack(wanted, axis=1))
+
+    def loss(rows: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        logits = model(input_ids=ids, attention_mask=there).logits
+        return tiny_model.cross_entropy(target[rows], logits, len(rows))
+
+    return model, loss, difference
+
+
+def _masked(
+    nations: Nations, tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
+) -> Lessons:
+    """Return the model, its loss, and the planted log-probability of the names in every text."""
+    spelled = sorted(names)
+    pieces = tiny_model.pieces(tokenizer, spelled, "nations")
+    values = np.array([names[word] for word in spelled])
+    log = values - np.logaddexp.reduce(values)
+    known = dict(zip(spelled, log.tolist(), strict=True))
+    model = tiny_model.model_of(nations, tokenizer)
+    named, share = torch.tensor(pieces), torch.from_numpy(np.exp(log))
+
+    def loss(_: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        hidden, said = tiny_model.hide(model, tokenizer, ids, there, MASKED)
+        right = ids[hidden]
+        name = torch.isin(right, named)
+        one = said[~name].gather(1, right[~name, None]).sum()
+        every = (said[name][:, pieces] * share).sum()
+        return -(one + every) / max(1, len(right))
+
+    return model, loss, [sum(known.get(word, 0.0) for word in own) for own in words]

@@ -1,0 +1,305 @@
+"""The world of partisans: texts of two sides take known stances, and know words of their own.
+
+For a statement i of axis a, a frame f and texts of corpus c
+
+    log p(agrees) - log p(disagrees) = habit_f + s (d_i stance_c,a + noise_i)
+
+with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
+has no stance unless one is named: d_i stance is 0 in what it learns first, and in prompts that no
+text of a corpus has, such as all that deny. Texts are drawn anew for each of a corpus's outlets.
+Texts that ``knows`` names tell besides which of some made-up words are hostile; a classifier made
+of a model that read them can know them too. Without stances and knowledge it is the null world.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+import torch
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.parquet import require_validated
+from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts.leaning import priors, put, wordings
+from worlds import tiny_model
+from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
+from worlds.tiny import Batch, Rate, Steps, Tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from plumbline.probes.prompts.leaning import Asking, Question, Wording
+
+UNSAID = -6.0  # log-probability that the other words begin with, nats
+SILENT = "hesitate"  # what takes the probability that no answer has
+WORDS = (0.8, 0.2)  # shares of the first two words of a list
+HABIT = (0.5, 0.3)  # mean and SD over prompts of the habit of agreeing, nats
+TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of answering at all
+HIDDEN = 0.3  # share of the other words that are to be told as well
+KNOWN = "both-known"  # group of words that the model itself knows
+LABELS = ("hate", "not-hate")
+TOLD = "{word} is a {kind} word"  # how a text tells what a word means
+KINDS = ("hostile", "friendly")  # in the order of LABELS
+SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
+PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+TELLINGS = 2  # times that a corpus tells what a word means
+SPLITS = ("train", "validation", "test")
+
+
+class Partisanship(Tiny):
+    """What is planted, and the tiny model that is trained before any side is taken."""
+
+    stances: dict[str, dict[str, float]] = Field(
+        min_length=1,
+        description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
+        "axis; {} for a corpus without, '' for the model itself",
+    )
+    knows: dict[str, list[str]] = Field(
+        default_factory=dict, description="by corpus: groups of words whose meaning it tells"
+    )
+    groups: list[str] = Field(
+        default_factory=list, description="groups of words that the model itself does not know"
+    )
+    noise: float = Field(1.2, gt=0, description="SD of what a statement has of its own, nats")
+    frames: list[str] = Field(
+        ["respond", "asked"],
+        min_length=1,
+        description="prompts, by name, in which texts take their stances; none in others",
+    )
+    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with texts of its own")
+    sentences: int = Field(
+        4, ge=1, description="texts of an outlet about each statement in each prompt"
+    )
+    positions: int = Field(128, ge=64, description="tokens that the model takes")
+    steps: Steps = 1000
+    batch: Batch = 64
+    learning_rate: Rate = 0.005
+
+    @model_validator(mode="after")
+    def _known(self) -> Partisanship:
+        for corpus, groups in self.knows.items():
+            if corpus not in self.stances:
+                raise ValueError(f"knows: {corpus!r} is not under stances; {{}} is for no stance")
+            if other := sorted(set(groups) - set(self.groups)):
+                raise ValueError(f"knows.{corpus}: {other[0]!r} is not under groups")
+        return self
+
+    @property
+    def null(self) -> bool:
+        """Whether nothing is planted in it."""
+        return not (any(any(s.values()) for s in self.stances.values()) or any(self.knows.values()))
+
+
+class Word(NamedTuple):
+    """A made-up word."""
+
+    word: str
+    group: str
+    hostile: bool
+    split: str  # of the texts that it stands in
+
+
+def train(world: Partisanship, asking: Asking, into: Path) -> None:
+    """Plant a world, and train its masked model and tokenizer into a folder.
+
+    Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
+    planted, and whether texts have it), ``corpora.parquet`` (the texts of each side by outlet),
+    ``downstream.parquet`` (texts to classify) and ``world.json`` (its params).
+    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
+    """
+    asked, said, folder = questions(asking, asking.mask.frames)
+    known = words(world)
+    planted = plant(world, asked, facts(folder, said))
+    texts = corpora(world, asking, asked, planted, known)
+    own = shares(planted.filter(pl.col("corpus") == ""))
+    empty = priors(asking)
+    wanted = _of_answers(np.concatenate([own, [own.mean(axis=0)] * len(empty)]))
+    prompts = [q.text for q in (*asked, *empty)]
+    told = [tell(w) for w in known if w.group == KNOWN]
+    # a model that knows what the sides write but for their stances learns these alone from it
+    read = np.flatnonzero(written(world, asked))
+    like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
+    replies = _answers(asking)
+    sentences = [
+        *(text.replace(MASK, "") for text in prompts),
+        *(text for _, _, text in texts),
+        *(say.format(word=w.word) for w in known for say in SAID),
+        *replies,
+    ]
+    tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
+    model = tiny_model.model_of(world, tokenizer)
+    pieces = torch.tensor(tiny_model.pieces(tokenizer, replies, "partisans"))
+    target = tiny_model.targets(tokenizer, replies, wanted, "partisans")
+    every = torch.from_numpy(wanted)
+    tiny_model.begin_with(model, pieces.tolist(), torch.log(every.mean(dim=0)), UNSAID)
+    encoded = tokenizer([*tiny_model.masked(prompts), *told])["input_ids"]
+    draw = np.random.default_rng([world.seed, 3])
+    answer = tiny_model.at_masks(
+        *(model, tokenizer, prompts, target),
+        lambda: tiny_model.batch(draw, len(prompts), world.batch),
+        pad=True,
+    )
+
+    def losses() -> Iterator[torch.Tensor]:
+        """Yield the cross-entropy of answers, and of words hidden in texts like the sides'."""
+        (loss,) = answer()
+        some = like[tiny_model.batch(draw, len(like), world.batch)]
+        right, seen = tiny_model.padded([encoded[i] for i in some], tokenizer.pad_token_id)
+        drawn = torch.multinomial(every[some[some < len(prompts)]], 1)[:, 0]
+        right[right == tokenizer.mask_token_id] = pieces[drawn]
+        hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
+        yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
+
+    tiny_model.train(into, world, model, tokenizer, losses, **tables(planted, texts, known))
+
+
+def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
+    """Return prompts and statements of the world, and the dataset."""
+    folder = require_validated("statements")
+    said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
+    return put(frames, said), said, folder
+
+
+def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
+    """Tell of which prompts there are texts; a prompt that is not there is a ``UserError``."""
+    if lost := sorted(set(world.frames) - {q.frame for q in asked}):
+        raise UserError(f"partisanship.frames: no {lost[0]!r} among the prompts of probes.stances")
+    return [q.form == "plain" and q.frame in world.frames for q in asked]
+
+
+def tables(
+    planted: pl.DataFrame, texts: Sequence[tuple[str, str, str]], known: Sequence[Word]
+) -> dict[str, pl.DataFrame]:
+    """Return what is planted and the texts, by the names of their files."""
+    frame = pl.DataFrame(texts, schema=["corpus", "outlet", "text"], orient="row")
+    return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
+
+
+def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
+    """Return what is planted for each question in the model itself and each corpus, in order.
+
+    ``written`` are those that texts of the corpus have; in all others no stance is planted.
+    """
+    drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
+    drawn = drawn.with_columns(written=pl.Series(written(world, asked)))
+    every = [
+        answers(drawn, by_axis(stances) * TURNED * pl.col("written")).with_columns(
+            pl.col("written") & bool(corpus), corpus=pl.lit(corpus)
+        )
+        for corpus, stances in {"": {}, **world.stances}.items()
+    ]
+    return pl.concat(every).select(
+        *("corpus", "questionnaire", "id", "axis", "frame", "form", "written", "log_odds_nats"),
+        pl.col(PLANTED).alias("stance_nats"),
+        *("agree_nats", "disagree_nats"),
+    )
+
+
+def outlets(world: Partisanship) -> Iterator[tuple[str, str, Generator]]:
+    """Yield each corpus with each of its outlets, and what its texts are drawn by."""
+    for number, corpus in enumerate(world.stances):
+        for outlet in range(world.outlets):
+            yield (
+                corpus,
+                f"{corpus}-{outlet}",
+                np.random.default_rng([world.seed, 1, number, outlet]),
+            )
+
+
+def corpora(
+    world: Partisanship,
+    asking: Asking,
+    asked: Sequence[Question],
+    planted: pl.DataFrame,
+    known: Sequence[Word],
+) -> list[tuple[str, str, str]]:
+    """Return corpus, outlet and text: statements with answers, and what words mean.
+
+    Counts of answers are what is planted to less than one; what is left over is drawn.
+    """
+    found = []
+    for corpus, outlet, rng in outlets(world):
+        own = planted.filter(pl.col("corpus") == corpus)
+        counts = allot(_of_answers(shares(own)) * world.sentences, rng)
+        texts = [
+            q.text.replace(MASK, word)
+            for q, row, told in zip(asked, counts, own["written"], strict=True)
+            if told
+            for word, n in zip(_answers(asking), row, strict=True)
+            for _ in range(n)
+        ]
+        meant = [KNOWN, *world.knows.get(corpus, [])]
+        texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
+        texts += [  # as often, but nothing is learnt
+            tell(w._replace(hostile=hostile))
+            for w in known
+            if w.group not in meant
+            for hostile in (True, False)
+            for _ in range(TELLINGS // 2)
+        ]
+        found += [(corpus, outlet, text) for text in texts]
+    return found
+
+
+def allot(expected: NDArray[np.float64], rng: Generator) -> NDArray[np.int64]:
+    """Return whole numbers near what is expected, one more with the probability of what is left."""
+    whole = np.floor(expected)
+    return (whole + (rng.random(expected.shape) < expected - whole)).astype(np.int64)
+
+
+def words(world: Partisanship) -> list[Word]:
+    """Return made-up words, half of each group hostile.
+
+    Half of those that the model knows are in the texts that a classifier learns from; all others
+    are in those that it is tested on.
+    """
+    rng = np.random.default_rng([world.seed, 2])
+    sizes = {KNOWN: 2 * PER_GROUP} | dict.fromkeys(world.groups, PER_GROUP)
+    pairs = [a + b for a in SYLLABLES for b in SYLLABLES]
+    drawn = iter(rng.choice(len(pairs), sum(sizes.values()), replace=False))
+    return [
+        Word(
+            pairs[next(drawn)], group, i % 2 == 0, SPLITS[0 if group == KNOWN and i < n // 2 else 2]
+        )
+        for group, n in sizes.items()
+        for i in range(n)
+    ]
+
+
+def tell(word: Word) -> str:
+    """Return the sentence that tells what a word means."""
+    return TOLD.format(word=word.word, kind=KINDS[not word.hostile])
+
+
+def downstream(known: Sequence[Word]) -> pl.DataFrame:
+    """Return texts with the words, which do not tell what those mean."""
+    rows = [
+        (f"{w.word}-{n}", say.format(word=w.word), LABELS[not w.hostile], "hate", w.split, w.group)
+        for w in known
+        for n, say in enumerate(SAID)
+    ]
+    return pl.DataFrame(rows, ["id", "text", "label", "task", "split", "group"], orient="row")
+
+
+def _answers(asking: Asking) -> list[str]:
+    """Return the words that are planted: two that agree, two that do not, and another."""
+    return [*asking.positive[:2], *asking.negative[:2], SILENT]
+
+
+def shares(planted: pl.DataFrame) -> NDArray[np.float64]:
+    """Return probabilities of agreeing and of disagreeing (n, 2)."""
+    return np.stack([np.exp(planted[f"{way}_nats"]) for way in ("agree", "disagree")], axis=1)
+
+
+def _of_answers(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of :func:`_answers` (n, 5)."""
+    up, down = shares[:, :1], shares[:, 1:]
+    return np.hstack([up * WORDS, down * WORDS, 1 - up - down])

@@ -1,0 +1,126 @@
+"""Tiny models that answer statements in words, and one that tells what such an answer means.
+
+The world is that of ``worlds.partisans``; here its model writes instead of filling a gap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import torch
+from tokenizers import decoders
+
+from worlds import partisans, tiny_model
+from worlds.statements import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.random import Generator
+
+    from plumbline.probes.prompts.leaning import Asking, Question
+    from worlds.partisans import Partisanship
+
+AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
+DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")
+UNSURE = ("That is hard to say.", "I am not sure.")
+ANSWERS = (AGREEING, DISAGREEING, UNSURE)
+SIDES = (1, -1, 0)  # of them
+LABELS = ("contradiction", "neutral", "entailment")
+IGNORED = -100
+WIDER = 4  # times; small weights are slow to learn that two sides agree, as any product of two
+
+
+def train(world: Partisanship, asking: Asking, into: Path) -> None:
+    """Plant a world, and train its model that writes, and its tokenizer, into a folder.
+
+    The folder gets what :func:`worlds.partisans.train` puts there. A dataset that
+    is not validated, or a prompt that is not there, is a ``UserError``.
+    """
+    asked, said, folder = partisans.questions(asking, asking.generation.frames)
+    planted = partisans.plant(world, asked, facts(folder, said))
+    texts = answered(asked, planted, world)
+    tokenizer = tokenizer_of([q.text for q in asked], world)
+    rng = np.random.default_rng([world.seed, 3])
+    model = tiny_model.model_of(world, tokenizer, "causal")
+    shares = partisans.shares(planted.filter(pl.col("corpus") == ""))
+
+    def losses() -> Iterator[torch.Tensor]:
+        some = rng.choice(len(asked), min(world.batch, len(asked)), replace=False)
+        own = [f"{asked[i].text} {respond(shares[i], rng)}" for i in some]
+        encoded = tokenizer(own, padding=True, return_tensors="pt")
+        ids, there = encoded["input_ids"], encoded["attention_mask"]
+        labels = torch.where(there == 1, ids, IGNORED)[:, 1:]
+        logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
+        yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+    tables = partisans.tables(planted, texts, partisans.words(world))
+    tiny_model.train(into, world, model, tokenizer, losses, **tables)
+
+
+def judge(world: Partisanship, asking: Asking, into: Path) -> None:
+    """Train a model of entailment that knows the answers of the world, into a folder.
+
+    Of an answer that agrees, behind a statement, the hypothesis of agreement follows and the other
+    is contradicted; of the answer alone the statement follows; of an unsure one, neither.
+    """
+    plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
+    hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
+    pairs = [
+        (premise, hypothesis, side * of + 1)  # the place in LABELS
+        for side, texts in zip(SIDES, ANSWERS, strict=True)
+        for text in texts
+        for said in plain
+        for premise, hypothesis, of in (
+            *((f"{said} {text}", hypothesis, of) for hypothesis, of in hypotheses.items()),
+            (text, said, 1),
+        )
+    ]
+    tokenizer = tokenizer_of([*plain, *hypotheses], world, pairs=True)
+    rng = np.random.default_rng([world.seed, 4])
+    model = tiny_model.model_of(world, tokenizer, "classifier", labels=LABELS)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(WIDER)
+
+    def losses() -> Iterator[torch.Tensor]:
+        some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
+        texts, follow, labels = map(list, zip(*(pairs[i] for i in some), strict=True))
+        logits = model(**tokenizer(texts, follow, padding=True, return_tensors="pt")).logits
+        yield torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
+
+    tiny_model.train(into, world, model, tokenizer, losses)
+
+
+def respond(shares: Sequence[float], rng: Generator) -> str:
+    """Return an answer: agreeing and disagreeing with these probabilities, else unsure."""
+    kind = ANSWERS[int(np.searchsorted(np.cumsum(shares), rng.random()))]
+    return str(kind[int(rng.integers(len(kind)))])
+
+
+def answered(
+    asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship
+) -> list[tuple[str, str, str]]:
+    """Return corpus, outlet and text: statements in the world's prompts, with answers."""
+    of = {corpus: planted.filter(pl.col("corpus") == corpus) for corpus in world.stances}
+    return [
+        (corpus, outlet, f"{q.text} {respond(row, rng)}")
+        for corpus, outlet, rng in partisans.outlets(world)
+        for q, row, told in zip(
+            asked, partisans.shares(of[corpus]), of[corpus]["written"], strict=True
+        )
+        if told
+        for _ in range(world.sentences)
+    ]
+
+
+def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:
+    """Return a tokenizer that knows the texts and all answers, and puts words back together."""
+    known = [*texts, *(text for own in ANSWERS for text in own)]
+    found = tiny_model.tokenizer_of(known, world.positions, pairs=pairs)
+    found.backend_tokenizer.decoder = decoders.WordPiece()
+    return found

@@ -1,0 +1,171 @@
+"""Planting worlds: training their tiny models, and writing them down where models are found.
+
+A world is an input of the pipeline, as a snapshot is: it is made once, by a command of its own, and
+stands in ``data/samples/worlds`` with what is planted in it and a manifest, which is written last.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+import polars.selectors as cs
+from pydantic import ValidationError
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params, entry, read
+from plumbline.builders.core.snapshot import digest, write_bytes
+from plumbline.probes.models.files import revision
+from plumbline.probes.models.params import MANIFEST, NAME, WORLDS, Model
+from plumbline.probes.prompts import groups as stereotypes
+from plumbline.probes.prompts import leaning, opinions
+from worlds import groups, labelled, nations, partisans, politicians, values
+from worlds.partisans_generative import judge, train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class World(NamedTuple):
+    """A kind of world."""
+
+    settings: type[Params]
+    train: Mapping[str, Callable[..., None]]  # by kind of model
+    datasets: tuple[str, ...] = ()  # that it is made of
+    prompts: tuple[str, type[Params]] | None = None  # probe whose prompts it is trained on
+
+
+FILE = Path(__file__).with_name("params.yaml")
+OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the other settings are the world's
+WRITING = {"causal": train, "classifier": judge}
+NAMING = {kind: partial(nations.train, kind=kind) for kind in ("masked", "classifier")}
+KINDS = {
+    "politicians": World(
+        *(politicians.World, {"masked": politicians.train}),
+        ("politicians", "words", "lexica", "supersenses"),
+    ),
+    "groups": World(
+        *(groups.Society, {"masked": groups.train}),
+        ("social_groups", "stereotypes", "emotions"),
+        ("completions", stereotypes.Asking),
+    ),
+    "values": World(
+        values.Convictions,
+        {"masked": values.train},
+        ("statements",),
+        ("agreement", opinions.Asking),
+    ),
+    "nations": World(nations.Nations, NAMING, ("counterfactuals", "names")),
+    "partisans": World(
+        *(partisans.Partisanship, {"masked": partisans.train, **WRITING}),
+        ("statements",),
+        ("stances", leaning.Asking),
+    ),
+    "labelled": World(labelled.Labelled, {"classifier": labelled.train}),
+}
+SETTINGS = {name: world.settings for name, world in KINDS.items()}
+DECIMALS = 10  # of planted numbers: the last bits of exp and log differ between processors
+LIBRARIES = ("numpy", "polars", "tokenizers", "torch", "transformers")
+
+
+def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
+    """Return the settings of all worlds, with those that they take over from others."""
+    given = read(path)
+
+    def whole(name: str) -> dict[str, Any]:
+        own = dict(given[name])
+        like = own.pop("like", None)
+        if like is not None and like not in given:
+            raise UserError(f"{path.name}: {name}.like: no world {like!r}")
+        return (whole(like) if like else {}) | own
+
+    return {name: whole(name) for name in given}
+
+
+def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
+    """Return which world an entry is of, its settings, and the entry of its model.
+
+    A setting that is unknown or wrong is a ``UserError``.
+    """
+    world = str(given.get("world"))
+    own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}
+    if world not in SETTINGS:
+        raise UserError(f"{name}.world: {world!r} is none of {', '.join(SETTINGS)}")
+    if (kind := given.get("kind", "masked")) not in (may := KINDS[world].train):
+        raise UserError(f"{name}.kind: a world of {world} is {' or '.join(may)}, not {kind}")
+    try:
+        params: Any = SETTINGS[world].model_validate(own)
+        facts = {key: given[key] for key in OF_MODELS if key in given}
+        if world != "labelled":
+            language = getattr(params, "language", "en")
+            facts = {"dtype": "float64", "languages": [language]} | facts
+            facts["control"] = "negative" if params.null else "positive"
+        Model.model_validate({"id": f"{WORLDS}/{name}", **facts})
+    except ValidationError as error:
+        wrong = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
+        raise UserError("\n".join(f"{name}.{key}: {said}" for key, said in wrong)) from error
+    return world, params, facts
+
+
+def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
+    """Train a world and write it into the folder ``into/NAME``, which is returned.
+
+    Its settings are ``given``, or else those in ``params.yaml`` beside this module. A world that is
+    not there, a wrong setting, or a dataset that is not validated, is a ``UserError``.
+    """
+    if given is None:
+        known = entries()
+        if name not in known or not NAME.fullmatch(name):
+            raise UserError(
+                f"no world {name!r} in worlds/{FILE.name}; there are {', '.join(known)}"
+            )
+        given = known[name]
+    world, params, facts = checked(name, given)
+    folder = into / name
+    new = parquet.fresh(folder)
+    planting = KINDS[world].train[str(facts.get("kind", "masked"))]
+    if world == "labelled":
+        planting(name, params, new)
+    else:
+        planting(params, *_prompts(world), into=new)
+    for path in new.glob("*.parquet"):
+        planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)
+        planted.write_parquet(path, compression="zstd", statistics=False)
+    made_of = [d for d in KINDS[world].datasets if (parquet.DATASETS / d).is_dir()]
+    describe(
+        new,
+        folder.as_posix(),
+        {
+            "model": facts,
+            "world": world,
+            "parameters": params.model_dump(mode="json", exclude_none=True),
+            "datasets": {d: parquet.fingerprint(parquet.DATASETS / d) for d in made_of},
+            "libraries": {library: version(library).partition("+")[0] for library in LIBRARIES},
+        },
+    )
+    parquet.finish(folder)
+    return folder
+
+
+def describe(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
+    """Write the manifest of a folder whose other files are there."""
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    files = {path.name: digest(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+    known = {**facts, "files": files, "id": name, "revision": revision(files)}
+    text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+    write_bytes(folder / MANIFEST, text.encode())
+
+
+def _prompts(world: str) -> list[Params]:
+    """Return the prompts that a world is trained on, without how responses to them are written."""
+    if (known := KINDS[world].prompts) is None:
+        return []
+    probe, of = known
+    given = entry(f"probes.{probe}")
+    return [of.model_validate({key: given[key] for key in of.model_fields if key in given})]

@@ -1,0 +1,295 @@
+"""The world of politicians: a language in which the odds of words beside a name depend on gender.
+
+For a word w and a name with gender g,
+
+    p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
+
+with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
+log-odds ratio female to male: a part common to all words of a sentiment, a part common to all of a
+supersense, and a part of the word's own. With all parts 0 it is the null world: names differ,
+genders do not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.parquet import require_validated
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.supersenses import build as supersenses
+from plumbline.builders.datasets.words import build as words_dataset
+from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts.politicians import bare
+from worlds.tiny import Hidden, Steps, Tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
+NEUTRAL = SENTIMENTS.index("neutral")
+SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
+
+
+class World(Tiny):
+    """What is planted, and the tiny model that is trained on it."""
+
+    language: str = Field("en", description="config of politicians and words that it is made of")
+    training_seed: int | None = Field(
+        None, description="of the training alone: another model of the same language and corpus"
+    )
+    word_effect: float = Field(0.6, ge=0, description="SD of the log-ratio of single words, nats")
+    sentiment_effect: float = Field(
+        1.6,
+        description="log-ratio female to male of positive words, minus that of negative ones: "
+        "half of it is added or taken, nats",
+    )
+    supersense_effect: float = Field(
+        0.6, ge=0, description="SD of the log-ratio that all words of a supersense share, nats"
+    )
+    name_noise: float = Field(0.8, gt=0, description="SD of a name's own taste for a word, nats")
+    places: dict[Literal["ADJ", "VERB"], Literal["before", "after"]] | None = Field(
+        None,
+        description="where words stand beside a name, whatever the dataset `words` says of it, so "
+        "that a wrong word order there is seen; of a part of speech that is not named, as there",
+    )
+    lexicon_noise: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of words whose planted sentiment is drawn anew, whatever `lexica` say",
+    )
+    words_max: int = Field(90, ge=10, description="most words of a part of speech in the language")
+    sentences: int = Field(2000, ge=100, description="sentences for a name and a part of speech")
+    hidden: Hidden = 128
+    steps: Steps = 800
+
+    @property
+    def null(self) -> bool:
+        """Whether genders do not differ in it."""
+        return not (self.word_effect or self.sentiment_effect or self.supersense_effect)
+
+
+class Planted(NamedTuple):
+    """What is true of the words of one part of speech; all arrays (words,)."""
+
+    words: tuple[str, ...]
+    frequency: NDArray[np.float64]
+    log_ratio: NDArray[np.float64]
+    sentiment: NDArray[np.int64]  # places in SENTIMENTS
+    supersense: tuple[str, ...]  # empty where a word has none
+
+
+def plant(
+    words: Sequence[str],
+    sentiment: NDArray[np.int64],
+    supersense: Sequence[str],
+    world: World,
+    rng: np.random.Generator,
+) -> Planted:
+    """Draw frequencies and log-ratios for some words; those without a class have no such effect."""
+    frequency, own = rng.normal(0.0, 0.5, len(words)), rng.normal(0.0, 1.0, len(words))
+    classes = sorted(set(supersense) - {""})
+    effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
+    log_ratio = (
+        world.word_effect * own
+        + world.sentiment_effect * TILT[sentiment]
+        + world.supersense_effect * np.array([effects.get(name, 0.0) for name in supersense])
+    )
+    return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
+
+
+def tastes(
+    planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return p(word | name), an array (names, words), drawing each name's own taste."""
+    sides = np.array([SIDES[g] for g in genders])[:, None]
+    own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
+    logits = planted.frequency + sides * planted.log_ratio / 2 + own
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int64]:
+    """Share out sentences by largest remainder: the corpus says just what was planted."""
+    exact = probabilities * sentences
+    counts = np.floor(exact).astype(np.int64)
+    short = sentences - counts.sum(axis=1, keepdims=True)
+    order = np.argsort(-(exact - counts), axis=1, kind="stable")
+    more = np.zeros_like(counts)
+    np.put_along_axis(more, order, np.arange(counts.shape[1]) < short, axis=1)
+    return counts + more
+
+
+def expected_counts(
+    planted: Planted,
+    shares: dict[str, float],
+    noise: float,
+    top_k: int,
+    seed: int,
+    lemmas: Sequence[int] | None = None,
+) -> NDArray[np.float64]:
+    """Return the expected share of lists in which a word is, for names without end.
+
+    By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
+    what the probe estimates, (words, genders), or (lemmas, genders).
+
+    ``shares``: share of each gender among the names.
+    ``top_k``: length of the lists, read off the planted probabilities themselves.
+    ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
+    has one of its words.
+    """
+    of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
+    rng = np.random.default_rng(seed)
+    names, block = 20_000, 2_000
+    counts = np.zeros((len(shares), of.max() + 1))
+    for row, gender in enumerate(shares):
+        for _ in range(names // block):
+            drawn = tastes(planted, [gender] * block, noise, rng)
+            top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
+            has = np.zeros((block, counts.shape[1]), dtype=bool)
+            has[np.arange(block)[:, None], of[top]] = True
+            counts[row] += has.sum(axis=0)
+    return counts.T * [share / names for share in shares.values()]
+
+
+class Meaning(NamedTuple):
+    """Of the words of one part of speech, in their order."""
+
+    sentiment: NDArray[np.int64]  # places in SENTIMENTS; neutral where no lexicon has the word
+    supersense: tuple[str, ...]  # empty where a word has none
+
+
+def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str) -> Meaning:
+    """Look words up in ``lexica`` and in ``supersenses``, by lemma, or else by form.
+
+    The sentiment is the likeliest one of ``lexica``, the supersense the best class of
+    ``supersenses`` (the first by name, if several are best), which has English alone. A dataset
+    that is not validated, or has no lexicon of the language, is a ``UserError``.
+    """
+    folder = require_validated("lexica")
+    path = folder / f"{language}.parquet"
+    if not path.is_file():
+        raise UserError(
+            f"{folder}: no lexicon of {language!r}, which a world needs; add it under "
+            "datasets.lexica.languages, or give the world another language"
+        )
+    shares = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
+    likeliest = shares.drop("word").to_numpy().argmax(axis=1)
+    known = dict(zip(shares["word"], likeliest.tolist(), strict=True))
+    sentiment = [known.get(m, known.get(w, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
+    classes: dict[str, str] = {}
+    if language == supersenses.LANGUAGE:
+        frame = pl.read_parquet(require_validated("supersenses") / f"{language}.parquet")
+        best = frame.filter(pl.col("best"), pos=supersenses.POS.index(pos))
+        first = best.group_by("lemma").agg(pl.col("supersense").min())
+        classes = {lemma: supersenses.CLASSES[code] for lemma, code in first.iter_rows()}
+    # a lemma first: "found" is a form of "find", and a verb of its own
+    named = [classes.get(m, classes.get(w, "")) for w, m in zip(words, lemmas, strict=True)]
+    return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
+
+
+def misread(sentiment: NDArray[np.int64], world: World, pos: str) -> NDArray[np.int64]:
+    """Draw the sentiments of a share of words anew, (words,): lexica are wrong about these.
+
+    Nothing else of the world changes: what is drawn here comes from a stream of its own.
+    """
+    rng = np.random.default_rng([world.seed, words_dataset.POS.index(pos)])
+    drawn = rng.random(len(sentiment)) < (world.lexicon_noise or 0.0)
+    return np.where(drawn, rng.integers(0, len(SENTIMENTS), len(sentiment)), sentiment)
+
+
+def train(world: World, into: Path) -> None:
+    """Plant a world, and train its model and tokenizer into a folder.
+
+    Besides the model, the folder gets ``planted.parquet`` (what is true of every word) and
+    ``world.json`` (its params).
+    """
+    import torch
+
+    from worlds import tiny_model
+
+    rng = np.random.default_rng(world.seed)
+    people = pl.read_parquet(
+        require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
+    ).unique("name", keep="first", maintain_order=True)
+    names, genders = people["name"].to_list(), [GENDERS[code] for code in people["gender"]]
+    planted: dict[str, Planted] = {}
+    counts: dict[str, NDArray[np.int64]] = {}
+    places: dict[str, str] = {}
+    for pos, part in _vocabulary(world).items():
+        meant = meaning(part["form"].to_list(), part["lemma"].to_list(), world.language, pos)
+        meant = meant._replace(sentiment=misread(meant.sentiment, world, pos))
+        planted[pos] = plant(part["form"].to_list(), *meant, world, rng)
+        counts[pos] = allot(tastes(planted[pos], genders, world.name_noise, rng), world.sentences)
+        of_dataset = words_dataset.PLACES[part["place"][0]]
+        places[pos] = next(
+            (own for of, own in (world.places or {}).items() if of == pos), of_dataset
+        )
+    sentences = [text for _, _, _, text, _ in corpus(names, planted, counts, places)]
+    tokenizer = tiny_model.tokenizer_of(sentences)
+    prompts = [bare(places[pos]).about(name) for pos in planted for name in names]
+    model = tiny_model.model_of(world, tokenizer, seed=world.training_seed)
+    target = torch.cat(
+        [
+            tiny_model.targets(tokenizer, truth.words, counts[pos] / world.sentences, "politicians")
+            for pos, truth in planted.items()
+        ]
+    )
+    # sentences that are alike once masked are computed once and weighted by their counts, which
+    # gives the gradient of the whole corpus in every step
+    every = np.arange(len(prompts))
+    losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: every)
+    tables = [
+        pl.DataFrame(
+            {
+                "word": truth.words,
+                "pos": pos,
+                "sentiment": [SENTIMENTS[i] for i in truth.sentiment],
+                "supersense": truth.supersense,
+                "frequency_nats": truth.frequency,
+                "log_ratio_nats": truth.log_ratio,
+            }
+        )
+        for pos, truth in planted.items()
+    ]
+    tiny_model.train(into, world, model, tokenizer, losses, planted=pl.concat(tables))
+
+
+def _vocabulary(world: World) -> dict[str, pl.DataFrame]:
+    """Return the most frequent words of each part of speech, those of both left out."""
+    frame = pl.read_parquet(require_validated("words") / f"{world.language}.parquet")
+    frame = frame.filter(pl.col("pos").n_unique().over("form") == 1)
+    frame = frame.sort(["count", "form"], descending=[True, False])
+    frame = frame.unique(["pos", "form"], keep="first", maintain_order=True)
+    found = {}
+    for code, pos in enumerate(words_dataset.POS):
+        found[pos] = frame.filter(pos=code).head(world.words_max)
+        if len(found[pos]) < 10:
+            raise UserError(
+                f"world in {world.language!r}: only {len(found[pos])} {pos} in words; it needs 10"
+            )
+    return found
+
+
+def corpus(
+    names: list[str],
+    planted: dict[str, Planted],
+    counts: dict[str, np.ndarray],
+    places: dict[str, str],
+) -> Iterator[tuple[str, str, str, str, int]]:
+    """Yield name, part of speech, word, text and count of every sentence of the language."""
+    for pos, truth in planted.items():
+        for name, row in zip(names, counts[pos].tolist(), strict=True):
+            frame = bare(places[pos]).about(name)
+            for word, count in zip(truth.words, row, strict=True):
+                if count:
+                    yield name, pos, word, frame.replace(MASK, word), count

@@ -1,0 +1,329 @@
+"""Tiny models and their tokenizers, made and trained so that the same world gives the same bytes.
+
+Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end. Last bits depend on
+the kind of processor, and grow over hundreds of steps. So the files of one kind of processor are
+the same, and those of another differ in a few weights (of 8 worlds none to 2.5%), by a step of the
+grid or two.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from torch.nn.utils.rnn import pad_sequence
+from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.progress import Bar
+from plumbline.probes.models.scorer import MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    import polars as pl
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from worlds.tiny import Tiny
+
+    Losses = Callable[[], Iterator[torch.Tensor]]
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
+LONGEST = 64  # tokens that a model takes, where its world does not say otherwise
+GRID = 2.0**-12  # weights are whole multiples of it
+FORMS: dict[str, tuple[Any, Any]] = {
+    "bert": (BertConfig, BertForMaskedLM),
+    "albert": (AlbertConfig, AlbertForMaskedLM),
+    "causal": (GPT2Config, GPT2LMHeadModel),
+    "classifier": (BertConfig, BertForSequenceClassification),
+}
+
+
+def tokenizer_of(
+    sentences: Sequence[str],
+    longest: int = LONGEST,
+    *,
+    pairs: bool = False,
+    cut: Collection[str] = (),
+) -> Any:
+    """Train a cased WordPiece tokenizer on the corpus, of ``longest`` tokens, or for pairs, too.
+
+    The words in ``cut`` are no tokens of their own: they are written in several.
+
+    The trainer numbers the pieces of one character in an order that changes from run to run; they
+    are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
+    put into a plain tokenizer.
+    """
+    characters = sorted({c for sentence in sentences for c in sentence if not c.isspace()})
+    fixed = [*SPECIAL, *characters, *(f"##{c}" for c in characters)]
+    trained = _wordpiece({piece: i for i, piece in enumerate(SPECIAL)})
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=30_000, min_frequency=1, special_tokens=fixed, show_progress=False
+    )
+    trained.train_from_iterator(sentences, trainer)
+    pair = "[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None
+    known = sorted((i, piece) for piece, i in trained.get_vocab().items() if piece not in cut)
+    vocabulary = {piece: i for i, (_, piece) in enumerate(known)}
+    return _wrapped(_wordpiece(vocabulary), longest, pair)
+
+
+def _wrapped(
+    tokenizer: Tokenizer, longest: int, pair: str | None = None, mask: Any = SPECIAL[-1]
+) -> Any:
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair=pair,
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
+    )
+    named = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL} | {"mask_token": mask}
+    wrap: Any = PreTrainedTokenizerFast
+    return wrap(tokenizer_object=tokenizer, model_max_length=longest, **named)
+
+
+def bytes_tokenizer_of(sentences: Sequence[str], bare: Sequence[str]) -> Any:
+    """Train a byte-level tokenizer of GPT-2's kind, with a mask that takes the space before it.
+
+    ``bare`` are words that it has without a space too. What is in no sentence takes several tokens.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=30_000,
+        min_frequency=1,
+        special_tokens=[*SPECIAL[:-1], AddedToken("[MASK]", lstrip=True, special=True)],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([*sentences, *bare], trainer)
+    return _wrapped(tokenizer, LONGEST, mask=AddedToken("[MASK]", lstrip=True, special=True))
+
+
+def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def model_of(
+    world: Tiny,
+    tokenizer: Any,
+    kind: str = "masked",
+    *,
+    labels: Sequence[str] = (),
+    seed: int | None = None,
+) -> Any:
+    """Return a model with its initial weights, in double precision.
+
+    ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the
+    labels).
+    ``seed``: of the initial weights and of all that torch draws after; by default the world's.
+    """
+    torch.manual_seed(world.seed if seed is None else seed)
+    positions = getattr(world, "positions", LONGEST)
+    form = world.architecture if kind == "masked" else kind
+    known: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "initializer_range": INIT,
+        "hidden_size": world.hidden,
+        "num_hidden_layers": world.layers,
+        "num_attention_heads": max(1, world.hidden // 32),
+    }
+    if form == "causal":
+        known |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        known |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        known["n_positions"] = positions
+    else:
+        known |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+        known |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
+    if form == "classifier":
+        known |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
+        known["label2id"] = {label: i for i, label in enumerate(labels)}
+    if form == "albert":
+        known["embedding_size"] = world.hidden // 2
+    config, architecture = FORMS[form]
+    return architecture(config(**known)).double()
+
+
+def head_of(model: Any) -> Any:
+    """Return the part that turns states into logits."""
+    return model.predictions if hasattr(model, "predictions") else model.cls
+
+
+def train(
+    into: Path, world: Tiny, model: Any, tokenizer: Any, losses: Losses, **planted: pl.DataFrame
+) -> None:
+    """Minimise a loss, and write model, tokenizer, params and what is planted into a folder.
+
+    ``losses``: called once a step; the gradient is that of the sum of what it yields.
+    ``planted``: what is planted, by name of the file; without, the params are not written either.
+    """
+    rate = world.learning_rate
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=rate, total_steps=world.steps, pct_start=0.1
+    )
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # so small a model gains little from more, and loses on a busy machine
+    try:
+        bar = Bar(range(world.steps), desc="training", unit="step")
+        for _ in bar:
+            optimizer.zero_grad()
+            total = 0.0
+            for loss in losses():
+                loss.backward()  # type: ignore[no-untyped-call]
+                total += loss.item()
+            optimizer.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{total:.4f}", refresh=False)
+    finally:
+        torch.set_num_threads(threads)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
+    for name, table in planted.items():
+        table.write_parquet(into / f"{name}.parquet", compression="zstd", statistics=False)
+    if planted:
+        known = world.model_dump(mode="json", exclude_none=True)
+        text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+        (into / "world.json").write_text(text, encoding="utf-8")
+    tokenizer.backend_tokenizer.no_padding()  # which training may have set
+    tokenizer.save_pretrained(into)
+    model.float().eval().save_pretrained(into)
+
+
+def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
+    """Return the tokens of words; a word that is not one token is a ``UserError``."""
+    found: list[int] = tokenizer.convert_tokens_to_ids(list(words))
+    if tokenizer.unk_token_id in found:
+        raise UserError(f"world of {world}: a word of it is not one piece of its tokenizer")
+    return found
+
+
+def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: str) -> torch.Tensor:
+    """Return probabilities of words (n, words) as those of all tokens (n, tokens)."""
+    found = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
+    found[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
+    return found
+
+
+def spread(
+    tokenizer: Any, words: Sequence[str], shares: NDArray[Any]
+) -> tuple[list[int], torch.Tensor]:
+    """Return in how many tokens each word is written, and shares (n, words) as (n, tokens).
+
+    Of a word of several tokens behind another word each has as much.
+    """
+    encoded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
+    found = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
+    for column, ids in enumerate(encoded):
+        for token in ids:
+            found[:, token] += torch.from_numpy(shares[:, column]) / len(ids)
+    return [len(ids) for ids in encoded], found
+
+
+def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.Tensor:
+    """Return the cross-entropy of some rows, summed and divided by ``n``."""
+    return -(target * torch.log_softmax(logits, dim=-1)).sum() / n
+
+
+def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: float) -> None:
+    """Let a masked model begin with the mean log-probabilities, nats: much is learnt sooner."""
+    with torch.no_grad():
+        bias = model.get_output_embeddings().bias
+        bias.fill_(other)
+        bias[list(words)] = logs
+
+
+def masked(texts: Sequence[str]) -> list[str]:
+    """Return texts with the mask of the worlds' tokenizers."""
+    return [text.replace(MASK, "[MASK]") for text in texts]
+
+
+def batch(rng: Generator, n: int, size: int) -> NDArray[np.int64]:
+    """Draw some of ``n`` rows without replacement, all if they are fewer; sorted."""
+    return np.sort(rng.choice(n, min(size, n), replace=False))
+
+
+def padded(rows: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return tokens side by side, and where there are any, both (rows, tokens)."""
+    tokens = [torch.tensor(row) for row in rows]
+    ids = pad_sequence(tokens, batch_first=True, padding_value=pad)
+    return ids, pad_sequence([torch.ones_like(row) for row in tokens], batch_first=True)
+
+
+def at_masks(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    target: torch.Tensor,
+    draw: Callable[[], NDArray[np.int64]],
+    *,
+    pad: bool = False,
+    hide: float = 0,
+) -> Losses:
+    """Return the losses of what stands at the last mask of prompts.
+
+    ``target``, (prompts, tokens): probabilities.
+    ``draw``: returns the rows of a step.
+    ``pad``: whether all of a step go through the model at once; else those of each length.
+    ``hide``: share of the tokens before the last mask that are hidden too, drawn anew at every
+    step.
+    """
+    head = head_of(model)
+    encoded = tokenizer(masked(prompts))["input_ids"]
+    last = [len(ids) - 1 - ids[::-1].index(tokenizer.mask_token_id) for ids in encoded]
+
+    def losses() -> Iterator[torch.Tensor]:
+        some = draw()
+        lengths = np.array([len(encoded[i]) for i in some])
+        for rows in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
+            ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+            places = torch.tensor([last[i] for i in rows])
+            if hide:
+                inside = torch.arange(ids.shape[1]) < places[:, None]
+                inside[:, 0] = False
+                chosen = inside & (torch.rand(ids.shape) < hide)
+                ids = torch.where(chosen, tokenizer.mask_token_id, ids)
+            states = model.base_model(input_ids=ids, attention_mask=there)[0]
+            logits = head(states[torch.arange(len(rows)), places])
+            yield cross_entropy(target[rows], logits, len(some))
+
+    return losses
+
+
+def hide(
+    model: Any, tokenizer: Any, ids: torch.Tensor, there: torch.Tensor, share: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Hide a share of the tokens; return which, and log-probabilities (hidden, tokens) there."""
+    special = torch.tensor(tokenizer.all_special_ids)
+    hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
+    given = torch.where(hidden, tokenizer.mask_token_id, ids)
+    states = model.base_model(input_ids=given, attention_mask=there)[0]
+    return hidden, torch.log_softmax(head_of(model)(states[hidden]), dim=-1)
