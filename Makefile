@@ -17,7 +17,7 @@ PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 STORED := python -m plumbline.builders.dvc.track
 .DEFAULT_GOAL := help
-.PHONY: help setup lock audit repro test test-slow fuzz calibrate lint format bench demo full full-check reference docs site docs-data samples prune clean
+.PHONY: help setup lock audit repro test test-slow fuzz calibrate worlds lint format bench demo full full-check reference docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -77,13 +77,16 @@ fuzz: $(TEST)  ## damage files 100,000 times for each reader (an hour); READERS=
 	python tests/fuzzing.py --runs $(or $(RUNS),100000) $(READERS)
 
 calibrate: $(READY)  ## simulate the tests of all analyses (hours); ANALYSIS=... for some
-	@python -m plumbline.probes calibrate $(ANALYSIS)
+	@python -m calibration $(ANALYSIS)
 
 LINKS := .lint/plumbline
+worlds: $(READY)  ## train the tiny model of a planted world again; WORLD=name
+	@python -m worlds $(WORLD)
+
 lint: $(TEST)  ## style, types, generated docs
 	ruff check .
 	ruff format --check .
-	@rm -rf $(LINKS) && mkdir -p $(LINKS) && ln -s $(addprefix $(CURDIR)/,plumbline/*.py builders probes validation) $(LINKS)
+	@rm -rf .lint && mkdir -p $(LINKS) && ln -s $(addprefix $(CURDIR)/,plumbline/*.py builders probes validation) $(LINKS) && ln -s $(CURDIR)/calibration $(CURDIR)/worlds .lint
 	mypy
 	python docs/generate.py --check
 

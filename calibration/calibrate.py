@@ -23,15 +23,16 @@ import numpy as np
 import polars as pl
 from pydantic import Field, ValidationError
 
+from calibration.rates import CALIBRATION, firsts, rows
+from calibration.tally import tally
+from plumbline.builders.core import params
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.workers import each
-from plumbline.probes import SIMULATIONS, module_of
-from calibration.rates import CALIBRATION, firsts, rows
-from calibration.tally import tally
+from plumbline.probes import CALIBRATED, module_of
 from plumbline.probes.core.run_analysis import write_tables
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 FOLDER = Path("data/tables/calibration")
 KEPT = Path("data/.calibration")  # chunks: nothing that a stage hangs on
 SETTINGS = "settings.json"
-TOP = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+FILE = Path("calibration/params.yaml")  # of a project; elsewhere params.yaml has the section
 
 
 Number = Annotated[int, Field(ge=2)]
@@ -83,8 +85,13 @@ def simulated(analysis: str) -> Any:
     """
     if analysis not in those():
         raise UserError(f"calibrate {analysis}: nothing simulates it; one of {' '.join(those())}")
-    study = module_of(SIMULATIONS[analysis]).split(".")[2]
+    study = module_of(CALIBRATED[analysis]).split(".")[2]
     return importlib.import_module(f"calibration.{study}.{analysis}")
+
+
+def read_settings() -> Settings:
+    """Return how the analyses are simulated here."""
+    return section("calibration", Settings, FILE if FILE.is_file() else params.FILE)
 
 
 def simulating(analysis: str) -> tuple[Any, Params]:
@@ -92,7 +99,7 @@ def simulating(analysis: str) -> tuple[Any, Params]:
 
     But 95% intervals, whose coverage is told.
     """
-    own = SIMULATIONS[analysis]
+    own = CALIBRATED[analysis]
     module: Any = importlib.import_module(module_of(own))
     params = section(f"analysis.{own}", module.Params)
     if "confidence" in type(params).model_fields:
@@ -102,8 +109,8 @@ def simulating(analysis: str) -> tuple[Any, Params]:
 
 def those() -> list[str]:
     """Return the analyses that can be calibrated."""
-    files = {path.stem for path in TOP.glob("*/simulated/*.py")}
-    return [name for name in SIMULATIONS if name in files]
+    files = {path.stem for path in HERE.glob("*/*.py")}
+    return [name for name in CALIBRATED if name in files]
 
 
 def calibrate(
@@ -125,7 +132,7 @@ def calibrate(
     would take the place of one of more replicates or of other shapes, or rows that are to stay
     are not there or not of the code as it is.
     """
-    settings = section("calibration", Settings)
+    settings = read_settings()
     if strange := {*settings.replicates_of, *settings.shapes} - {*those()}:
         raise UserError(
             f"calibration: nothing simulates {', '.join(sorted(strange))}; mend the key"
@@ -139,7 +146,7 @@ def calibrate(
     there = _there(folder / analysis, analysis) if rest else {}
     drawn = _first(analysis, settings)
     stay = _staying(folder / analysis, there, rest, firsts(drawn))
-    code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}  # as it is now
+    code = {path: _sha256(HERE.parent / path) for path in code_of(analysis)}  # as it is now
     work = _kept(analysis, settings, shapes, firsts(drawn, told=True))
     chunks = [
         Chunk(analysis, shape, truth, first, min(first + settings.chunk, numbers[shape]))
@@ -157,7 +164,7 @@ def calibrate(
             unfinished.rename(work / chunk.file())
             bar.update()
     tallies = pl.concat(pl.read_parquet(work / chunk.file()) for chunk in chunks)
-    command = f"python -m plumbline.probes calibrate {analysis}"
+    command = f"python -m calibration {analysis}"
     command += f" --replicates {replicates}" * bool(replicates and not only)
     origin = Origin([], command, settings.version)
     table = pl.concat([*stay, rows(analysis, tallies)])
@@ -186,7 +193,7 @@ def older(analysis: str, folder: Path = FOLDER) -> list[str]:
     if "first" not in there.columns:
         return ["simulated by older code"]
     known = {tuple(of): sha256 for *of, sha256 in there.select("shape", "truth", "first").rows()}
-    now = firsts(_first(analysis, section("calibration", Settings)))
+    now = firsts(_first(analysis, read_settings()))
     return [
         f"{shape}: {truth}"
         for (shape, truth), sha256 in now.items()
@@ -283,13 +290,13 @@ def code_of(analysis: str) -> list[Path]:
     Those of the study and of the statistics that the analysis and its simulation import, directly
     or by way of each other, wherever in a file they do.
     """
-    behind = module_of(SIMULATIONS[analysis])
+    behind = module_of(CALIBRATED[analysis])
     study = behind.split(".")[2]
     found, todo = set(), {behind, f"calibration.{study}.{analysis}"}
-    todo |= {f"calibration.{name}" for name in ("truth", "tally")}
+    todo |= {"calibration.truth", "calibration.tally"}
     while todo:
         name = todo.pop()
-        path = TOP.parent.joinpath(*name.split(".")[1:]).with_suffix(".py")
+        path = HERE.parent.joinpath(*name.removeprefix("plumbline.").split(".")).with_suffix(".py")
         inside = name.startswith(("plumbline.probes.stats.", f"plumbline.probes.{study}."))
         inside |= name.startswith("calibration.")
         if not inside or path in found or not path.is_file():
@@ -298,7 +305,7 @@ def code_of(analysis: str) -> list[Path]:
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 todo |= {node.module, *(f"{node.module}.{own.name}" for own in node.names)}
-    return sorted(path.relative_to(TOP.parent) for path in found)
+    return sorted(path.relative_to(HERE.parent) for path in found)
 
 
 def replicate(

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.progress import Bar
-from plumbline.probes import module_of
 from calibration.calibrate import simulated, simulating
 from calibration.truth import NULL, PLANTED, Truth
+from plumbline.builders.core.progress import Bar
+from plumbline.probes import module_of
 from plumbline.probes.report.tables import labelled
 from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES

@@ -15,6 +15,8 @@ import polars as pl
 import polars.selectors as cs
 from scipy.special import ndtr, ndtri, stdtrit
 
+from calibration.tally import BINS, LIMITS
+from calibration.truth import DECOY, NULL, PLANTED
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.report.error_rates import (
     COVERAGE,
@@ -30,8 +32,6 @@ from plumbline.probes.report.error_rates import (
     WRONG,
     WRONG_FAMILIES,
 )
-from calibration.tally import BINS, LIMITS
-from calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.stats.estimate import ESTIMATE, POWER, Estimate, Table
 from plumbline.probes.stats.intervals import t_half_width, wilson
 

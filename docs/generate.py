@@ -26,15 +26,16 @@ sys.path.insert(0, str(TOP))
 
 from reasons import with_figures  # noqa: E402
 
+from calibration.calibrate import FILE as OF_CALIBRATION  # noqa: E402
+from calibration.calibrate import Settings, simulated, those  # noqa: E402
 from plumbline.builders import DATASETS  # noqa: E402
 from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
 from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
 from plumbline.probes import ACROSS, ALL, EACH, OF_GROUPS, PROBES, module_of  # noqa: E402
-from plumbline.probes.report import error_rates  # noqa: E402
-from calibration.calibrate import simulated, those  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
+from plumbline.probes.report import error_rates  # noqa: E402
 from plumbline.probes.stats.estimate import ESTIMATE  # noqa: E402
 from plumbline.probes.stereotypes import waves  # noqa: E402
 from worlds.plant import FILE as OF_WORLDS  # noqa: E402
@@ -62,7 +63,6 @@ COMMANDS = (
     ["probes", "use"],
     ["probes", "pin"],
     ["probes", "weights"],
-    ["probes", "plant"],
     ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
     ["probes", "paraphrase"],
@@ -70,9 +70,11 @@ COMMANDS = (
     ["probes", "waves"],
     ["probes", "import"],
     ["probes", "plan"],
-    ["probes", "calibrate"],
     ["probes", "recovery"],
+    ["calibration"],
+    ["worlds"],
 )
+OUTSIDE = ("calibration", "worlds")  # of the installed package
 
 
 def main() -> int:
@@ -136,7 +138,9 @@ def _found(name: str, study: str) -> str:
         told += ["Smallest effects that are found with power .8, at .05 and after adjustment:", ""]
         told += ["| test | simulated run | at .05 | adjusted |", "|---|---|---:|---:|"]
     for line in found:
-        least = (error_rates.effect(line, key) for key in (error_rates.LEAST, error_rates.LEAST_ADJUSTED))
+        least = (
+            error_rates.effect(line, key) for key in (error_rates.LEAST, error_rates.LEAST_ADJUSTED)
+        )
         told.append(f"| {line['test']} | {line['shape']} | {' | '.join(least)} |")
     text = "\n".join(told)
     return f"<!-- begin generated -->\n{text}\n<!-- end generated -->\n\n"
@@ -175,7 +179,12 @@ def _rates(table: pl.DataFrame) -> list[str]:
         cells = [line["test"], line["shape"], f"{line['replicates']:,}"]
         cells += [
             "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
-            for name in (error_rates.SIZE, error_rates.SIZE_01, error_rates.FAMILIES, error_rates.COVERAGE)
+            for name in (
+                error_rates.SIZE,
+                error_rates.SIZE_01,
+                error_rates.FAMILIES,
+                error_rates.COVERAGE,
+            )
         ]
         least = (error_rates.LEAST, error_rates.LEAST_ADJUSTED)
         cells += [error_rates.effect(line, name) for name in (*least, *error_rates.TOLD)]
@@ -193,14 +202,18 @@ def params() -> str:
         "set it; a key stands in one file alone. Unknown keys are errors;",
         "`python -m plumbline.probes check` reports all problems at once.",
     ]
-    files = _files()
-    for key, model in (sections() | {"models.NAME": Model}).items():
+    files = _files() | {"calibration": [str(OF_CALIBRATION)]}
+    every = sections() | {"calibration": Settings, "models.NAME": Model}
+    for key, model in every.items():
         lines += ["", f"## {key}", ""]
         found = files.get(key) or files.get(key.partition(".")[0]) or ["params.yaml"]
         lines += [f"In {', '.join(f'`{file}`' for file in found)}.", "", *_keys(model)]
     for world, model in SETTINGS.items():
         lines += ["", f"## world: {world}", ""]
-        lines += [f"In `{OF_WORLDS.resolve().relative_to(TOP.resolve())}`; read by `plant`.", ""]
+        lines += [
+            f"In `{OF_WORLDS.resolve().relative_to(TOP.resolve())}`; read by `python -m worlds`.",
+            "",
+        ]
         lines += _keys(model)
     return "\n".join(lines) + "\n"
 
@@ -221,13 +234,13 @@ def commands() -> str:
     """Show the help of every command."""
     lines = ["# Commands", "", "Generated from the commands' own help by `make docs`."]
     for words in COMMANDS:
-        command = [sys.executable, "-m", f"plumbline.{words[0]}", *words[1:], "--help"]
+        title = " ".join(words) if words[0] in OUTSIDE else f"plumbline.{' '.join(words)}"
+        command = [sys.executable, "-m", *title.split(), "--help"]
         environment = os.environ | {"COLUMNS": "88", "PYTHONPATH": str(TOP)}
         done = subprocess.run(  # noqa: S603
             command, check=True, capture_output=True, text=True, env=environment, cwd=TOP
         )
-        title = " ".join(words)
-        lines += ["", f"## python -m plumbline.{title}", "", "```text", done.stdout.rstrip(), "```"]
+        lines += ["", f"## python -m {title}", "", "```text", done.stdout.rstrip(), "```"]
     return "\n".join(lines) + "\n"
 
 

@@ -91,7 +91,11 @@ def lacking(table: pl.DataFrame) -> Iterator[Case]:
     measure = pl.col("measure")
     told = table.filter(~pl.col("test").str.starts_with(error_rates.NOT_IN_TABLES))
     counted = (
-        told.filter(measure.is_in([error_rates.SIZE, error_rates.FOUND_05, error_rates.WRONG, *error_rates.TOLD]))
+        told.filter(
+            measure.is_in(
+                [error_rates.SIZE, error_rates.FOUND_05, error_rates.WRONG, *error_rates.TOLD]
+            )
+        )
         .group_by("analysis", "test")
         .agg(
             null=(measure == error_rates.SIZE).any(),

@@ -35,7 +35,7 @@ FOLDERS = {
 # params.yaml and data/samples
 PROJECT = next(p for p in (PACKAGE / "project", PACKAGE.parent) if (p / "params.yaml").is_file())
 # the datasets of the samples that passed their validation, by the sha256 of their bytes
-VALIDATED = PACKAGE / "validated.json"
+VALIDATED = PROJECT / "data/samples/validated.json"
 HOME = "PLUMBLINE_HOME"
 LOCK = threading.RLock()  # the folder that a process works in is one for all of its threads
 LOCKED = ".building.lock"

@@ -46,8 +46,8 @@ ACROSS = ("reliability",)  # folders of analyses over all studies
 ASIDE = {  # analyses of models that somebody names, which no stage runs; a folder has its name
     "comparison": "by how much two models differ, over the same names, groups, statements, texts",
 }
-SIMULATIONS = {name: name for name in EACH} | {name: of for of, name in OF_GROUPS.items()}
-SIMULATIONS |= {name: name for name in (*ALL, *ASIDE)}  # what may be simulated: of which analysis
+CALIBRATED = {name: name for name in EACH} | {name: of for of, name in OF_GROUPS.items()}
+CALIBRATED |= {name: name for name in (*ALL, *ASIDE)}  # table of error rates: its analysis
 
 
 def module_of(name: str) -> str:

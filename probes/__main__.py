@@ -39,8 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
     weights = command("weights", f"pin the files of a model of params.yaml {STAGE}", _of_a_model)
     weights.add_argument("model", help="name in params.yaml")
-    about = "train the tiny model of a planted world into data/samples/worlds"
-    command("plant", about, _plant).add_argument("world", help="name in worlds/params.yaml")
     about = (
         f"train a model further on corpora and keep its states {STAGE}; with several processes: "
         "accelerate launch -m plumbline.probes pretrain MODEL"
@@ -81,36 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument(
         "--fits", action="store_true", help="only fail if this machine has less room than that"
     )
-    simulating = command(
-        "calibrate",
-        "simulate the tests of an analysis: their size, power and coverage, into a table",
-        _calibrate,
-    )
-    simulating.add_argument(
-        "analysis", nargs="*", help="default: all that can be simulated, and headlines"
-    )
-    simulating.add_argument(
-        "--replicates", type=int, default=0, help="tables of each truth (default: of the params)"
-    )
-    simulating.add_argument(
-        "--only",
-        nargs="+",
-        default=[],
-        metavar="SHAPE_OR_TRUTH",
-        help="of one analysis: simulate these; rows of all others stay as the table has them",
-    )
-    simulating.add_argument(
-        *("--out", "-o"),
-        type=Path,
-        default=Path("data/tables/calibration"),
-        help="folder of the tables (default: %(default)s)",
-    )
-    simulating.add_argument(
-        "--check",
-        action="store_true",
-        help="only list the tables that are not of the code and params as they are",
-    )
-    _execution(simulating, part=False)
     about = f"tables: how much of the planted truth the tables recover {STAGE}"
     command("recovery", about, _recovery)
     command("report", f"write data/report {STAGE}", _report)
@@ -178,7 +146,7 @@ def _import(given: argparse.Namespace) -> None:
         print(folder)
 
 
-def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argparse.ArgumentParser:
+def _execution(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the options that say how something is run; none of them changes what it writes."""
     parser.add_argument(
         "--runner",
@@ -189,16 +157,14 @@ def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argpars
     parser.add_argument(
         "--workers",
         default=os.environ.get("PLUMBLINE_WORKERS", "0"),
-        help="actors on the cluster; 0: one a GPU, or all cores but one; of `calibrate` processes "
-        "here, 0: one a core (PLUMBLINE_WORKERS)",
+        help="actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)",
     )
-    if part:
-        parser.add_argument(
-            "--part",
-            metavar="I/N",
-            help="only every N-th shard or training, from the I-th on: for job arrays; the command "
-            "without it, once all parts are done, finishes the outputs",
-        )
+    parser.add_argument(
+        "--part",
+        metavar="I/N",
+        help="only every N-th shard or training, from the I-th on: for job arrays; the command "
+        "without it, once all parts are done, finishes the outputs",
+    )
     return parser
 
 
@@ -231,12 +197,6 @@ def _pin(given: argparse.Namespace) -> None:
     print(f"{given.file}: {len(found.written)} pinned, {len(found.there)} were and are there")
     for name in found.pickled:
         print(f"{name}: no safetensors; add the line `pickles: true` (docs/howto/models.md)")
-
-
-def _plant(given: argparse.Namespace) -> None:
-    from worlds.plant import plant
-
-    print(plant(given.world))
 
 
 def _of_a_model(given: argparse.Namespace) -> None:
@@ -331,31 +291,6 @@ def _workers(given: argparse.Namespace) -> int:
     if not given.workers.isdigit():
         raise UserError(f"--workers {given.workers}: not a number of workers")
     return int(given.workers)
-
-
-def _calibrate(given: argparse.Namespace) -> None:
-    from calibration.calibrate import calibrate, older, simulated, those
-    from calibration import headlines
-
-    workers = _workers(given)
-    names = [name for name in given.analysis or those() if name != headlines.NAME]
-    if given.replicates and given.replicates < 2:
-        raise UserError(f"--replicates {given.replicates}: two at least, or 0 for the params")
-    for name in names:
-        simulated(name)  # an unknown name is reported before anything is simulated
-    if given.only and (given.check or len(names) != 1):
-        raise UserError(f"--only {given.only[0]!r}: with one analysis, and without --check")
-    if given.check:
-        found = {name: told for name in names if (told := older(name, given.out))}
-        for name, told in found.items():
-            print(f"{name}: not of the code and params as they are: {'; '.join(told)}")
-        if found:
-            raise UserError(f"calibrate {' '.join(found)}: to be simulated anew")
-        return
-    for name in names:
-        print(calibrate(name, given.replicates, given.runner, workers, given.out, given.only))
-    if headlines.NAME in given.analysis or not given.analysis:
-        print(headlines.simulate(given.out, given.replicates or headlines.TABLES))
 
 
 def _analyse(given: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from plumbline.probes import ALL, EACH, PROBES, STUDIES, module_of
 
 TOP = Path(__file__).parent.parent
 PACKAGE = "plumbline."
+OUTSIDE = ("calibration", "worlds")  # use the package, which never uses them
 # What tells of a run, or says how it is started, but changes no byte of what a stage writes.
 NEUTRAL = {
     "builders/fetch/download.py",
@@ -33,7 +34,7 @@ NEUTRAL = {
 
 def ours() -> list[Path]:
     """Return the files of all modules of the package."""
-    tops = ("builders", "validation", "probes", "plumbline")
+    tops = ("builders", "validation", "probes", "plumbline", *OUTSIDE)
     return [file for top in tops for file in (TOP / top).rglob("*.py")]
 
 
@@ -50,7 +51,7 @@ def pipelines() -> dict[str, dict[str, dict]]:
 @cache
 def file_of(module: str) -> Path | None:
     """Return the file of one of our modules, or None for a foreign one."""
-    if not module.startswith(PACKAGE):
+    if not module.startswith((PACKAGE, *OUTSIDE)):
         return None
     path = Path(*module.removeprefix(PACKAGE).split("."))
     alone = path.with_suffix(".py")

@@ -61,7 +61,7 @@ ELSEWHERE = {
         "takes ten seconds for each model and probe; has tests of its own"
     ),
     "make calibrate": "takes hours; tests/calibration",
-    "python -m plumbline.probes calibrate *": "takes minutes; tests/calibration",
+    "python -m calibration *": "takes minutes; tests/calibration",
     "python -m plumbline.probes associations NAME*": (
         "NAME stands for a model; has tests of its own"
     ),

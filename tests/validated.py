@@ -1,4 +1,4 @@
-"""Write plumbline/project/validated.json: the datasets of the samples that `make repro` validated.
+"""Write data/samples/validated.json: the datasets of the samples that `make repro` validated.
 
 A workspace that builds the same bytes need not validate them again. Run it after `make repro`
 where `tests/lib/test_studies.py` says that they changed.

@@ -25,6 +25,7 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK
+from plumbline.probes.politicians.recovery.language import Planted, tastes
 from plumbline.probes.prompts.politicians import bare
 from worlds.tiny import Hidden, Steps, Tiny
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 NEUTRAL = SENTIMENTS.index("neutral")
-SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 
 
 class World(Tiny):
@@ -78,16 +78,6 @@ class World(Tiny):
         return not (self.word_effect or self.sentiment_effect or self.supersense_effect)
 
 
-class Planted(NamedTuple):
-    """What is true of the words of one part of speech; all arrays (words,)."""
-
-    words: tuple[str, ...]
-    frequency: NDArray[np.float64]
-    log_ratio: NDArray[np.float64]
-    sentiment: NDArray[np.int64]  # places in SENTIMENTS
-    supersense: tuple[str, ...]  # empty where a word has none
-
-
 def plant(
     words: Sequence[str],
     sentiment: NDArray[np.int64],
@@ -107,17 +97,6 @@ def plant(
     return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
 
 
-def tastes(
-    planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return p(word | name), an array (names, words), drawing each name's own taste."""
-    sides = np.array([SIDES[g] for g in genders])[:, None]
-    own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
-    logits = planted.frequency + sides * planted.log_ratio / 2 + own
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
 def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int64]:
     """Share out sentences by largest remainder: the corpus says just what was planted."""
     exact = probabilities * sentences
@@ -127,38 +106,6 @@ def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int6
     more = np.zeros_like(counts)
     np.put_along_axis(more, order, np.arange(counts.shape[1]) < short, axis=1)
     return counts + more
-
-
-def expected_counts(
-    planted: Planted,
-    shares: dict[str, float],
-    noise: float,
-    top_k: int,
-    seed: int,
-    lemmas: Sequence[int] | None = None,
-) -> NDArray[np.float64]:
-    """Return the expected share of lists in which a word is, for names without end.
-
-    By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
-    what the probe estimates, (words, genders), or (lemmas, genders).
-
-    ``shares``: share of each gender among the names.
-    ``top_k``: length of the lists, read off the planted probabilities themselves.
-    ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
-    has one of its words.
-    """
-    of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
-    rng = np.random.default_rng(seed)
-    names, block = 20_000, 2_000
-    counts = np.zeros((len(shares), of.max() + 1))
-    for row, gender in enumerate(shares):
-        for _ in range(names // block):
-            drawn = tastes(planted, [gender] * block, noise, rng)
-            top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
-            has = np.zeros((block, counts.shape[1]), dtype=bool)
-            has[np.arange(block)[:, None], of[top]] = True
-            counts[row] += has.sum(axis=0)
-    return counts.T * [share / names for share in shares.values()]
 
 
 class Meaning(NamedTuple):

@@ -26,7 +26,6 @@ BESIDE = (  # the folder of params.yaml is the project
     "builders/datasets/*/params.yaml",
     "validation/params.yaml",
     *(f"probes/{study}/params.yaml" for study in STUDIES),
-    "calibration/params.yaml",
     "probes/reliability/params.yaml",
     "probes/comparison/params.yaml",
     "probes/prompts/*.yaml",

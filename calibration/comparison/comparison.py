@@ -15,16 +15,16 @@ import polars as pl
 from pydantic import Field
 from scipy.special import ndtri
 
-from plumbline.builders.core.params import Params
-from plumbline.builders.datasets.words.build import POS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.core.run_analysis import Inputs
 from calibration.leaning import responses
 from calibration.nationality import swaps
 from calibration.politicians import lists
 from calibration.stereotypes import completions
 from calibration.stereotypes import recall as said
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from calibration.values import answers
+from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.core.run_analysis import Inputs
 
 if TYPE_CHECKING:
     from pathlib import Path

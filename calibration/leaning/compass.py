@@ -21,11 +21,11 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit, ndtr
 
-from plumbline.builders.core.params import Params
+from calibration.leaning import responses
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
 from plumbline.probes.leaning.scoring import OPTIONS
-from calibration.leaning import responses
 
 if TYPE_CHECKING:
     from pathlib import Path

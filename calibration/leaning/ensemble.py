@@ -14,10 +14,10 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.ensemble import CORRECTED, ITSELF, MEAN, ONE, ONES
 from calibration.leaning import classified
 from calibration.leaning.classified import ClassifiersShape
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.leaning.ensemble import CORRECTED, ITSELF, MEAN, ONE, ONES
 
 if TYPE_CHECKING:
     from pathlib import Path

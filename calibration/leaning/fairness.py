@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.fairness import CORRECTED
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.probes.leaning.fairness import CORRECTED
 
 if TYPE_CHECKING:
     from pathlib import Path

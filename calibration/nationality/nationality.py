@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from calibration.nationality import swaps
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.nationality.cases import COMPARED, CONTRAST, EVERY
 from plumbline.probes.nationality.schemas import SCOPES
-from calibration.nationality import swaps
 from plumbline.probes.stats.estimate import DETECTABLE
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import polars as pl
 from pydantic import Field
 from scipy.special import fdtrc
 
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.anova import (
     DESIGNS,

@@ -15,8 +15,8 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from plumbline.builders.core.params import Params
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.cluster_rows import (

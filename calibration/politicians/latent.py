@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from calibration.politicians import lists, meanings
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.politicians import latent, latent_model
-from calibration.politicians import lists, meanings
 from plumbline.probes.politicians.words import columns
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.lexicon_evaluation import CODES, KINDS, MEASURES
 from plumbline.probes.stats.classification import chance

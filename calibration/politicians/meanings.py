@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from calibration.politicians import lists
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
-from calibration.politicians import lists
 
 if TYPE_CHECKING:
     from pathlib import Path

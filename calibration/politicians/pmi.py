@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from calibration.politicians import lists
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, OF_PMI, UNITS
 from plumbline.probes.stats.pmi import pmi
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth
 from calibration.politicians import lists
 from calibration.politicians.pmi import by_reading, known
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth
 from plumbline.probes.politicians.words.columns import FEMALE
 
 if TYPE_CHECKING:

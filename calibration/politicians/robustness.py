@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.politicians.robustness import KINDS
 from calibration.politicians import lists
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.probes.politicians.robustness import KINDS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS
 from plumbline.probes.stats.pmi import pmi

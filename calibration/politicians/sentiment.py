@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.politicians.sentiment import TESTS
 from calibration.politicians import meanings
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.probes.politicians.sentiment import TESTS
 from plumbline.probes.politicians.words import columns
 
 if TYPE_CHECKING:

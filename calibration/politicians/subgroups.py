@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.intervals import rank_correlations

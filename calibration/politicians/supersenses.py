@@ -19,14 +19,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from calibration.politicians import latent as simulated_latent
+from calibration.politicians import lists
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
-from calibration.politicians import latent as simulated_latent
-from calibration.politicians import lists
 from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
 from plumbline.probes.stats.pmi import pmi

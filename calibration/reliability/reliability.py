@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.params import Params
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
 
 if TYPE_CHECKING:

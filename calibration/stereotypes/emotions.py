@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.emotions.build import AFFECTS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.stereotypes.emotions import LEVELS
 from calibration.stereotypes import completions as made
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stereotypes.emotions import LEVELS
 from plumbline.probes.stereotypes.typicality import READINGS
 
 if TYPE_CHECKING:

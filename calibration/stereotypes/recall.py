@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from calibration.stereotypes import completions as made
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.stereotypes.match_attributes import KINDS
-from calibration.stereotypes import completions as made
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
 if TYPE_CHECKING:

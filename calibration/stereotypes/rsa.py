@@ -16,11 +16,11 @@ import polars as pl
 from pydantic import Field
 from scipy.stats import rankdata
 
-from plumbline.builders.datasets.emotions.build import AFFECTS
+from calibration.stereotypes import completions as made
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
-from calibration.stereotypes import completions as made
 from plumbline.probes.stereotypes.typicality import EVERY
 
 if TYPE_CHECKING:

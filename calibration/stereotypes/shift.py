@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.emotions.build import AFFECTS
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.stereotypes.shift_rows import MEASURES
 from calibration.stereotypes import completions as made
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stereotypes.shift_rows import MEASURES
 from plumbline.probes.stereotypes.training_effects import EMOTION, RECALL
 from plumbline.probes.stereotypes.typicality import EVERY
 

@@ -15,6 +15,8 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.values import answers
+from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.values.schemas import (
     ALL,
@@ -24,8 +26,6 @@ from plumbline.probes.values.schemas import (
     MEASURES,
     READINGS,
 )
-from calibration.values import answers
-from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,7 +28,6 @@ WHOLE = (
     "controls",
     "waves",
     "publish",
-    "calibration",
 )  # sections that hold no sections
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
 MERGED = {"analysis.pooled_pmi": "analysis.pmi"}  # sections that are part of another now
@@ -46,13 +45,11 @@ def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release.params import Params as Publish
-    from calibration import calibrate
     from plumbline.probes.stereotypes import waves
 
     found: dict[str, type[Params]] = {
         "sources.politeness": Politeness,
         "waves": waves.Params,
-        "calibration": calibrate.Settings,
         "publish": Publish,
         "assignments": assignments.Params,
         "controls": assignments.Controls,

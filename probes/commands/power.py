@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from plumbline.builders.core.params import STUDIES
-from plumbline.probes import PROBES, SIMULATIONS, module_of
+from plumbline.probes import CALIBRATED, PROBES, module_of
 from plumbline.probes.report import error_rates
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _study(name: str) -> str:
 
 
 def _lines(folder: Path, studies: Collection[str]) -> Iterator[str]:
-    for analysis, own in SIMULATIONS.items():
+    for analysis, own in CALIBRATED.items():
         path, study = folder / analysis / "calibration.parquet", _study(own)
         there = path.is_file() and (study in studies or study not in STUDIES)
         for line in error_rates.lines(pl.read_parquet(path)) if there else ():

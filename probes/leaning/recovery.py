@@ -16,11 +16,11 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from plumbline.builders.core.params import Params as Section
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 from plumbline.probes.stats.intervals import spearman
-from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings
 
 if TYPE_CHECKING:
     from pathlib import Path

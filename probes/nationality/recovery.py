@@ -13,9 +13,9 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Resampling
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table, finite
 from plumbline.probes.stats.intervals import spearman, wilson
-from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

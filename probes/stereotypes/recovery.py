@@ -16,9 +16,9 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Planted, Resampling, planted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,12 +14,12 @@ import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
 
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings, Resampling
 from plumbline.probes.prompts.opinions import FORMS
 from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import DETECTABLE, Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
-from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings, Resampling
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -65,7 +65,7 @@ def test_completion_works_in_bash():
 
 def test_the_commands_of_a_checkout_are_groups():
     assert "fetch" in plumbline("data", "--help").stdout
-    assert "calibrate" in plumbline("pipeline", "--help").stdout
+    assert "recovery" in plumbline("pipeline", "--help").stdout
     assert "docs" in plumbline("validate", "--help").stdout
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from scipy.special import fdtrc
 
-from plumbline.builders.datasets.emotions.build import AFFECTS
 from calibration.truth import PLANTED, Truth
+from plumbline.builders.datasets.emotions.build import AFFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

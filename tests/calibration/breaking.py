@@ -19,11 +19,11 @@ import polars as pl
 import pytest
 from breakages import SEED, TRUTHS, Breakage
 
-from plumbline.probes.report import error_rates
 from calibration.calibrate import simulated, simulating
 from calibration.rates import rows
 from calibration.tally import tally
 from calibration.truth import NULL, PLANTED
+from plumbline.probes.report import error_rates
 
 REPLICATES = 6
 FEW = 4  # of analyses that take long, of which as many tell all breakages

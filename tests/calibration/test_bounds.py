@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from documented import TOP
 
-from plumbline.probes.report import error_rates
 from calibration.calibrate import FOLDER
+from plumbline.probes.report import error_rates
 from plumbline.probes.report.error_rates import COVERAGE, DETECTABLE, FOUND_05, SIZE, WRONG
 
 sys.path.insert(0, str(TOP / "docs"))

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.core.params import section
+from calibration.leaning import classified
 from calibration.tally import tally
 from calibration.truth import PLANTED
+from plumbline.builders.core.params import section
 from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
-from calibration.leaning import classified
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ from scipy.optimize import brentq
 from scipy.stats import nct
 from scipy.stats import t as student
 
+from calibration.nationality import nationality as simulated
 from calibration.tally import tally
 from calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.nationality import cases
 from plumbline.probes.nationality import nationality as analysis
-from calibration.nationality import nationality as simulated
 
 pytestmark = pytest.mark.slow
 

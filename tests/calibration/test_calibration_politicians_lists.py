@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from calibration.calibrate import simulating
-from calibration.truth import DECOY, NULL, PLANTED
 from calibration.politicians import lists, pooled_pmi, subgroups
+from calibration.truth import DECOY, NULL, PLANTED
 
 pytestmark = pytest.mark.slow
 

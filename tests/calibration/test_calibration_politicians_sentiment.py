@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.core.params import section
-from plumbline.probes import module_of
 from calibration.calibrate import simulated
 from calibration.truth import NULL, PLANTED
+from plumbline.builders.core.params import section
+from plumbline.probes import module_of
 
 pytestmark = pytest.mark.slow
 

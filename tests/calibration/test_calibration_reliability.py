@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.probes.reliability import reliability as analysis
 from calibration.reliability import reliability as simulated
+from plumbline.probes.reliability import reliability as analysis
 
 SEED = 5
 SHAPE = simulated.Shape()

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.probes import module_of
 from calibration.calibrate import simulated
-from calibration.truth import NULL, PLANTED, Truth
 from calibration.stereotypes import completions
+from calibration.truth import NULL, PLANTED, Truth
+from plumbline.probes import module_of
 
 pytestmark = pytest.mark.slow
 

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.core.params import section
 from calibration.truth import DECOY, NULL
-from plumbline.probes.values import values as analysis
 from calibration.values import values as simulated
+from plumbline.builders.core.params import section
+from plumbline.probes.values import values as analysis
 
 pytestmark = pytest.mark.slow
 

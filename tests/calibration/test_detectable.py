@@ -9,8 +9,8 @@ import pytest
 from scipy.special import ndtri, stdtrit
 
 from calibration.calibrate import simulated, simulating, those
-from plumbline.probes.report.error_rates import DETECTABLE
 from calibration.truth import PLANTED
+from plumbline.probes.report.error_rates import DETECTABLE
 from plumbline.probes.stats.estimate import POWER
 
 pytestmark = pytest.mark.slow

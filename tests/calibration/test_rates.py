@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from scipy.special import ndtr
 
-from plumbline.probes.report import error_rates
 from calibration.rates import at_detectable, rate, rows, smallest
 from calibration.tally import tally
 from calibration.truth import COLUMNS, NULL, PLANTED, outcome
 from plumbline.probes.commands import power
+from plumbline.probes.report import error_rates
 from plumbline.probes.stats.estimate import DETECTABLE, benjamini_hochberg
 from plumbline.probes.stats.intervals import wilson
 
@@ -324,9 +324,13 @@ def test_values_without_a_sign_say_nothing_of_what_is_true():
 
 def test_false_findings_beside_planted_ones_are_judged():
     wrong = z_tests(PLANTED, [0.0, 4.0], seed=SEED, inflate=2.0)
-    assert any(error_rates.FALSE in text for text in error_rates.lines(rows("a", wrong))[0]["outside"])
+    assert any(
+        error_rates.FALSE in text for text in error_rates.lines(rows("a", wrong))[0]["outside"]
+    )
     right = z_tests(PLANTED, [0.0, 4.0], seed=SEED)
-    assert not any(error_rates.FALSE in text for text in error_rates.lines(rows("a", right))[0]["outside"])
+    assert not any(
+        error_rates.FALSE in text for text in error_rates.lines(rows("a", right))[0]["outside"]
+    )
 
 
 def test_swapped_signs_are_seen():
@@ -385,7 +389,9 @@ def test_a_test_that_finds_nothing_whatever_the_truth_is_seen(replicates, dead):
     (line,) = error_rates.lines(rows("a", pl.concat(drawn)))
     assert any(error_rates.DEAD in text for text in line["outside"]) == dead
     alive = pl.concat([drawn[0], z_tests(PLANTED, [4.0], seed=SEED, replicates=replicates)])
-    assert not any(error_rates.DEAD in text for text in error_rates.lines(rows("a", alive))[0]["outside"])
+    assert not any(
+        error_rates.DEAD in text for text in error_rates.lines(rows("a", alive))[0]["outside"]
+    )
 
 
 def test_beside_another_p_is_what_that_would_find():

@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 
-from plumbline.probes.leaning.scoring import OPTIONS
 from calibration.leaning.responses import AXES, FRAME, statement
+from plumbline.probes.leaning.scoring import OPTIONS
 
 
 def compass(seed=7):

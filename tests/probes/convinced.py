@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from calibration.values import answers
 from calibration.values.answers import AnswersShape
+from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 
 AXES = answers.AXES[:2]
 PAIRS = 8  # of a statement and its opposite, for each axis

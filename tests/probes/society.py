@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from calibration.stereotypes import completions as made
 from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
 from plumbline.probes.core.run_analysis import Inputs
-from calibration.stereotypes import completions as made
 
 CATEGORIES = {"age": 12, "country": 30, "profession": 40}
 WORDS = 150

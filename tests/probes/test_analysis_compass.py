@@ -16,8 +16,20 @@ from answered_leaning import chosen, compass, every, said
 from scipy import stats
 from scipy.stats import nct, t
 
+from calibration.leaning.responses import (
+    AXES,
+    PLACES,
+    filled,
+    pairs,
+    prior,
+    save,
+    state,
+    statement,
+    written_to,
+)
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
+from plumbline.probes.controls.recovery import Findings
 from plumbline.probes.leaning import compass as analysis
 from plumbline.probes.leaning import recovery
 from plumbline.probes.leaning.schemas import (
@@ -31,20 +43,8 @@ from plumbline.probes.leaning.schemas import (
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, UNITS, scales
 from plumbline.probes.leaning.shifts import moved
-from calibration.leaning.responses import (
-    AXES,
-    PLACES,
-    filled,
-    pairs,
-    prior,
-    save,
-    state,
-    statement,
-    written_to,
-)
 from plumbline.probes.leaning.stability import _agreement as agreement
 from plumbline.probes.stats.estimate import TESTED_ERROR
-from plumbline.probes.controls.recovery import Findings
 
 PARAMS = analysis.Params(
     version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES

@@ -9,14 +9,14 @@ from scipy.special import stdtrit
 from scipy.stats import nct
 from scipy.stats import t as student
 
+from calibration.nationality.nationality import TRUTHS, draw
+from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import COMPARED, Case, Said, cases, classified
 from plumbline.probes.nationality.confounders import effects
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
-from plumbline.probes.nationality.simulated.nationality import TRUTHS, draw
-from plumbline.probes.nationality.simulated.swaps import SwapsShape
 
 SEED = 20261121
 PARAMS = nationality.Params(

@@ -12,12 +12,12 @@ import pytest
 from recovering import plant, recovered
 from scipy.stats import binom, false_discovery_control, spearmanr
 
+from calibration.politicians import lists as simulated
+from calibration.politicians import pmi as of_pmi
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.politicians import pmi
-from calibration.politicians import lists as simulated
-from calibration.politicians import pmi as of_pmi
 from plumbline.probes.politicians.words.columns import UNITS
 from plumbline.probes.stats.intervals import wilson
 

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 from recovering import plant
 
+from plumbline.probes.controls.recovery import RECOVERY
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.recovery import together
 from plumbline.probes.politicians.recovery.control import Control, Params, planted
 from plumbline.probes.stats.estimate import Table
-from plumbline.probes.controls.recovery import RECOVERY
 
 SIZES = {"one": "base", "two": "small", "tres": "base", "cuatro": "small"}
 WORDS = {"word": ["a", "b", "c", "d"], "pos": ["ADJ"] * 4, "sentiment": ["positive"] * 4}

@@ -5,9 +5,6 @@ import pytest
 from answered_leaning import chosen, compass, every
 from page_read import listed, put, shown
 
-from plumbline.probes.leaning import compass as analysis
-from plumbline.probes.leaning import page as told
-from plumbline.probes.leaning.schemas import SCHEMAS
 from calibration.leaning.responses import (
     PLACES,
     filled,
@@ -17,6 +14,9 @@ from calibration.leaning.responses import (
     state,
     written_to,
 )
+from plumbline.probes.leaning import compass as analysis
+from plumbline.probes.leaning import page as told
+from plumbline.probes.leaning.schemas import SCHEMAS
 
 PARAMS = analysis.Params(
     version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES

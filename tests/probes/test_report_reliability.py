@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from page_read import listed, put, shown
 
+from calibration.reliability import reliability as simulated
 from plumbline.probes.reliability import page
 from plumbline.probes.reliability import reliability as analysis
 from plumbline.probes.reliability.schemas import RANDOM, SCHEMAS
-from calibration.reliability import reliability as simulated
 
 SEED = 11
 CAPTION = "Study by study: medians over n models, languages and scales"

@@ -4,10 +4,7 @@ import polars as pl
 import pytest
 from answered_leaning import chosen, said
 
-from plumbline import page
-from plumbline.probes.leaning import compass
-from plumbline.probes.leaning.schemas import SCHEMAS
-from plumbline.probes.leaning.simulated.responses import (
+from calibration.leaning.responses import (
     PLACES,
     filled,
     pairs,
@@ -16,6 +13,9 @@ from plumbline.probes.leaning.simulated.responses import (
     state,
     written_to,
 )
+from plumbline import page
+from plumbline.probes.leaning import compass
+from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.report.tables import labelled
 from plumbline.probes.site.headlines import HEADLINES, headlines
 from plumbline.result import Result

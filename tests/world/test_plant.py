@@ -18,12 +18,12 @@ from safetensors.torch import load_file
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.__main__ import main
 from plumbline.probes.models.files import pin, revision
 from plumbline.probes.models.params import Model
+from plumbline.validation.run import validate
+from worlds.__main__ import main
 from worlds.plant import KINDS, checked, entries, plant
 from worlds.tiny_model import GRID
-from plumbline.validation.run import validate
 
 WORLDS = Path(__file__).parents[2] / "data" / "samples" / "worlds"
 NAMES = sorted(entries())
@@ -78,7 +78,7 @@ def test_wrong_settings_are_told_with_their_place(given, said):
 
 
 def test_an_unknown_world_is_one_line(capsys):
-    assert main(["plant", "nowhere"]) == 1
+    assert main(["nowhere"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(
         "error: no world 'nowhere' in worlds/params.yaml; there are world-planted, "

@@ -1,15 +1,9 @@
 import numpy as np
 import pytest
 
+from plumbline.probes.politicians.recovery.language import Planted, expected_counts, tastes
 from plumbline.probes.stats.pmi import pmi
-from worlds.politicians import (
-    Planted,
-    World,
-    allot,
-    expected_counts,
-    plant,
-    tastes,
-)
+from worlds.politicians import World, allot, plant
 
 SEED = 90210
 WORDS = [f"word{i}" for i in range(30)]

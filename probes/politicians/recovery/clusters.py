@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.controls.recovery import signs
 from plumbline.probes.politicians.recovery.control import FEMALE, LEAST, MALE, MANY, Control
 from plumbline.probes.stats.intervals import spearman
-from plumbline.probes.controls.recovery import signs
 
 READINGS = ("faithful", "largest")
 

@@ -17,10 +17,15 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.controls.recovery import PLANTED, covered, discoveries, signs
+from plumbline.probes.politicians.recovery.language import (
+    Planted,
+    World,
+    expected_counts,
+    read_world,
+)
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import spearman
-from worlds.politicians import Planted, World, expected_counts
-from plumbline.probes.controls.recovery import PLANTED, covered, discoveries, signs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +69,7 @@ def planted(weights: Path, words: Path | None = None) -> Truth | None:
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    world = World.model_validate_json((weights / "world.json").read_text(encoding="utf-8"))
+    world = read_world(weights)
     forms = pl.read_parquet(path)
     known = pl.DataFrame(schema={"pos": pl.String, "word": pl.String, "lemma": pl.String})
     file = words / f"{world.language}.parquet" if words is not None else None

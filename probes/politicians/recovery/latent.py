@@ -13,6 +13,7 @@ import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.controls.recovery import signs
 from plumbline.probes.politicians.recovery.control import (
     CODES,
     FEMALE,
@@ -23,7 +24,6 @@ from plumbline.probes.politicians.recovery.control import (
 )
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.controls.recovery import signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

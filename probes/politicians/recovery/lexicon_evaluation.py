@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.controls.recovery import covered, discoveries
+from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plumbline.probes.controls.recovery import RECOVERY
 from plumbline.probes.politicians.recovery.clusters import cluster_rows
 from plumbline.probes.politicians.recovery.control import Control, Params, planted
 from plumbline.probes.politicians.recovery.latent import latent_rows
@@ -20,7 +21,6 @@ from plumbline.probes.politicians.recovery.together import (
 )
 from plumbline.probes.politicians.recovery.words import pmi_rows, supersense_rows
 from plumbline.probes.stats.estimate import Table
-from plumbline.probes.controls.recovery import RECOVERY
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,6 +11,7 @@ import polars as pl
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.controls.recovery import ROUNDING, signs
 from plumbline.probes.politicians.recovery.control import (
     CODES,
     FEMALE,
@@ -22,9 +23,8 @@ from plumbline.probes.politicians.recovery.control import (
     planted_difference,
     true_pmi,
 )
+from plumbline.probes.politicians.recovery.language import Planted, tastes
 from plumbline.probes.stats.intervals import wilson
-from worlds.politicians import Planted, tastes
-from plumbline.probes.controls.recovery import ROUNDING, signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

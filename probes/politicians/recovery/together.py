@@ -10,6 +10,7 @@ import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes import POOLED
+from plumbline.probes.controls.recovery import signs
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.recovery.control import (
     FEMALE,
@@ -22,7 +23,6 @@ from plumbline.probes.politicians.recovery.control import (
     true_cells,
 )
 from plumbline.probes.politicians.recovery.shares import Rows, sampled_shares
-from plumbline.probes.controls.recovery import signs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,6 +9,7 @@ import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
+from plumbline.probes.controls.recovery import discoveries, signs
 from plumbline.probes.politicians.recovery.control import (
     FEMALE,
     LEAST,
@@ -20,7 +21,6 @@ from plumbline.probes.politicians.recovery.control import (
     planted_difference,
 )
 from plumbline.probes.stats.intervals import spearman
-from plumbline.probes.controls.recovery import discoveries, signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
