@@ -83,9 +83,8 @@ ELSEWHERE = {
     "hf *": "fetches from the Hub",
     "dvc *": "DVC's own commands: what they take is tested, not what they do",
 }
-PARSERS = {
-    f"plumbline.{p}": f"plumbline.{p}.__main__" for p in ("builders", "probes", "validation")
-}
+PROGRAMS = ("plumbline.builders", "plumbline.probes", "plumbline.validation")
+PARSERS = {p: f"{p}.__main__" for p in (*PROGRAMS, "calibration", "worlds")}
 COMMANDS = commands()
 IN_CI = bool(os.environ.get("CI"))
 
