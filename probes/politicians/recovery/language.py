@@ -31,6 +31,7 @@ class World(NamedTuple):
     language: str
     name_noise: float
     seed: int
+    sentiment_effect: float  # planted in the words, nats
     null: bool  # genders do not differ
 
 
@@ -38,7 +39,7 @@ def read_world(weights: Path) -> World:
     """Return the settings that are stored with the model of a world."""
     settings = json.loads((weights / "world.json").read_text(encoding="utf-8"))
     null = not any(settings[effect] for effect in EFFECTS)
-    return World(settings["language"], settings["name_noise"], settings["seed"], null)
+    return World(**{key: settings[key] for key in World._fields if key != "null"}, null=null)
 
 
 class Planted(NamedTuple):

@@ -151,7 +151,7 @@ def anova_rows(controls: Sequence[Control]) -> None:
         return
     every = pl.concat(parts).drop_nulls(["value", "true"])
     truth, level = planted[0].truth, planted[0].params.confidence
-    whole = truth._replace(world=truth.world.model_copy(update={"language": ALL_LANGUAGES}))
+    whole = truth._replace(world=truth.world._replace(language=ALL_LANGUAGES))
     every_world = planted[0]._replace(model="worlds", truth=whole)
     for interval, name in enumerate(INTERVALS):
         held = every.filter(interval=interval).drop_nulls("low")
