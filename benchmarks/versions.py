@@ -107,6 +107,7 @@ def invent(folder: Path, people: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from plumbline.builders.core import front_matter
     from plumbline.builders.datasets.politicians import build as politicians
 
     arrow = politicians.SCHEMA.arrow()
@@ -147,6 +148,8 @@ def invent(folder: Path, people: int) -> None:
         (folder / version).mkdir()
         table = one.select(arrow.names).sort("qid").to_arrow().cast(arrow)
         pq.write_table(table, folder / version / "en.parquet", compression="zstd", version="2.6")
+        origin = front_matter.Origin([], "make it", "1.0.0")
+        front_matter.write(folder / version, {"en": politicians.SCHEMA}, origin)
 
 
 if __name__ == "__main__":

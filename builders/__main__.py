@@ -137,37 +137,25 @@ def cards(given: Namespace) -> None:
 
 
 def trace(given: Namespace) -> None:
-    """Print where a file or a row comes from, and draw it if a file for that is named."""
-    import json
-
-    from plumbline.builders.core.snapshot import write_bytes
-    from plumbline.builders.versions import render
-    from plumbline.builders.versions.trace import as_json
+    """Print where a file or a row comes from."""
+    from plumbline.builders.versions.trace import as_json, as_text
     from plumbline.builders.versions.trace import trace as traced
 
-    found = traced(given.named, given.rev)
-    if given.svg:
-        write_bytes(given.svg, render.picture(found).encode())
-    whole = as_json(found) if given.json else None
-    text = json.dumps(whole, ensure_ascii=False, indent=1, default=str) if whole else None
-    print(text or render.text(found))
+    chain = traced(given.named)
+    print(as_json(chain) if given.json else "\n".join(as_text(chain)))
 
 
 def diff(given: Namespace) -> int:
     """Print what differs between two versions of a folder; 1 with --exit-code, if any does."""
-    from plumbline.builders.release.terms import folder_of
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
-    _, kind, name, *_ = folder_of(given.name).parts
-    schema = _builder(name).SCHEMA if kind == "datasets" and name in DATASETS else None
-    only = tuple(given.config)
-    found = differences(given.name, given.rev1, given.rev2, schema=schema, only=only)
+    tree = differences(given.name, given.rev1, given.rev2, tuple(given.config))
     if given.json:
-        sys.stdout.write(as_json(found))
+        print(as_json(tree))
     else:
-        print("\n".join(as_text(found, None if given.all else LIMIT)))
-    return int(given.exit_code and found.any)
+        print("\n".join(as_text(tree, None if given.all else LIMIT)))
+    return int(given.exit_code and tree["differs"])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -220,9 +208,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a file or folder under data/; a row by its number, from 0, or by its values: "
         "'data/tables/pmi/world-planted/pmi.parquet#unit=lemma,word=kind,gender=female,reading=smoothed'",
     )
-    tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
     tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
-    tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
     comparing = command(diff, "compare two versions of a dataset or of results")
     comparing.epilog = (
         "Status 0 whether anything differs or not, unless --exit-code is given; 1 where a version "

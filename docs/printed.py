@@ -23,7 +23,7 @@ print(standalone(result.svg(most={LINES}), {WIDTH}), end="")
 """
 TRACING = TOP / "docs/howto/fresh-data.md"
 TABLE = "data/tables/pmi/world-planted/pmi.parquet"
-TRACE = re.compile(r"(?<=^```text\n)as locked: .*?(?=^```$)", re.DOTALL | re.MULTILINE)
+TRACE = re.compile(rf"(?<=^```text\n){TABLE}\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 
 

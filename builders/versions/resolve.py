@@ -18,8 +18,6 @@ from plumbline.builders.core.params import yaml_of
 from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc.lock import Item
 from plumbline.builders.release import hub
-from plumbline.builders.versions import cards
-from plumbline.builders.versions.cards import Card
 
 WORKSPACE = "workspace"
 ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revision>[\w./-]+)")
@@ -27,12 +25,11 @@ ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revisi
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a folder: what it states, and where its parquet files can be read."""
+    """One version of a folder, and where its files can be read."""
 
     named: str  # as the user named it
     described: str  # what that is
     files: dict[str, Path]  # by path inside the folder
-    card: Card
 
 
 def find(named: str, folder: Path, scratch: Path) -> Version:
@@ -67,10 +64,9 @@ def find(named: str, folder: Path, scratch: Path) -> Version:
     else:
         found = {p.relative_to(at).as_posix(): p for p in at.rglob("*") if p.is_file()}
         files = {k: p for k, p in found.items() if not any(x[0] == "." for x in k.split("/"))}
-    data = {name: path for name, path in sorted(files.items()) if name.endswith(cards.PARQUET)}
-    if not data:
+    if not any(inside.endswith(".parquet") for inside in files):
         raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")
-    return Version(named, described, data, cards.read(files))
+    return Version(named, described, files)
 
 
 def _commit(named: str) -> str | None:

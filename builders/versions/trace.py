@@ -1,210 +1,215 @@
-"""Tracing a row of any table, outputs or dataset back to the snapshots that it was made of.
+"""The chain of builds behind a file or a row: hashes, commands, dates and queries.
 
-Everything is read from the locks, from git, from the cards and from the snapshots' manifests. A
-file that came from elsewhere can be traced once :func:`start` knows the output and its hash.
+Every parquet file carries the path and sha256 of each of its inputs (``core.inputs``), and each of
+these the same, back to snapshots and models. What else is known of a folder is read from its
+``build.json``, of a snapshot or model from its manifest, and of a stage from ``dvc.lock``.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path, PurePosixPath
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
+import yaml
+
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.dvc import cache, git
-from plumbline.builders.dvc import lock as locks
-from plumbline.builders.dvc.git import Commit
-from plumbline.builders.dvc.lock import Item
-from plumbline.builders.versions import cards, lineage
-from plumbline.builders.versions.cards import Matches, Row
-from plumbline.builders.versions.lineage import Graph, Node
+from plumbline.builders.core.inputs import inputs_of
+from plumbline.builders.core.snapshot import MANIFEST, digest
+from plumbline.builders.dvc import cache, lock
+from plumbline.builders.dvc.lock import Item, Stage
+from plumbline.builders.versions.folders import read_configs
 
-NAMED = 6  # files in a message
-ROWS = ("tables", "outputs", "dataset")  # what rows are counted in
-THROUGH = ("tables", "outputs")  # and are followed through: training texts are not behind a row
-SOURCE = {  # what is said first of a snapshot
-    "as locked": "as locked",
-    "differs": "DIFFERS from what was read",
-    "not here": "NOT HERE",
-    "not compared": "size as locked",
-}
+SHORT = 100  # characters of a value in the text
+SHOWN = 5  # rows or files that a message lists
+MODEL = "model.json"  # of a model of the Hub: its id, revision and files
+BUILD_STATES = ("version", "command", "sources")
+SOURCE_STATES = (
+    *("source", "address", "retrieved", "licence", "citation", "request"),  # of a snapshot
+    *("id", "revision", "world", "parameters", "files"),  # of a model
+)
+COUNTED = ("sources", "code", "files")  # in the text; the JSON has all of them
+
+State = Literal["unchanged", "changed", "missing"]
 
 
-@dataclass
+@dataclass(frozen=True)
+class Node:
+    """A folder, snapshot or model in the chain."""
+
+    path: str
+    sha256: str  # that was read; of the traced folder: as it is
+    state: State  # of what is there now, compared with what was read
+    facts: dict[str, Any]
+    inputs: dict[str, str]  # sha256 by path
+
+
+@dataclass(frozen=True)
 class Trace:
-    """All that is known of where a file, or a row of it, comes from."""
+    """A file, perhaps one row of it, and the chain of builds behind it."""
 
     file: str
-    output: str  # key of the node that the file is of
-    nodes: dict[str, Node]
-    top: Commit  # of the history that was read
-    revision: str | None  # as given; None: the working folder
-    shallow: bool
-    row: Row | None = None
-    matches: dict[str, list[Matches]] = field(default_factory=dict)  # by key of the node
-    headline: str = ""
-    differs: list[str] = field(default_factory=list)  # sentences, of what is behind it
-
-    @property
-    def node(self) -> Node:
-        """The output that the file is of."""
-        return self.nodes[self.output]
-
-    @property
-    def inside(self) -> str:
-        """The path of the file in its output; of the output itself it is empty."""
-        path = self.node.path
-        return "" if self.file == path else PurePosixPath(self.file).relative_to(path).as_posix()
-
-    def files(self) -> dict[str, Path] | None:
-        """Return the files of the output: as they are here, or for a revision as locked."""
-        base = Path(self.node.path)
-        if self.revision is not None or not base.exists():
-            return cache.files(self.node.item)
-        if base.is_file():
-            return {"": base}
-        return {p.relative_to(base).as_posix(): p for p in sorted(base.rglob("*")) if p.is_file()}
+    row: dict[str, Any] | None  # number, and columns with labels in place of codes
+    nodes: list[Node]  # the file's folder first, inputs after it
 
 
-def trace(named: str, revision: str | None = None) -> Trace:
+def trace(named: str) -> Trace:
     """Trace ``FILE``, ``FILE#ROW`` or ``FILE#column=value``.
 
-    ``revision``: a commit whose locks are read; without it those of the working folder.
-
-    Raises UserError if there is no git, the file is not there, no stage makes it, or it has no such
-    row.
+    Raises UserError if the file is missing, is not part of a build or snapshot, or has no such row.
     """
     path, _, selector = named.partition("#")
-    whole = os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path)
-    if not path or whole.startswith(".."):
-        raise UserError(f"{path or '#'}: not a file of this project; name one from its top folder")
-    file = PurePosixPath(whole).as_posix()  # as the locks write it
-    past = git.read(git.resolve(revision or "HEAD"))
-    graph = lineage.Graph(past, git.entries_at(past.commits[0].id) if revision else locks.here())
-    item = start(file, graph, revision)
-    found = Trace(file, graph.add(item), graph.nodes, past.commits[0], revision, past.shallow)
-    lineage.code(graph)
-    inside, files = found.inside, found.files() if found.inside or selector else None
-    if inside and files is not None and not any(f"{n}/".startswith(f"{inside}/") for n in files):
-        raise UserError(f"{file}: no such file; {found.node.path} has {_some(files)}")
-    if selector:
-        _row(found, files, selector)
-        _count(found, found.row.names if found.row else {})
-    found.headline = _headline(found)
-    found.differs = [s for n in found.nodes.values() for s in _differs(n, itself=n is found.node)]
-    return found
-
-
-def as_json(found: Trace) -> dict[str, Any]:
-    """Return a trace as plain values."""
-    tree = asdict(replace(found, nodes={}))
-    nodes = []
-    for node in found.nodes.values():
-        tuples = {name: getattr(node, name) for name in ("here", "first", "newest", "code")}
-        plain = {name: value._asdict() if value else None for name, value in tuples.items()}
-        nodes.append(asdict(node) | {"key": node.key} | plain)
-    return tree | {"nodes": nodes, "top": found.top._asdict()}
-
-
-def start(file: str, graph: Graph, revision: str | None) -> Item:
-    """Return the output that a file is of, or the snapshot.
-
-    Raises UserError if it is neither.
-    """
-    owner = graph.owner(file)
-    if owner is not None:
-        return owner
-    if graph.inside(file):
-        raise UserError(f"{file}: holds the outputs of several stages; name one of them")
-    path = PurePosixPath(file)
-    for folder in (path, *path.parents):
-        if (Path(folder) / MANIFEST).is_file():
-            read = (d for e in graph.entries for d in e.deps if d.path == str(folder))
-            return next(read, None) or lineage.here(Path(folder))
-    where = f"the locks of {revision}" if revision else "the locks here"
-    if not Path(file).exists():
-        raise UserError(
-            f"{file}: no such file, and none in {where}; name one that `make repro` made"
-        )
-    raise UserError(
-        f"{file}: no stage in {where} makes it, so there is nothing to trace; name a file under "
-        "data/ that `make repro` writes"
-    )
-
-
-def _row(found: Trace, files: dict[str, Path] | None, selector: str) -> None:
-    """Read the selected row."""
-    inside = found.inside
-    if files is None:
-        raise UserError(
-            f"{found.file}: its bytes are not here, so no row can be read; `dvc checkout` or "
-            "`dvc pull` them, or leave out the row"
-        )
-    tables = [name for name in files if PurePosixPath(name).suffix == ".parquet"]
-    if inside not in files and len(tables) == 1:
-        inside = tables[0]
-        found.file = f"{found.node.path}/{inside}"
-    if inside not in files:
-        raise UserError(f"{found.file}: which file? a row is in one of {_some(tables)}")
-    if PurePosixPath(inside).suffix != ".parquet":
-        raise UserError(f"{found.file}: has no rows; leave out what follows #, or name a .parquet")
-    found.row = cards.row(files[inside], inside, cards.read(files), selector)
-
-
-def _some(listed: Iterable[str]) -> str:
-    names = list(listed)
-    shown = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
-    return ", ".join(shown) or "none"
-
-
-def _count(found: Trace, names: dict[str, Any]) -> None:
-    """Count rows that share the row's name in all that is behind it but what made the models."""
-    todo = list(found.node.inputs) if found.node.kind in THROUGH else []
+    file = Path(os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path))
+    if not file.exists():
+        raise UserError(f"{file}: no such file; name one that `make repro` made")
+    folder = next((p for p in (file, *file.parents) if _facts_file(p)), None)
+    if folder is None:
+        raise UserError(f"{file}: in no folder with {front_matter.FACTS} or {MANIFEST}")
+    row = read_row(folder, file, selector) if selector else None
+    nodes: dict[tuple[str, str], Node] = {}
+    stages = {out.path: (stage, out) for stage in lock.here(needed=False) for out in stage.outs}
+    todo = [(folder.as_posix(), fingerprint(folder))]
     while todo:
-        of = found.nodes[todo.pop()]
-        if of.kind == "folder":
-            todo += of.inputs
-        if of.key in found.matches or of.kind not in ROWS:
-            continue
-        small = (of.item.size or 0) <= cache.LARGE
-        files = cache.files(of.item) if small and names else None
-        found.matches[of.key] = cards.matches(files, names) if files else []
-        todo += of.inputs if of.kind in THROUGH else []
+        key = todo.pop(0)
+        if key not in nodes:
+            nodes[key] = read_node(*key, stages)
+            todo += nodes[key].inputs.items()
+    return Trace(file.as_posix(), row, list(nodes.values()))
 
 
-def _headline(found: Trace) -> str:
-    """Say first whether what is traced is what the lock has."""
-    node, (state, differing) = found.node, found.node.here
-    if node.stage is None:
-        return f"{SOURCE[state]}: {found.file}, a {node.kind} that no stage makes"
-    where = f"commit {found.top.id[:8]}" if found.revision else "the working folder"
-    lock = f"{node.stage.lock} of {where} has for {node.stage.name} (md5 {node.item.md5[:8]})"
-    if state == "as locked":
-        return f"as locked: {found.file} is what {lock}"
-    if state == "not compared":
-        return f"size as locked: {node.path} is large, its bytes were not compared with what {lock}"
-    if state == "not here":
-        return f"NOT HERE: {node.path} is missing; what follows is of what {lock}"
-    changed = _some(differing) if differing else ""
-    if changed and found.inside and found.inside not in differing:
-        return f"as locked: {found.file}; but DIFFERS beside it: {changed}, from what {lock}"
-    names = f" (changed: {changed})" if changed else ""
-    shown = "; the row is of the file as it is here" if found.row and not found.revision else ""
-    return f"DIFFERS: {node.path} is not what {lock}{names}; what follows is of the latter{shown}"
+def read_node(path: str, sha256: str, stages: Mapping[str, tuple[Stage, Item]]) -> Node:
+    """Return what is known of an input.
+
+    ``sha256``: what was read.
+    ``stages``: of the locks, with their outputs, by the paths of these.
+    """
+    folder = Path(path).parent if Path(path).name in (MANIFEST, MODEL) else Path(path)
+    facts, inputs = dict[str, Any](), dict[str, str]()
+    known, pointer = _facts_file(folder), Path(f"{folder}.dvc")
+    if known:
+        facts = json.loads(known.read_text(encoding="utf-8"))
+    elif pointer.is_file():  # a snapshot that DVC has not checked out
+        facts = dict(yaml.safe_load(pointer.read_text(encoding="utf-8")).get("meta") or {})
+    built = known is not None and known.name == front_matter.FACTS
+    if built:
+        for file in sorted(folder.rglob("*.parquet")):
+            with suppress(UserError):  # it states no inputs
+                inputs |= inputs_of(file)
+    elif known:  # worlds state the datasets that they were made of
+        inputs = {f"data/datasets/{k}": v for k, v in (facts.get("datasets") or {}).items()}
+    else:  # a folder of several builds
+        parts = sorted(path.parent for path in folder.glob(f"*/{front_matter.FACTS}"))
+        inputs = {part.as_posix(): fingerprint(part) for part in parts}
+    facts = {k: facts[k] for k in (BUILD_STATES if built else SOURCE_STATES) if k in facts}
+    above = (p.as_posix() for p in (folder, *folder.parents))
+    if output := next((stages[p] for p in above if p in stages), None):
+        stage, out = output
+        code = {dep.path: dep.md5 for dep in stage.deps if not dep.path.startswith("data/")}
+        facts |= {"stage": f"{stage.name} of {stage.lock}", "params": stage.params, "code": code}
+        facts["locked"] = f"md5 {out.md5} ({cache.compare(out).state})"
+        if not inputs:
+            data = (Path(dep.path) for dep in stage.deps if dep.path.startswith("data/"))
+            stating = (dep for dep in data if _facts_file(dep) or not dep.exists())
+            inputs = {dep.as_posix(): fingerprint(dep) for dep in stating}
+    current = fingerprint(Path(path))
+    report = parquet.VALIDATION / f"{folder.name}.json"
+    if folder.parent == parquet.DATASETS and report.is_file():
+        checked = json.loads(report.read_text(encoding="utf-8"))
+        valid = checked["success"] and checked["fingerprint"] == current
+        facts["validation"] = "valid" if valid else "not valid for these bytes"
+    state: State = "changed" if current != sha256 else "unchanged"
+    return Node(path, sha256, state if current else "missing", facts, inputs)
 
 
-def _differs(node: Node, *, itself: bool) -> Iterator[str]:
-    """Say in sentences what of a node is not here as it was when the row was made."""
-    if not itself and node.here.state == "differs":
-        names = f" ({_some(node.here.changed)})" if node.here.changed else ""
-        yield f"{node.path} is here in another version than was read{names}"
-    if not itself and node.here.state == "not here" and node.kind != "folder":
-        yield f"{node.path} is not here"
-    if node.stage and node.code_differs:
-        names = _some(node.code_differs)
-        yield f"the code of {node.stage.name} is not as it was then: {names}"
-    if node.stage and node.newest is None:
-        yield f"{node.stage.lock} with {node.path} at {node.item.md5[:8]} is in no commit"
+def _facts_file(folder: Path) -> Path | None:
+    """Return the file in which a folder states what it is."""
+    files = (folder / name for name in (front_matter.FACTS, MANIFEST, MODEL))
+    return next((path for path in files if path.is_file()), None)
+
+
+def fingerprint(path: Path) -> str:
+    """Return the sha256 that a file or folder has as an input, or nothing if it is missing."""
+    if path.is_file():
+        return digest(path)
+    known = _facts_file(path)
+    if known and known.name != front_matter.FACTS:
+        return digest(known)
+    return parquet.fingerprint(path) if path.is_dir() else ""
+
+
+def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
+    """Return a row by its number, from 0, or by ``column=value``, several joined by commas.
+
+    Raises UserError if there is no such row, or are several.
+    """
+    files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    configs = {path: config for config in read_configs(files)[0].values() for path in config.paths}
+    if file not in configs and len(configs) == 1:
+        file = next(iter(configs))
+    if file not in configs:
+        names = ", ".join(path.relative_to(folder).as_posix() for path in [*configs][:SHOWN])
+        raise UserError(f"{file}: has no rows; name one of {names or 'no file'}")
+    config = configs[file]
+    config.paths[:] = [file]
+    frame = config.read(config.types())
+    if selector.removeprefix("-").isdecimal():
+        numbers = [int(selector)] if 0 <= int(selector) < len(frame) else []
+    else:
+        values = dict(part.partition("=")[::2] for part in selector.split(","))
+        if unknown := sorted({*values} - {*frame.columns}):
+            columns = ", ".join(frame.columns)
+            raise UserError(f"{file}: no column {unknown[0]!r}; its columns are {columns}")
+        rows = enumerate(frame.select(*values).iter_rows())
+        numbers = [i for i, row in rows if [*map(str, row)] == [*values.values()]]
+    if len(numbers) != 1:
+        shown = f" ({', '.join(map(str, numbers[:SHOWN]))}); name more columns" if numbers else ""
+        raise UserError(f"{file}: {len(numbers)} rows of {len(frame)} for {selector}{shown}")
+    return {"number": numbers[0]} | frame.row(numbers[0], named=True)
+
+
+def as_json(traced: Trace) -> str:
+    """Return a trace as JSON: every hash, parameter, query and file."""
+    return json.dumps(asdict(traced), ensure_ascii=False, indent=1, default=str)
+
+
+def as_text(traced: Trace) -> Iterator[str]:
+    """Yield the lines of a trace, an input under what was made of it; each once in full."""
+    nodes = {(node.path, node.sha256): node for node in traced.nodes}
+    yield traced.file
+    for column, value in (traced.row or {}).items():
+        yield f"  {column}: {_short(value)}"
+    seen: set[tuple[str, str]] = set()
+
+    def walk(key: tuple[str, str], indent: str) -> Iterator[str]:
+        node = nodes[key]
+        head = f"{indent}{node.path} [{node.sha256[:16]}]"
+        head += "" if node.state == "unchanged" else f", {node.state.upper()}"
+        if key in seen:
+            yield f"{head}, see above"
+            return
+        seen.add(key)
+        yield head
+        for name, value in node.facts.items():
+            if name in COUNTED:
+                yield f"{indent}  {name}: {len(value)}"
+            elif isinstance(value, dict):
+                yield from (f"{indent}  {name}: {k}: {_short(v)}" for k, v in value.items())
+            else:
+                yield f"{indent}  {name}: {_short(value)}"
+        for inner in node.inputs.items():
+            yield from walk(inner, f"{indent}    ")
+
+    first = traced.nodes[0]
+    yield from walk((first.path, first.sha256), "")
+
+
+def _short(value: Any) -> str:
+    """Return a value on one line, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"

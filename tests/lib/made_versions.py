@@ -12,13 +12,11 @@ from plumbline.builders.__main__ import main
 from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.lexica import build as lexica
 from plumbline.builders.datasets.politicians import build as politicians
-from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.release import card
 
-MADE = {m.__name__.split(".")[-2]: m.SCHEMA for m in (emotions, lexica, politicians, stereotypes)}
+MADE = {m.__name__.split(".")[-2]: m.SCHEMA for m in (lexica, politicians)}
 ESTIMATE = Schema(
     columns=(
         Column("language", "string", "its language"),
@@ -30,18 +28,6 @@ ESTIMATE = Schema(
         Column("p_bh", "float64", "adjusted p", nullable=True),
     ),
     key=("language", "word"),
-)
-ANSWER = Schema(
-    columns=(
-        Column("qid", "string", "the person"),
-        Column("pos", "label", "part of speech", labels=("ADJ", "VERB")),
-        Column("frame", "string", "the frame"),
-        Column("rank", "int32", "place"),
-        Column("word", "string", "the word"),
-        Column("logprob_nats", "float64", "its log-probability"),
-        Column("words_nats", "floats", "those of a list"),
-    ),
-    key=("qid", "pos", "frame", "rank"),
 )
 BORN = date(1950, 1, 1)
 EMPTY = {"string": "", "bool": False, "label": 0, "date32": BORN}
@@ -80,11 +66,6 @@ def person(qid, name, gender="male", **more):
     return {"qid": qid, "name": name, "gender": code} | more
 
 
-def suggestion(group, query, attribute, **ranks):
-    said = {"engines": sorted(ranks), "ranks": [ranks[engine] for engine in sorted(ranks)]}
-    return {"group": group, "query": query, "attribute": attribute} | said
-
-
 def word(text, positive=0.0, negative=0.0, **more):
     return {"word": text, "q_positive": positive, "q_negative": negative} | more
 
@@ -92,11 +73,6 @@ def word(text, positive=0.0, negative=0.0, **more):
 def estimate(text, value=0.0, low=-1.0, high=1.0, p_bh=1.0, **more):
     facts = {"language": "en", "word": text, "value": value, "low": low, "high": high}
     return facts | {"p_bh": p_bh, "model": "m"} | more
-
-
-def answer(rank, text, nats, *more):
-    facts = {"qid": "Q1", "pos": 0, "frame": "bare", "rank": rank, "word": text}
-    return facts | {"logprob_nats": nats, "words_nats": list(more)}
 
 
 def compared(capsys, name, *words, first="./a", second="./b"):

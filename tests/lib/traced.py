@@ -28,38 +28,48 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import yaml
 
 from plumbline.builders.core import front_matter
+from plumbline.builders.core.inputs import carrying
+from plumbline.builders.core.parquet import fingerprint
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import digest
 
 
-def write(folder, rows, keys, path="{config}.parquet"):
+def write(folder, rows, keys, inputs, path="{config}.parquet"):
     where = Path(folder) / path.format(config="en").replace("*", "0")
     where.parent.mkdir(parents=True, exist_ok=True)
-    pl.DataFrame(rows).write_parquet(where)
+    table = pl.DataFrame(rows).to_arrow()
+    metadata = carrying(table.schema, inputs).metadata
+    pq.write_table(table.replace_schema_metadata(metadata), where)
     columns = [Column(key, "string", "x") for key in keys if key != "kind"]
     columns.append(Column("kind", "label", "x", labels=("noun", "verb")))
-    origin = front_matter.Origin([], "make it", "1.0.0")
+    origin = front_matter.Origin([], "make it", "1.2.0")
     front_matter.write(Path(folder), {"en": Schema(tuple(columns), tuple(keys))}, origin, path)
 
 
+dataset, outputs = "data/datasets/toy", "data/outputs/probe/model"
 if sys.argv[1] == "dataset":
-    words = Path("data/samples/toy/2026-01-02/words.csv").read_text().split()
+    manifest = "data/samples/toy/2026-01-02/manifest.json"
+    words = Path(manifest).with_name("words.csv").read_text().split()
     words = words[: yaml.safe_load(Path("params.yaml").read_text())["datasets"]["toy"]["words"]]
-    write("data/datasets/toy", {"word": words, "kind": [1] * len(words)}, ["word", "kind"])
+    rows = {"word": words, "kind": [1] * len(words)}
+    write(dataset, rows, ["word", "kind"], {manifest: digest(Path(manifest))})
 elif sys.argv[1] == "outputs":
     words = pl.read_parquet("data/datasets/toy/en.parquet")["word"].to_list()
     asked = [w for i, w in enumerate(words) for _ in range(3 - i)]
     rows = {"word": asked, "kind": [1] * len(asked), "nats": [-1.5] * len(asked)}
-    write("data/outputs/probe/model", rows, ["word"], "{config}/*.parquet")
+    write(outputs, rows, ["word"], {dataset: fingerprint(Path(dataset))}, "{config}/*.parquet")
 else:
     factor = yaml.safe_load(Path("params.yaml").read_text())["analysis"]["counts"]["factor"]
     found = pl.read_parquet("data/outputs/probe/model/en/0.parquet").group_by("word").len()
     found = found.sort("word").with_columns(
         value=pl.col("len") * float(factor), kind=1, language=pl.lit("en"), model=pl.lit("model")
     )
-    write("data/tables/counts/model", found, ["language", "kind", "word"])
+    inputs = {outputs: fingerprint(Path(outputs))}
+    write("data/tables/counts/model", found, ["language", "kind", "word"], inputs)
 """
 
 
