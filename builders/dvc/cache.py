@@ -11,24 +11,13 @@ import json
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal
 
 from plumbline.builders.dvc.lock import Item
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-IGNORE = Path(".dvcignore")
 LARGE = 256 * 2**20  # bytes; more is compared by size and number of files alone
 
 State = Literal["as locked", "differs", "not here", "not compared"]
-
-
-class Here(NamedTuple):
-    """What is in the working folder of a file or folder."""
-
-    state: State
-    changed: tuple[str, ...] = ()  # files that differ, where DVC's cache still lists them
 
 
 def md5_of(path: Path) -> str:
@@ -56,44 +45,19 @@ def digest(files: dict[str, str]) -> str:
     return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
 
 
-def ignored(path: str) -> bool:
-    """Return whether DVC leaves a file out of the folder that it is in."""
-    return _spec(IGNORE.read_text(encoding="utf-8") if IGNORE.is_file() else "").match_file(path)
-
-
 @cache
-def _spec(text: str) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(text.splitlines())
-
-
-def of_code(path: Path) -> str | None:
-    """Return the hash that DVC has for a file or folder of code, or None if it is not there."""
-    if not path.is_dir():
-        return md5_of(path) if path.is_file() else None
-    files = {name: p for name, p in _inside(path).items() if not ignored(p.as_posix())}
-    return digest({name: md5_of(p) for name, p in files.items()})
-
-
-@cache
-def compare(item: Item) -> Here:
+def compare(item: Item) -> State:
     """Compare what is in the working folder with a lock."""
     path = Path(item.path)
     if not path.exists():
-        return Here("not here")
+        return "not here"
     if not path.is_dir():
-        return Here("as locked" if md5_of(path) == item.md5 else "differs")
+        return "as locked" if md5_of(path) == item.md5 else "differs"
     if (item.size or 0) > LARGE:
         sizes = [p.stat().st_size for p in _inside(path).values()]
         same = (sum(sizes), len(sizes)) == (item.size, item.files)
-        return Here("not compared" if same else "differs")
-    files = listed(path)
-    if digest(files) == item.md5:
-        return Here("as locked")
-    then = listing(item.md5) or files  # nothing is known to have changed where there is no list
-    names = sorted({*files, *then})
-    return Here("differs", tuple(n for n in names if files.get(n) != then.get(n)))
+        return "not compared" if same else "differs"
+    return "as locked" if digest(listed(path)) == item.md5 else "differs"
 
 
 def listing(md5: str, folder: Path | None = None) -> dict[str, str] | None:
@@ -119,18 +83,6 @@ def cache_folder() -> Path:
         if named := config.get("cache", "dir", fallback=""):
             where = path.parent / named
     return where
-
-
-def files(item: Item) -> dict[str, Path] | None:
-    """Return where the files of an output lie, by their paths in it, with just the bytes locked.
-
-    Returned: from the working folder, or DVC's cache; None if neither has all of them. An output
-    that is one file has it under the empty path.
-    """
-    path = Path(item.path)
-    if compare(item).state in ("as locked", "not compared"):
-        return _inside(path) if path.is_dir() else {"": path}
-    return stored(item)
 
 
 def stored(item: Item, folder: Path | None = None) -> dict[str, Path] | None:

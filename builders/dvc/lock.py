@@ -92,11 +92,8 @@ def _stages(text: str, wrong: str) -> dict[str, Any]:
         raise UserError(wrong) from error
 
 
-def here(*, needed: bool = True) -> list[Stage]:
-    """Return the stages of all locks in the working folder.
-
-    Raises UserError if there is none, and one is needed.
-    """
+def here() -> list[Stage]:
+    """Return the stages of all locks in the working folder."""
     found = []
     for folder, inner, files in os.walk("."):
         inner[:] = sorted(d for d in inner if not d.startswith(".") and d not in ("data", "docs"))
@@ -106,13 +103,8 @@ def here(*, needed: bool = True) -> list[Stage]:
             pipeline = beside.read_text(encoding="utf-8") if beside.is_file() else ""
             text = lock.read_text(encoding="utf-8")
             if MARKS.search(text):
-                raise UserError(f"{lock}: has the marks of a merge conflict; solve it, then trace")
+                raise UserError(f"{lock}: has the marks of a merge conflict; resolve it")
             found += entries(lock.as_posix(), text, pipeline)
-    if needed and not found:
-        raise UserError(
-            f"{Path.cwd()}: no {LOCK} here; run the command in the project's top folder, after "
-            "`make repro`"
-        )
     return found
 
 

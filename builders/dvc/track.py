@@ -68,7 +68,7 @@ def save(outs: Iterable[Item]) -> None:
         known = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
             out = known.get(Path.cwd() / item.path)
-            locked = cache.compare(item).state in ("as locked", "not compared")
+            locked = cache.compare(item) in ("as locked", "not compared")
             if not (locked and out and out.use_cache) or cache.stored(item, folder) is not None:
                 continue
             with suppress(DvcException, OSError), repo.lock:
@@ -89,7 +89,7 @@ def _added(pointer: Path) -> list[Item]:
 def save_all() -> None:
     """Save what the locks and the ``.dvc`` files of snapshots name, and warn of idle removals."""
     pointers = sorted(Path("data/raw").glob("*/*.dvc"))
-    made = [o for stage in here(needed=False) for o in stage.outs if o.path not in stage.plain]
+    made = [o for stage in here() for o in stage.outs if o.path not in stage.plain]
     save(made + [out for pointer in pointers for out in _added(pointer)])
     private.warn_unmatched()
 

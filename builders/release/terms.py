@@ -267,7 +267,7 @@ def _closed_rows(part: Path) -> int:
 
 def _as_locked(folder: Path) -> None:
     """Refuse a folder that is not what dvc.lock says, where a dvc.lock names it."""
-    for entry in lock.here(needed=False):
+    for entry in lock.here():
         for out in entry.outs:
             where = Path(out.path)
             if where in (folder, folder.parent) and cache.digest(cache.listed(where)) != out.md5:

@@ -50,7 +50,7 @@ def find(named: str, folder: Path, scratch: Path) -> Version:
     elif there := ON_HUB.fullmatch(named):
         at = hub.fetch(there["repo"], there["revision"], os.environ.get("HF_TOKEN") or None)
         described = f"on the Hub, commit {at.name[:10]}"
-    elif not named.startswith((".", "/", "~")) and (commit := _commit(named)):
+    elif not named.startswith((".", "/", "~")) and (commit := git.resolve(named)):
         described = f"commit {commit[:10]}"
     elif at.is_dir():
         described = "a folder"
@@ -67,15 +67,6 @@ def find(named: str, folder: Path, scratch: Path) -> Version:
     if not any(inside.endswith(".parquet") for inside in files):
         raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")
     return Version(named, described, files)
-
-
-def _commit(named: str) -> str | None:
-    try:
-        return git.resolve(named)
-    except UserError as problem:
-        if str(problem).startswith("git: "):
-            raise
-        return None
 
 
 def _locked(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, Path]:
@@ -113,34 +104,21 @@ def _outs(commit: str, folder: Path) -> Iterator[Item]:
 def _fetched(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, Path]:
     """Fetch what the cache lacks from the remote into the scratch folder."""
     from dvc.api import DVCFileSystem
-    from dvc.config import Config, ConfigError
-    from dvc.exceptions import NotDvcRepoError
+    from dvc.config import Config
 
-    try:
-        config = Config.from_cwd()
-    except (ConfigError, NotDvcRepoError) as error:
-        raise UserError(f"DVC cannot be used here ({_reason(error)}); mend .dvc/config") from error
-    remotes = dict(config.get("remote") or {})
-    remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
-    if not remote:
-        raise UserError(
-            f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}), and DVC has "
-            f"no remote; add one, or `git checkout {named}` and `dvc fetch {folder}` where one is"
-        )
-    into = scratch / commit
+    into, remote = scratch / commit, None
     try:
         # The remotes of now: those in the configuration of that commit may be gone, or not yet be.
+        config = Config.from_cwd()
+        remotes = dict(config.get("remote") or {})
+        remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
         now: dict[str, Any] = {"core": {"remote": remote}, "remote": remotes}
-        there = DVCFileSystem(rev=commit, config=now)
-        there.get(folder.as_posix(), into.as_posix(), recursive=True)
+        DVCFileSystem(rev=commit, config=now).get(folder.as_posix(), str(into), recursive=True)
     except Exception as error:  # DVC, its remotes and their clients raise errors of many families
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        where = f"its remote {remote} gives" if remote else "any remote has"
         raise UserError(
-            f"{folder}: neither the DVC cache nor its remote {remote} gives it as it was at "
-            f"{named} ({_reason(error)}); `git checkout {named}` and `dvc fetch {folder}` where it "
-            "can be reached"
+            f"{folder}: neither the DVC cache nor {where} it as it was at {named} ({reason}); `git "
+            f"checkout {named}` and `dvc fetch {folder}` where a remote can be reached"
         ) from error
     return {p.relative_to(into).as_posix(): p for p in into.rglob("*") if p.is_file()}
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -72,7 +72,7 @@ def trace(named: str) -> Trace:
         raise UserError(f"{file}: in no folder with {front_matter.FACTS} or {MANIFEST}")
     row = read_row(folder, file, selector) if selector else None
     nodes: dict[tuple[str, str], Node] = {}
-    stages = {out.path: (stage, out) for stage in lock.here(needed=False) for out in stage.outs}
+    stages = {out.path: (stage, out) for stage in lock.here() for out in stage.outs}
     todo = [(folder.as_posix(), fingerprint(folder))]
     while todo:
         key = todo.pop(0)
@@ -111,7 +111,7 @@ def read_node(path: str, sha256: str, stages: Mapping[str, tuple[Stage, Item]]) 
         stage, out = output
         code = {dep.path: dep.md5 for dep in stage.deps if not dep.path.startswith("data/")}
         facts |= {"stage": f"{stage.name} of {stage.lock}", "params": stage.params, "code": code}
-        facts["locked"] = f"md5 {out.md5} ({cache.compare(out).state})"
+        facts["locked"] = f"md5 {out.md5} ({cache.compare(out)})"
         if not inputs:
             data = (Path(dep.path) for dep in stage.deps if dep.path.startswith("data/"))
             stating = (dep for dep in data if _facts_file(dep) or not dep.exists())
