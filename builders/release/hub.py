@@ -191,7 +191,7 @@ def client(token: str | None) -> HfApi:
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Turn what the Hub refuses into a sentence, which as every other has no secret in it.
+    """Turn what the Hub refuses into one sentence.
 
     ``name``: the repository, with ``@REVISION`` where one of its versions is read.
 
@@ -200,7 +200,7 @@ def answering(name: str) -> Iterator[None]:
     Missing
         If there is no such repository or version, or none for this token.
     Unreachable
-        If the Hub did not answer, or not in its own way.
+        If the Hub did not respond, or is busy or broken.
     UserError
         If it refuses for another reason.
     """
@@ -214,38 +214,20 @@ def answering(name: str) -> Iterator[None]:
         while cause is not None and not isinstance(cause, errors.HfHubHTTPError):
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
-        repo = name.partition("@")[0]
-        refused = status in (401, 403)
-        found: type[UserError] = UserError
-        if isinstance(cause, errors.RevisionNotFoundError):
-            found, said = Missing, f"{name}: no such version on the Hub; its page lists the tags"
-        elif isinstance(error, errors.HFValidationError):
-            found, said = Missing, f"{repo}: not an id of the Hub, OWNER/NAME"
-        elif "@" in name and (refused or isinstance(cause, errors.RepositoryNotFoundError)):
-            found = Missing
-            said = (
-                f"{repo}: not on the Hub, or not to be read with the token in HF_TOKEN; check "
-                "both, and accept the terms on its page where it has such"
-            )
-        elif refused:
-            said = (
-                f"{repo}: the Hub refuses the token in HF_TOKEN ({status}); give one that may "
-                "write there"
-            )
-        elif status in (409, 412):
-            said = (
-                f"{repo}: somebody changed it meanwhile ({status}) and nothing was committed; look "
-                "at it with --dry-run, then run the command again"
-            )
-        elif (status and status < 500 and status != 429) or (
-            isinstance(error, ValueError) and not isinstance(error, OSError)
-        ):
-            reason = " ".join(str(error).split())[:300]
-            said = f"{repo}: the Hub refuses this ({reason}); mend that first"
-        else:
-            found = Unreachable
+        repo, reason = name.partition("@")[0], " ".join(str(error).split())[:300]
+        unread = status in (401, 403, 404) and "@" in name
+        if unread or isinstance(error, errors.HFValidationError):
+            raise Missing(
+                f"{name}: not on the Hub, or not to be read with the token in HF_TOKEN; check id, "
+                "version and token, and accept the terms on its page where it has such"
+            ) from error
+        refused = isinstance(error, ValueError) and not isinstance(error, OSError)
+        if status == 429 or status >= 500 or not (status or refused):
             how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-            said = (
+            raise Unreachable(
                 f"{repo}: the Hub {how}; run the same command again, it completes what is missing"
-            )
-        raise found(said) from error
+            ) from error
+        raise UserError(
+            f"{name}: the Hub refuses this ({status or ''} {reason}); check HF_TOKEN and what is "
+            "there with --dry-run, then run the command again"
+        ) from error

@@ -160,7 +160,6 @@ def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project, monke
     with serving() as hub:
         dry = publish(project, hub, "--dry-run", what="words")
         assert dry.returncode == 0, dry.stderr
-        assert "card: the Hub's validator accepts it" in dry.stdout.splitlines()
         assert ("POST", "/api/validate-yaml", 200) in hub.asked
         assert not hub.repos
         done = publish(project, hub, what="words")
@@ -189,5 +188,4 @@ def test_a_card_that_the_hubs_validator_refuses_is_told_by_the_dry_run(project):
     with serving() as hub:
         done = publish(project, hub, "--dry-run")
         assert done.returncode == 1
-        assert "the Hub refuses this" in done.stderr
         assert "license" in done.stderr
