@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Lists = Literal["strings", "integers", "floats"]
 Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", Lists]
-Role = Literal["label", "tracked", "group", "text", "engines", "ranks"]
+Role = Literal["label"]
 Prose = Literal["name", "word", "text", "lines"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
 CHECKED = ("prose", "empty")  # what no file tells of a column
@@ -28,9 +28,7 @@ class Column:
     ``label`` is a Hub ClassLabel stored as int64; ``strings``, ``integers`` and
     ``floats`` are lists.
 
-    ``role`` says what comparing two versions does with it: a ``label`` is shown beside the key;
-    changes of it and of ``tracked`` columns are listed; ``engines`` and their ``ranks`` are lists
-    of who suggested what: the ``text`` columns together, of a ``group``.
+    ``role``: a comparison of two versions shows a ``label`` next to the key.
 
     ``prose`` says what a string is in natural language: a ``name``, a ``word``, a ``text`` of one
     line, or of several ``lines``; ``empty`` whether it may be empty. Validation alone reads both.
@@ -59,9 +57,6 @@ class Schema:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    unit: tuple[str, str] = ("row", "rows")  # what one row is, and several are
-    across: bool = False  # the same key in several configs is the same thing
-    sentiment: tuple[str, str] | None = None  # columns: the first less the second
     others: tuple[tuple[str, Schema], ...] = ()  # configs that have one of their own
 
     @classmethod
@@ -92,9 +87,9 @@ class Schema:
         """Return the schema of a config."""
         return dict(self.others).get(name, self)
 
-    def role(self, *roles: Role) -> tuple[str, ...]:
-        """Return the names of the columns that have one of these roles."""
-        return tuple(column.name for column in self.columns if column.role in roles)
+    def role(self, role: Role) -> tuple[str, ...]:
+        """Return the names of the columns that have a role."""
+        return tuple(column.name for column in self.columns if column.role == role)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of that name."""

@@ -32,14 +32,13 @@ FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
 
 COLUMNS = (
     Column("id", "string", "source and id of the text in it"),
-    Column("text", "string", "a paragraph a line, see Cleaning", role="tracked", prose="lines"),
+    Column("text", "string", "a paragraph a line, see Cleaning", prose="lines"),
     Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
     Column(
         "leaning",
         "label",
         "of the outlet's article or of the community",
         labels=LEANINGS,
-        role="tracked",
     ),
     Column("outlet", "string", "outlet, or community as r/NAME"),
     Column(
@@ -57,7 +56,7 @@ COLUMNS = (
     Column("flags", "strings", "`date`: its date is missing or impossible"),
     Column("words", "int32", "words between spaces", minimum=1),
 )
-SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
+SCHEMA = Schema(COLUMNS, key=("id",))
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:

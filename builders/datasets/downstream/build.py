@@ -31,19 +31,14 @@ NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their author
 COLUMNS = (
     Column("id", "string", "the text's name in its source, or its part and place in it"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column(
-        "label", "string", "its class, by the table under `labels` in the params", role="tracked"
-    ),
+    Column("label", "string", "its class, by the table under `labels` in the params"),
     Column("task", "label", "what it is classified for", labels=TASKS),
-    Column(
-        "split", "label", "part of its source, or drawn: see Splits", labels=SPLITS, role="tracked"
-    ),
+    Column("split", "label", "part of its source, or drawn: see Splits", labels=SPLITS),
     Column(
         "group",
         "string",
         "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
         f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
-        role="tracked",
         empty=True,
     ),
     Column("groups", "strings", "all that the source names, as it names them"),
@@ -58,7 +53,7 @@ COLUMNS = (
     Column("source_label", "string", "its class as the source has it, before the table"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
-SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
+SCHEMA = Schema(COLUMNS, key=("id",))
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 

@@ -44,9 +44,7 @@ COLUMNS = (
     ),
     *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
 )
-SCHEMA = Schema(
-    COLUMNS, key=("word", "english"), unit=("word", "words"), sentiment=("positive", "negative")
-)
+SCHEMA = Schema(COLUMNS, key=("word", "english"))
 
 
 class Params(SnapshotParams):

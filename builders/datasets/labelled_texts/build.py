@@ -35,18 +35,17 @@ Sentiment = Literal["positive", "negative", "neutral"]
 
 COLUMNS = (
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "label", "its sentiment, as people judged it", labels=LABELS, role="tracked"),
+    Column("label", "label", "its sentiment, as people judged it", labels=LABELS),
     Column(
         "split",
         "label",
         "for choosing settings, or for judging them",
         labels=SPLITS,
-        role="tracked",
     ),
     Column("source", "string", "name of the corpus"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
-SCHEMA = Schema(COLUMNS, key=("source", "text"), unit=("text", "texts"))
+SCHEMA = Schema(COLUMNS, key=("source", "text"))
 
 
 class Part(Section):

@@ -97,9 +97,7 @@ COLUMNS = (
     Column("view_scores", "floats", "the same from -1 to 1"),
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
 )
-SCHEMA = Schema(
-    COLUMNS, key=("word",), unit=("word", "words"), sentiment=("q_positive", "q_negative")
-)
+SCHEMA = Schema(COLUMNS, key=("word",))
 
 
 class Params(SnapshotParams):

@@ -47,22 +47,19 @@ LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 COLUMNS = (
     Column("name", "string", "the name; see Spelling", prose="name"),
     Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
-    Column(
-        "rank", "int32", "within country and kind; 1: the most frequent", minimum=1, role="tracked"
-    ),
+    Column("rank", "int32", "within country and kind; 1: the most frequent", minimum=1),
     Column(
         "count",
         "int64",
         "people of that name; null: its lists only rank",
         True,
         minimum=1,
-        role="tracked",
     ),
-    Column("bearer", "label", "whose form of a last name it is", labels=BEARERS, role="tracked"),
+    Column("bearer", "label", "whose form of a last name it is", labels=BEARERS),
     Column("sources", "strings", "lists that have the name, in the order of the params"),
     Column("flags", "strings", "why it is not to be used; empty: it may be"),
 )
-SCHEMA = Schema(COLUMNS, key=("kind", "name"), unit=("name", "names"))
+SCHEMA = Schema(COLUMNS, key=("kind", "name"))
 
 
 class Params(SnapshotParams):

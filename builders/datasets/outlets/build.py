@@ -37,7 +37,6 @@ COLUMNS = (
         "label",
         "political leaning, as the source has it",
         labels=news.LEANINGS,
-        role="tracked",
     ),
     Column("date", "date32", "of publication; null where it has none", nullable=True),
     Column("topic", "string", "as the source has it; may be empty", empty=True),
@@ -45,7 +44,7 @@ COLUMNS = (
     Column("article", "string", "corpus and id of the article in it"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
-SCHEMA = Schema(COLUMNS, key=("article",), unit=("article", "articles"))
+SCHEMA = Schema(COLUMNS, key=("article",))
 
 
 class Control(Section):

@@ -59,23 +59,20 @@ COLUMNS = (
     ),
     Column("name_language", "string", "language of the label used: the config's, or `mul`"),
     Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
-    Column("gender", "label", "the paper's grouping of P21", labels=GENDERS, role="tracked"),
+    Column("gender", "label", "the paper's grouping of P21", labels=GENDERS),
     Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
-    Column(
-        "birth_date", "date32", "date of birth (P569); read it with its precision", role="tracked"
-    ),
+    Column("birth_date", "date32", "date of birth (P569); read it with its precision"),
     Column(
         "birth_precision",
         "label",
         "how exact the source's date is; `unstated` where it does not say",
         labels=PRECISIONS,
     ),
-    Column("birth_year", "int32", "year of birth", role="tracked"),
+    Column("birth_year", "int32", "year of birth"),
     Column(
         "countries",
         "strings",
         "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)",
-        role="tracked",
     ),
     Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
     Column(
@@ -108,18 +105,15 @@ RELEASED = Schema(
     (
         Column("name_language", "string", "language of the name in the authors' file"),
         Column("name", "string", "name, NFC, with single spaces", role="label", prose="name"),
-        Column("gender", "label", "the paper's grouping", labels=GENDERS, role="tracked"),
+        Column("gender", "label", "the paper's grouping", labels=GENDERS),
         Column("gender_stated", "string", "word or Wikidata item that the file has for it"),
         Column("entries", "int64", "how often the file has this", minimum=1),
     ),
     key=("name_language", "name", "gender_stated"),
-    unit=("name", "names"),
 )
 SCHEMA = Schema(
     COLUMNS,
     key=("qid",),
-    unit=("person", "people"),
-    across=True,
     others=((PUBLISHED, RELEASED),),
 )
 

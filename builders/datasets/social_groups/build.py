@@ -32,7 +32,6 @@ COLUMNS = (
         "name",
         "string",
         "the group in usual spelling; mostly the same",
-        role="tracked",
         prose="name",
     ),
     Column(
@@ -40,10 +39,9 @@ COLUMNS = (
         "label",
         "whether templates for people or those for countries are used",
         labels=KINDS,
-        role="tracked",
     ),
 )
-SCHEMA = Schema(COLUMNS, key=("category", "group"), unit=("group", "groups"))
+SCHEMA = Schema(COLUMNS, key=("category", "group"))
 
 
 class Params(SnapshotParams):

@@ -36,7 +36,6 @@ COLUMNS = (
         "string",
         "the statement without a frame around it: begins in lower case, has no final stop, and "
         "does not tell the gender of whoever says it",
-        role="tracked",
         prose="text",
     ),
     Column("scale", "string", "questionnaire that it is of"),
@@ -53,14 +52,13 @@ COLUMNS = (
         "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
         "half the distance of its outer answers",
     ),
-    Column("reversed", "bool", "whether agreeing speaks against the value", role="tracked"),
+    Column("reversed", "bool", "whether agreeing speaks against the value"),
     Column(
         "polarity",
         "label",
         "for calibration: whether people are likely to agree; null elsewhere",
         nullable=True,
         labels=POLARITIES,
-        role="tracked",
     ),
     Column(
         "opposite",
@@ -85,7 +83,7 @@ COLUMNS = (
     ),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
-SCHEMA = Schema(COLUMNS, key=("id", "axis"), unit=("statement", "statements"))
+SCHEMA = Schema(COLUMNS, key=("id", "axis"))
 
 
 class Questionnaire(Shared):

@@ -42,7 +42,6 @@ COLUMNS = (
         "group",
         "string",
         "the group, as `social_groups` spells it in its `group`",
-        role="group",
         prose="name",
     ),
     Column("language", "string", "language of the query"),
@@ -51,32 +50,26 @@ COLUMNS = (
         "query",
         "string",
         "what was asked, lower case; join with the probe by it",
-        role="text",
         prose="text",
     ),
-    Column("attribute", "string", "how the engine went on", role="text", prose="word"),
+    Column("attribute", "string", "how the engine went on", prose="word"),
     Column(
         "single_word",
         "bool",
         "whether the attribute is one word; in `choenni2021`, whether the authors kept it in "
         "their file of single words",
     ),
-    Column(
-        "engines", "strings", "engines that suggested it; `multiple`: at least two", role="engines"
-    ),
+    Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
     Column(
         "ranks",
         "integers",
         "place in each engine's answer, from 1; empty if not known",
-        role="ranks",
     ),
     Column("wave", "string", "day of the wave; for what others published, the year"),
     Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
 )
-SCHEMA = Schema(
-    COLUMNS, key=("group", "query", "attribute", "source_row"), unit=("suggestion", "suggestions")
-)
+SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
 
 
 class Params(SnapshotParams):

@@ -53,7 +53,6 @@ COLUMNS = (
         "it; sums to 1 over the classes of a lemma and part of speech",
         minimum=0,
         maximum=1,
-        role="tracked",
     ),
     Column(
         "senses",
@@ -67,10 +66,9 @@ COLUMNS = (
         "bool",
         "adjectives: the class that the source names as its choice; verbs: no class has more "
         "senses, several classes where the number is the same",
-        role="tracked",
     ),
 )
-SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"), unit=("sense", "senses"))
+SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
 
 
 class Params(SnapshotParams):

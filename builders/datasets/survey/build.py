@@ -35,13 +35,12 @@ COLUMNS = (
         f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
         minimum=responses.LOWEST,
         maximum=responses.HIGHEST,
-        role="tracked",
     ),
     Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
     Column("source", "string", f"who collected the answers{NOTE}"),
     Column("licence", "string", f"on what terms they may be used{NOTE}"),
 )
-SCHEMA = Schema(COLUMNS, key=("respondent", "item"), unit=("answer", "answers"))
+SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
 
 
 class Survey(Shared):

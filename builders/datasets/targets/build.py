@@ -20,14 +20,14 @@ from plumbline.builders.readers.tweeteval import normal, tweeteval
 
 COLUMNS = (
     Column("id", "string", "corpus, split and line or id of the text"),
-    Column("text", "string", "the text; see Normalisation", role="tracked", prose="text"),
-    Column("label", "string", "its gold class; may be empty", role="tracked", empty=True),
+    Column("text", "string", "the text; see Normalisation", prose="text"),
+    Column("label", "string", "its gold class; may be empty", empty=True),
     Column("task", "string", "what it is classified for"),
     Column("language", "string", "its language"),
     Column("split", "string", "part of its corpus; may be empty", empty=True),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
-SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
+SCHEMA = Schema(COLUMNS, key=("id",))
 
 
 class Params(SnapshotParams):

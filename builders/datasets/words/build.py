@@ -35,7 +35,7 @@ COLUMNS = (
     ),
     Column("lemma", "string", "dictionary form, as the treebank has it, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
-    Column("count", "int64", "tokens in all treebanks together", minimum=1, role="tracked"),
+    Column("count", "int64", "tokens in all treebanks together", minimum=1),
     Column("treebanks", "strings", "files that the word occurs in"),
     Column("treebank_counts", "integers", "tokens in each of those files, in their order"),
     Column(
@@ -46,7 +46,7 @@ COLUMNS = (
         labels=PLACES,
     ),
 )
-SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"), unit=("word", "words"))
+SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
 
 
 class Order(Section):
