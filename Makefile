@@ -17,7 +17,7 @@ PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 STORED := python -m plumbline.builders.dvc.track
 .DEFAULT_GOAL := help
-.PHONY: help setup lock audit repro test test-slow fuzz calibrate worlds lint format bench demo full full-check reference docs site docs-data samples prune clean
+.PHONY: help setup lock audit repro test test-slow calibrate worlds lint format bench demo full full-check reference docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -72,9 +72,6 @@ test: $(TEST)  ## the quick tests
 
 test-slow: $(TEST)  ## the tests that take longer; TESTS=... for other options or files
 	python -m pytest -m slow --numprocesses 2 --dist loadfile $(TESTS)
-
-fuzz: $(TEST)  ## damage files 100,000 times for each reader (an hour); READERS=... for some, RUNS=... for fewer
-	python tests/fuzzing.py --runs $(or $(RUNS),100000) $(READERS)
 
 calibrate: $(READY)  ## simulate the tests of all analyses (hours); ANALYSIS=... for some
 	@python -m calibration $(ANALYSIS)

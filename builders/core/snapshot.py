@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UNWRITTEN, UserError
-from plumbline.builders.core.limits import largest, unzipped, within
+from plumbline.builders.core.limits import unzipped, within
 from plumbline.builders.core.masking import mask
 
 MANIFEST = "manifest.json"
@@ -210,15 +210,14 @@ class Snapshot:
 
     def read(self, name: str) -> bytes:
         """Return a file's content, decompressed where its name ends in ``.gz``."""
-        most = largest(self.manifest["source"])
-        return whole(self.folder / name, most)
+        return whole(self.folder / name)
 
 
-def whole(path: Path, most: int) -> bytes:
-    """Return what is in a file of at most so many bytes, unpacked where its name ends in ``.gz``.
+def whole(path: Path) -> bytes:
+    """Return a file's content, decompressed where its name ends in ``.gz``.
 
-    Raises ValueError if it is larger, or damaged.
+    Raises ValueError if it is too large, or damaged.
     """
-    within(path.stat().st_size, most)
+    within(path.stat().st_size)
     body = path.read_bytes()
-    return unzipped(body, most) if path.suffix == ".gz" else body
+    return unzipped(body) if path.suffix == ".gz" else body

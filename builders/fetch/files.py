@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import largest, within
+from plumbline.builders.core.limits import within
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import (
     MANIFEST,
@@ -51,8 +51,7 @@ class Fetch:
         begun: str = ".request.json",
         **more: object,
     ) -> None:
-        self.source, self.into, self.most = source, into, largest(source)
-        self.politeness = politeness.bounded(self.most)
+        self.source, self.into, self.politeness = source, into, politeness
         self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
         resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
@@ -107,15 +106,12 @@ class Fetch:
             return mirror.get(place, self.politeness, web_page)
         if not Path(place).is_file():
             raise UserError(f"{place}: {missing}; name yours {self.where}")
-        body = self._own(Path(place)).read_bytes()
+        with reading(place, f"name a smaller one {self.where}"):
+            within(Path(place).stat().st_size)
+        body = Path(place).read_bytes()
         if said := web_page(body):
             raise UserError(f"{place}: {said}; name another file {self.where}")
         return body
-
-    def _own(self, file: Path) -> Path:
-        with reading(file, f"name a smaller one {self.where}"):
-            within(file.stat().st_size, self.most)
-        return file
 
     def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
         """Download or copy a file that need not fit into memory; return where it is."""
@@ -127,7 +123,7 @@ class Fetch:
             return kept
         if not own.is_file():
             raise UserError(f"{own}: no such file; name yours {self.where}")
-        if said := wrong(self._own(own)):
+        if said := wrong(own):
             raise UserError(f"{own}: {said}; mend it, or how it is declared {self.where}")
         with writing(kept) as part:
             shutil.copyfile(own, part)

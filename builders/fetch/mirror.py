@@ -21,7 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.limits import within
 from plumbline.builders.core.snapshot import writing
 from plumbline.builders.fetch import download as network_files
 from plumbline.builders.fetch import http as network
@@ -51,7 +52,7 @@ def receive(
 ) -> network.Answer:
     """Do as :func:`plumbline.builders.fetch.http.receive`, or read the file that stands for it."""
     if mirror := of(policy):
-        return network.Answer(_sized(mirror, url, policy).read_bytes(), "")
+        return network.Answer(_read(find(mirror, url)), "")
     return network.receive(url, policy, throttling)
 
 
@@ -60,8 +61,8 @@ def get(url: str, policy: network.Politeness, expect: Callable[[bytes], str | No
     mirror = of(policy)
     if mirror is None:
         return network.get(url, policy, expect)
-    path = _sized(mirror, url, policy)
-    body = path.read_bytes()
+    path = find(mirror, url)
+    body = _read(path)
     if wrong := expect(body):
         raise UserError(AGAIN.format(url=url, wrong=wrong, path=path))
     return body
@@ -75,18 +76,17 @@ def download(
     if mirror is None:
         network_files.download(url, policy, path, expect)
         return
-    own = _sized(mirror, url, policy)
+    own = find(mirror, url)
     if wrong := expect(own):
         raise UserError(AGAIN.format(url=url, wrong=wrong, path=own))
     with writing(path) as part:
         shutil.copyfile(own, part)
 
 
-def _sized(mirror: Path, url: str, policy: network.Politeness) -> Path:
-    path = find(mirror, url)
-    if path.stat().st_size > policy.most:
-        raise network.too_large(url, policy.most)
-    return path
+def _read(path: Path) -> bytes:
+    with reading(path, "bring a smaller file"):
+        within(path.stat().st_size)
+    return path.read_bytes()
 
 
 def places(url: str) -> list[str]:

@@ -147,7 +147,7 @@ class Endpoint:
     def rows(self, folder: str) -> Iterator[Binding]:
         """Yield the rows of the saved answers of a folder, or of the one answer of that name."""
         for path in [*self.into.glob(f"{folder}.json.gz"), *self.into.glob(f"{folder}/*.json.gz")]:
-            yield from bindings(whole(path, self.politeness.most))
+            yield from bindings(whole(path))
 
     def items(self, prefix: str) -> list[str]:
         """Return the sorted, distinct ids in the saved answers."""

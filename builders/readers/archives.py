@@ -7,20 +7,18 @@ import io
 import lzma
 import zipfile
 import zlib
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from plumbline.builders.core.limits import CELL, MB, READ, file_lines, parsed
+from plumbline.builders.core.limits import READ, parsed, within
 from plumbline.builders.readers.table import web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
-LISTED = 32 * MB  # of an archive's list of files, each of which takes ten times as much in memory
-BATCH = 8  # records in memory at once, any of which may have a cell as large as may be
+BATCH = 256  # articles in memory at once
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -59,9 +57,6 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
     try:
         with pq.ParquetFile(file) as found:
             _have(columns, found.schema_arrow.names, "")
-            for group in map(found.metadata.row_group, range(found.num_row_groups)):
-                if group.total_byte_size > CELL * max(1, group.num_rows):
-                    raise ValueError(f"cells of more than {CELL // MB} MB")
             for batch in found.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
@@ -69,11 +64,10 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    before = csv.field_size_limit(CELL)
+    before = csv.field_size_limit(READ)  # an article is longer than the usual cell
     try:
-        with path.open("rb") as file:
-            file.seek(len(BOM_UTF8) * (file.read(len(BOM_UTF8)) == BOM_UTF8))
-            reader = csv.DictReader((line.decode() for line in file_lines(file)), strict=True)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
             _have(columns, reader.fieldnames or [], "")
             for record in reader:
                 if None in record or None in record.values():
@@ -89,7 +83,7 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
-        for number, line in enumerate(file_lines(file), start=1):
+        for number, line in enumerate(file, start=1):
             if line.strip():
                 yield _object(line, f"line {number}", columns)
 
@@ -125,30 +119,22 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
 @contextmanager
 def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
-        with file.open("rb") if isinstance(file, Path) else nullcontext(file) as found:
-            # ZipFile reads all that is listed at once
-            end = zipfile._EndRecData(found)  # type: ignore[attr-defined]  # noqa: SLF001
-            if end and end[5] > LISTED:
-                raise ValueError(f"an archive whose list of files is over {LISTED // MB} MB")
-            with zipfile.ZipFile(found) as archive:
-                yield archive
+        with zipfile.ZipFile(file) as archive:
+            yield archive
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise ValueError("not a whole zip archive") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
-        with archive.open(name) as file:  # what its head says of its size may be wrong
-            found = file.read(READ + 1)
+        within(archive.getinfo(name).file_size)
+        return archive.read(name)
     except RuntimeError as error:  # also NotImplementedError
         raise ValueError(
             f"{name}: encrypted, or compressed by a method that cannot be read"
         ) from error
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
         raise ValueError(f"{name}: damaged in the archive") from error
-    if len(found) > READ:
-        raise ValueError(f"{name}: larger than {READ // MB} MB, unpacked")
-    return found
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from plumbline.builders.core.limits import few, parsed, table_rows, text_of
+from plumbline.builders.core.limits import parsed, table_rows, text_of
 
 
 def web_page(body: bytes) -> str | None:
@@ -48,7 +48,6 @@ def table(
     Raises ValueError with what is wrong and where; the header is line 1.
     """
     text = decoded(body, whole=True)
-    few(text, f"\n{delimiter}")
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
         raise ValueError(f"line 1: not the columns {', '.join(columns)}")

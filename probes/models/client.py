@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from http.cookiejar import DefaultCookiePolicy
 from threading import Condition, Event, Lock
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.limits import READ, parsed
+from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.limits import parsed, within
 from plumbline.builders.core.masking import SHORTEST, in_the_open, keep, mask
 from plumbline.builders.fetch.http import (
     Busy,
     Politeness,
     Slow,
-    Watched,
-    deadline,
     patiently,
     retry_after,
-    too_large,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Client:
         # A proxy sees what goes by http; by https only where it goes.
         self._session.trust_env = endpoint.url.startswith("https:")
         self._session.headers["User-Agent"] = "plumbline/0.1"
-        self._session.mount(endpoint.url, Watched(pool_maxsize=endpoint.concurrency))
+        self._session.mount(endpoint.url, HTTPAdapter(pool_maxsize=endpoint.concurrency))
 
     def __enter__(self) -> Self:
         return self
@@ -155,33 +154,28 @@ class Client:
     def _send(self, path: str, body: dict[str, Any] | None) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and the whole body."""
         limit = self.endpoint.timeout_s
-        slow = Slow(f"no whole answer within {limit:g} s")
-        parts, came = [], 0
+        slow: Busy = Slow(f"no whole answer within {limit:g} s")
+        end, raw = time.monotonic() + limit, bytearray()
         try:
-            with (
-                deadline(limit) as own,
-                self._session.request(
-                    "GET" if body is None else "POST",
-                    self.endpoint.url.rstrip("/") + path,
-                    json=body,
-                    timeout=limit,
-                    stream=True,
-                    allow_redirects=False,  # the key is for this address
-                ) as answer,
-            ):
+            with self._session.request(
+                "GET" if body is None else "POST",
+                self.endpoint.url.rstrip("/") + path,
+                json=body,
+                timeout=limit,
+                stream=True,
+                allow_redirects=False,  # the key is for this address
+            ) as answer:
                 while part := answer.raw.read1(1 << 16, decode_content=True):
-                    parts.append(part)
-                    came += len(part)
-                    if came > READ:
-                        raise too_large(self.endpoint.url, READ)
-                if own.passed():  # and so the answer may be cut
-                    raise slow
-                return answer.status_code, answer.headers, b"".join(parts)
+                    raw += part
+                    with reading(self.endpoint.url, "check endpoint.url"):
+                        within(len(raw))
+                    if time.monotonic() > end:
+                        raise slow
+                return answer.status_code, answer.headers, bytes(raw)
         except (requests.exceptions.Timeout, ReadTimeoutError):
-            failure: Busy | Slow = slow
+            failure = slow
         except (requests.exceptions.RequestException, HTTPError) as error:
-            failed = Busy(f"the connection failed ({type(error).__name__})")
-            failure = slow if own.passed() else failed
+            failure = Busy(f"the connection failed ({type(error).__name__})")
         raise failure  # out here: what requests raises holds the request, and so the key
 
     def _read(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from lib.test_bounds_of_answers import server
+from lib.serving import server
 from samples import FACTS, TOP, oxigraph
 
 from plumbline.builders.core.snapshot import Snapshot

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 import yaml
 from lib.hub_server import command
+from lib.serving import server
 from lib.small_folders import make
-from lib.test_bounds_of_answers import server
 
 from plumbline.builders.__main__ import main
 from plumbline.builders.core import masking

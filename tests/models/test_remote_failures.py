@@ -10,7 +10,6 @@ from sources.misbehaving import (
     always,
     at_first,
     cut,
-    drips,
     half,
     misbehaving,
     reset,
@@ -26,8 +25,7 @@ from plumbline.probes.models.scorer import Sampling
 
 SHORTLY = 1.0  # seconds that a client waits; a busy machine may need most of them
 SILENCE = stall(5)
-DRIPS = drips(0.02)
-WAITS = (SILENCE, trickle(0.02), DRIPS)
+WAITS = (SILENCE, trickle(0.02))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,6 @@ def test_a_failure_that_passes_is_asked_again_and_leaves_no_trace(site, behaviou
         (half, "not JSON under HTTP 200 but "),
         (cut, "the connection failed"),
         (SILENCE, "no whole answer within 1 s"),
-        (DRIPS, "no whole answer within 1 s"),
     ],
 )
 def test_a_failure_that_stays_is_told_with_model_row_and_prompt(site, behaviour, words):
@@ -87,7 +84,7 @@ def test_waits_are_as_long_as_the_server_says(site):
     first, second = (request.at for request in server.asked)
     assert second - first >= 1
     with misbehaving(site, always(status(429, "quota", Retry_After=86_400))) as server:
-        refused(server.address, "HTTP 429: quota, and asks to wait 86400 s, longer than")
+        refused(server.address, "HTTP 429: quota, and asks to wait")
     assert len(server.asked) == 1
 
 

@@ -208,17 +208,6 @@ def trickle(pause_s: float) -> Behaviour:
     return act
 
 
-def drips(pause_s: float) -> Behaviour:
-    """Send headers byte by byte, without an end."""
-
-    def act(handler: Handler, real: Answer) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Y: ")
-        while not handler.server.state.closing.wait(pause_s):
-            handler.wfile.write(b"x")
-
-    return act
-
-
 def rows(change: Callable) -> Behaviour:
     """Answer with other rows than the real ones."""
 

@@ -225,7 +225,7 @@ def test_an_engine_that_has_nothing_any_more_is_stopped_and_asked_again(address,
 
 def test_a_longer_wait_than_allowed_ends_that_engine_at_once(address, groups, tmp_path):
     with misbehaving(address, always(only("yahoo", status(429, Retry_After=86400)))) as server:
-        with pytest.raises(UserError, match=r"yahoo/en, 0 of 10: .*asks to wait 86400 s"):
+        with pytest.raises(UserError, match=r"yahoo/en, 0 of 10: .*asks to wait"):
             fetched(server.address, groups, tmp_path / DAY)
         assert len([r for r in server.asked if r.path.startswith("/yahoo?")]) == 1
 

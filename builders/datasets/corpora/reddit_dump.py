@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.limits import LINE, MB, STREAM, parsed
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
 
@@ -44,7 +44,7 @@ def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[byte
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
-    frame, rest, came = None, b"", 0
+    frame, rest = None, b""
     with path.open("rb") as file:
         if wrong := begins_wrong(file.read(256)):
             raise ValueError(wrong)
@@ -65,12 +65,6 @@ def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[byte
                     yield from whole[1:]
                     rest = b""
                 rest += end
-                came += len(found)
-                if len(rest) > LINE or came > STREAM:
-                    what = (
-                        f"a line of more than {LINE // MB} MB" if len(rest) > LINE else "too large"
-                    )
-                    raise ValueError(f"{what}: not a dump with a record a line")
     if frame is not None:
         raise ValueError("cut short in the middle of a zstd frame")
     if rest:

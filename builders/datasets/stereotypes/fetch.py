@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.builders.core.errors import UNWRITTEN, UserError, reading
-from plumbline.builders.core.limits import READ, parsed
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import whole as whole_of
@@ -215,7 +215,7 @@ def _times(wave: Mapping[str, list[str]], there: list[str], into: Path) -> Itera
     for engine, (locale, asked) in product(there, sorted(wave.items())):
         path = into / "answers" / engine / f"{locale}.jsonl.gz"
         with reading(path, "remove it and fetch again"):
-            lines = [parsed(line) for line in whole_of(path, READ).splitlines()]
+            lines = [parsed(line) for line in whole_of(path).splitlines()]
             if [line["query"] for line in lines] != asked:
                 raise ValueError("not an answer to each query")
         yield from (line["retrieved"] for line in lines)

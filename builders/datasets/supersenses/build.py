@@ -19,7 +19,7 @@ from pydantic import Field
 
 from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.limits import few, parsed
+from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -40,7 +40,6 @@ CLASSES = (*(f"adj.{name}" for name in ADJECTIVES), *(f"verb.{name}" for name in
 CODES = {name: code for code, name in enumerate(CLASSES)}
 LANGUAGE = "en"
 DECIMALS = 6
-NODES = 1 << 18  # of a file of YAML, each of which takes a kilobyte; real ones have 50,000
 
 COLUMNS = (
     Column("lemma", "string", "dictionary form, as the source has it, NFC", prose="word"),
@@ -135,7 +134,6 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     """Yield the synsets of a lexicographer file of verbs: identifier and members."""
     text = decoded(body, whole=True)
-    few(text, "\n,:[{", NODES)
     try:
         tree = yaml.load(text, Loader=_Strict)  # noqa: S506 - a subclass of the safe loader
     except (yaml.YAMLError, RecursionError, TypeError) as error:

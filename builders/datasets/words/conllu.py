@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_sentences, parse_token_and_metadata
 
-from plumbline.builders.core.limits import MB, file_lines
-
 if TYPE_CHECKING:
     from conllu.models import TokenList
-
-LONGEST = 10_000  # lines of a sentence
 
 
 class Word(NamedTuple):
@@ -50,13 +46,10 @@ def words(body: bytes) -> Iterator[Word]:
 
 
 def _lines(body: bytes) -> Iterator[str]:
-    """Yield the lines of a treebank, whose sentences are no longer than people write them."""
-    length = 0
-    for number, line in enumerate(file_lines(io.BytesIO(body), MB), start=1):
-        length = length + 1 if line.strip() else 0
-        if b"\0" in line or length > LONGEST:
-            wrong = "a NUL character" if b"\0" in line else f"more than {LONGEST:,} in a sentence"
-            raise ValueError(f"line {number}: {wrong}")
+    """Yield the lines of a treebank."""
+    for number, line in enumerate(io.BytesIO(body), start=1):
+        if b"\0" in line:
+            raise ValueError(f"line {number}: a NUL character")
         yield line.decode()
 
 
