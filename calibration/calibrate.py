@@ -28,7 +28,6 @@ from calibration.tally import tally
 from plumbline.builders.core import params
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
-from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.workers import each
@@ -331,7 +330,6 @@ def replicate(
     )
 
 
-@masked_work()
 def made(chunk: Chunk, settings: Settings) -> pl.DataFrame:
     """Return the tallies of the replicates of a chunk."""
     shape = _shapes(simulated(chunk.analysis), chunk.analysis, settings)[chunk.shape]

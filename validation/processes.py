@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.progress import during
 from plumbline.builders.core.workers import each
 
@@ -28,7 +27,6 @@ def validate(names: list[str]) -> None:
         raise UserError(failed)
 
 
-@masked_work()
 def _problem(name: str) -> str:
     from plumbline.validation import run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError, lacking, unwritten
-from plumbline.builders.core.masking import masked_streams
+from plumbline.builders.core.masking import mask
 
 if TYPE_CHECKING:
     import argparse
@@ -64,13 +64,8 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
     """Run a command and return its exit status (``docs/failures.md``), or what it returns.
 
     A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
-    where it came from is of use to its authors alone. What is printed is without secrets.
+    where it came from is of use to its authors alone.
     """
-    with masked_streams():
-        return _run(given, program, do)
-
-
-def _run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
     if getattr(given, "log_json", False):
         os.environ[LOG] = "json"  # of processes that the command starts too
     if getattr(given, "traceback", False):
@@ -109,6 +104,7 @@ def _tell(status: int, message: str) -> int:
     """Report how a command ended, and its origin if that is requested."""
     kind = "stopped" if status == STOPPED else "error"
     trace = traceback.format_exc() if os.environ.get(TRACEBACK) and kind == "error" else ""
+    message, trace = mask(message), mask(trace)
     if as_json():
         event(kind, message=message, status=status, **({"traceback": trace} if trace else {}))
     else:

@@ -23,7 +23,7 @@ SAID = re.compile(
 class UserError(Exception):
     """Something a user can mend: what is wrong, where, and what to do, in one sentence.
 
-    Commands print it without a traceback and exit with status 1. No secret stands in it.
+    Commands print it without a traceback and exit with status 1. Registered secrets are masked.
     """
 
     def __init__(self, message: object = "") -> None:

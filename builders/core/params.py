@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import holds_secret, mask
+from plumbline.builders.core.masking import holds_secret
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
@@ -60,7 +60,7 @@ class Reader(LOADER):  # type: ignore[misc,valid-type]
         """Return a mapping; of a key that appears twice one value would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            said = f"{mask(twice)!r} appears twice"
+            said = f"{twice!r} appears twice"
             raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
         return super().construct_mapping(node, deep)
 
@@ -149,13 +149,8 @@ def _secret(node: Any, key: str = "") -> str:
     """Return the key of a value with a secret in it, or nothing."""
     if isinstance(node, str):
         return (key or "it") if holds_secret(node) else ""
-    pairs = (
-        node.items()
-        if isinstance(node, dict)
-        else enumerate(node if isinstance(node, list) else ())
-    )
-    if isinstance(node, dict) and any(isinstance(n, str) and holds_secret(n) for n in node):
-        return f"a key of {key}".removesuffix(" of ")
+    listed = enumerate(node if isinstance(node, list) else ())
+    pairs = node.items() if isinstance(node, dict) else listed
     inner = (_secret(each, f"{key}.{name}".strip(".")) for name, each in pairs)
     return next(filter(None, inner), "")
 

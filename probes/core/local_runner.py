@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.masking import masked_work
 from plumbline.builders.core.workers import ALONE, each
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ def spread(
     yield from ((shards[n], body) for n, body in each(_made, arguments, number, ALONE))
 
 
-@masked_work()
 def _made(probe: str, name: str, shard: Shard) -> bytes:
     return _worker(probe, name)(shard)
 

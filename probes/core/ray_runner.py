@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import masked_work
 from plumbline.probes.core.shards import Shard, Worker
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home; must stand before the import
@@ -48,8 +47,7 @@ class _Actor:
         os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
         self.problem: str | None = None
         try:
-            with masked_work():
-                self.work = Worker(probe, name)
+            self.work = Worker(probe, name)
         except UserError as problem:
             self.problem = str(problem)
 
@@ -57,8 +55,7 @@ class _Actor:
         (row,) = batch.to_pylist()
         body, problem = None, self.problem
         try:
-            with masked_work():
-                body = None if problem else self.work(Shard(*row["shard"].values()))
+            body = None if problem else self.work(Shard(*row["shard"].values()))
         except UserError as raised:  # comes back as data: Ray wraps what is raised in pages
             problem = str(raised)
         columns = {  # a table and not arrays: NumPy's bytes lose their trailing zeros
@@ -136,7 +133,6 @@ def each(
             yield running.pop(done), ray.get(done)
 
 
-@masked_work()
 def _called(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
     os.chdir(folder)  # on a cluster, tasks start where their node's raylet was started
     os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
