@@ -233,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (``docs/failures.md``)."""
     given = _parser().parse_args(arguments)
-    return cli.run(given, "builders", lambda: given.run(given))
+    return cli.run(given, lambda: given.run(given))
 
 
 if __name__ == "__main__":

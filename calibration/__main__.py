@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status (``docs/failures.md``)."""
     given = parser().parse_args(arguments)
-    return cli.run(given, "calibration", lambda: _run(given))
+    return cli.run(given, lambda: _run(given))
 
 
 def _run(given: argparse.Namespace) -> None:

@@ -469,4 +469,4 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.command:
         parser.print_help()
         return cli.FINE
-    return cli.run(given, "plumbline", lambda: given.run(given))
+    return cli.run(given, lambda: given.run(given))

@@ -388,7 +388,7 @@ def _run(given: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (``docs/failures.md``)."""
     given = _parser().parse_args(arguments)
-    return cli.run(given, "probes", lambda: _run(given))
+    return cli.run(given, lambda: _run(given))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     cli.options(parser)
     given = parser.parse_args(arguments)
-    return cli.run(given, "validation", lambda: _run(given.command, accept=given.accept))
+    return cli.run(given, lambda: _run(given.command, accept=given.accept))
 
 
 def _run(names: list[str], *, accept: bool) -> None:

@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status (``docs/failures.md``)."""
     given = parser().parse_args(arguments)
-    return cli.run(given, "worlds", lambda: print(plant(given.world)))
+    return cli.run(given, lambda: print(plant(given.world)))
 
 
 if __name__ == "__main__":

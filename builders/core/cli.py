@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +16,6 @@ if TYPE_CHECKING:
     import argparse
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
-LOG = "PLUMBLINE_LOG"
 FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself ends with 2
 
 
@@ -30,12 +26,6 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
     for one in (parser, *dict((commands and commands.choices) or {}).values()):
         about = one.add_argument_group("messages")
         about.add_argument(
-            "--log-json",
-            action="store_true",
-            default=SUPPRESS,
-            help="report progress, warnings and errors as lines of JSON on standard error",
-        )
-        about.add_argument(
             "--traceback",
             action="store_true",
             default=SUPPRESS,
@@ -43,36 +33,14 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
         )
 
 
-def as_json() -> bool:
-    """Return whether lines of JSON are requested."""
-    return os.environ.get(LOG) == "json"
-
-
-def event(kind: str, **facts: object) -> None:
-    """Write one line of JSON to standard error, if that is requested.
-
-    ``kind``: start, progress, warning, error, stopped or end; ``docs/failures.md`` lists their
-    fields.
-    """
-    if as_json():
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        told = json.dumps({"time": now, "event": kind, **facts}, ensure_ascii=False)
-        print(told, file=sys.stderr, flush=True)
-
-
-def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
+def run(given: argparse.Namespace, do: Callable[[], int | None]) -> int:
     """Run a command and return its exit status (``docs/failures.md``), or what it returns.
 
     A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
     where it came from is of use to its authors alone.
     """
-    if getattr(given, "log_json", False):
-        os.environ[LOG] = "json"  # of processes that the command starts too
     if getattr(given, "traceback", False):
         os.environ[TRACEBACK] = "1"
-    begun, command = time.monotonic(), given.command
-    words = command if isinstance(command, str) else " ".join(command)
-    event("start", command=f"{program} {words}")
     status = FINE
     try:
         status = do() or FINE
@@ -87,7 +55,6 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
         return _tell(STOPPED, "stopped; run the same command again to continue")
     except Exception as error:  # noqa: BLE001
         return _tell(WRONG, said) if (said := unwritten(error)) else _fault(error)
-    event("end", status=status, seconds=round(time.monotonic() - begun, 3))
     return status
 
 
@@ -102,12 +69,9 @@ def _fault(error: Exception) -> int:
 
 def _tell(status: int, message: str) -> int:
     """Report how a command ended, and its origin if that is requested."""
-    kind = "stopped" if status == STOPPED else "error"
-    trace = traceback.format_exc() if os.environ.get(TRACEBACK) and kind == "error" else ""
-    message, trace = mask(message), mask(trace)
-    if as_json():
-        event(kind, message=message, status=status, **({"traceback": trace} if trace else {}))
-    else:
-        sys.stderr.write(trace)
-        print(f"error: {message}" if kind == "error" else message, file=sys.stderr)
+    if status != STOPPED:
+        message = f"error: {message}"
+        if os.environ.get(TRACEBACK):
+            message = traceback.format_exc() + message
+    print(mask(message), file=sys.stderr)
     return status

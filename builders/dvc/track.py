@@ -130,4 +130,4 @@ def _dvc(*arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(cli.run(argparse.Namespace(command="save"), "dvc", save_all))
+    sys.exit(cli.run(argparse.Namespace(command="save"), save_all))

@@ -6,13 +6,12 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.cli import as_json
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.masking import HUB, wrong_hub
@@ -147,8 +146,6 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    from plumbline.builders.core.progress import during
-
     api, kind = client(token), release.kind
     private, gated = settings(release, remote)
     state = changes(release, remote)
@@ -169,10 +166,9 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
         if remote.sha is None or (private, gated) != (remote.private, remote.gated):
             api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
         message = f"Version {version}"
-        with during(f"sending to {repo}") if as_json() else nullcontext():
-            done = api.create_commit(
-                repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
-            )
+        done = api.create_commit(
+            repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
+        )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
 
@@ -182,7 +178,7 @@ def client(token: str | None) -> HfApi:
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    if as_json() or not sys.stderr.isatty():  # else the client shows its own
+    if not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
     if said := wrong_hub(token):
         raise UserError(said)

@@ -17,8 +17,7 @@ DAY = "2026-11-21"
 
 def run(*command: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(TOP), "DVC_NO_ANALYTICS": "1"}
-    for name in ("PLUMBLINE_TRACEBACK", "PLUMBLINE_LOG"):
-        environment.pop(name, None)
+    environment.pop("PLUMBLINE_TRACEBACK", None)
     return subprocess.run(
         command, cwd=cwd, env=environment, check=check, capture_output=True, text=True
     )

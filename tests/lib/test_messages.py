@@ -1,12 +1,10 @@
 """Errors as one sentence, where they came from on request, and exit statuses."""
 
 import argparse
-import json
 import re
 
 import pytest
 from samples import TOP
-from test_command import builders
 
 from plumbline.builders.core.cli import FAULT, FINE, STOPPED, WRONG, run
 from plumbline.builders.core.errors import UserError
@@ -16,8 +14,7 @@ GIVEN = argparse.Namespace(command="words")
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
-    for name in ("PLUMBLINE_LOG", "PLUMBLINE_TRACEBACK"):
-        monkeypatch.setenv(name, "")  # and back to what it was
+    monkeypatch.setenv("PLUMBLINE_TRACEBACK", "")  # and back to what it was
 
 
 def fails(error):
@@ -35,12 +32,12 @@ def fails(error):
     ],
 )
 def test_what_ends_a_command_is_told_in_a_line(capsys, error, status, said):
-    assert run(GIVEN, "builders", fails(error)) == status
+    assert run(GIVEN, fails(error)) == status
     assert capsys.readouterr() == ("", said)
 
 
 def test_a_fault_of_the_program_is_one_line_too_and_names_its_place(capsys):
-    assert run(GIVEN, "builders", fails(KeyError("gender"))) == 70
+    assert run(GIVEN, fails(KeyError("gender"))) == 70
     (line,) = capsys.readouterr().err.splitlines()
     assert re.match(r"error: a fault in the program, KeyError: 'gender' \(test_messages\.py:", line)
     assert line.endswith("please report it with what --traceback shows")
@@ -49,40 +46,11 @@ def test_a_fault_of_the_program_is_one_line_too_and_names_its_place(capsys):
 @pytest.mark.parametrize("error", [UserError("x.csv: empty"), KeyError("gender")])
 def test_where_it_came_from_is_told_on_request(capsys, monkeypatch, error):
     monkeypatch.setenv("PLUMBLINE_TRACEBACK", "1")
-    assert run(GIVEN, "builders", fails(error)) in (1, 70)
+    assert run(GIVEN, fails(error)) in (1, 70)
     said = capsys.readouterr().err
     assert said.startswith("Traceback (most recent call last):\n")
     assert "in do\n    raise error\n" in said
     assert said.splitlines()[-1].startswith("error: ")
-
-
-def events(done):
-    assert done.stdout == ""
-    return [json.loads(line) for line in done.stderr.splitlines()]
-
-
-def test_as_json_a_command_tells_its_beginning_and_its_end(capsys):
-    given = argparse.Namespace(command="words", log_json=True)
-    assert run(given, "builders", lambda: print("13 rows")) == 0
-    told = capsys.readouterr()
-    assert told.out == "13 rows\n"
-    first, last = map(json.loads, told.err.splitlines())
-    assert (first["event"], first["command"]) == ("start", "builders words")
-    assert (last["event"], last["status"]) == ("end", 0)
-    assert last["seconds"] >= 0
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_as_json_an_error_has_its_sentence_and_status(tmp_path, before):
-    words = ("--log-json", "fetch", "ud") if before else ("fetch", "ud", "--log-json")
-    done = builders(*words, cwd=tmp_path)
-    first, last = events(done)
-    assert (done.returncode, first["event"]) == (1, "start")
-    assert (last["event"], last["status"]) == ("error", 1)
-    assert "params.yaml: no such file" in last["message"]
-    assert "traceback" not in last
-    last = events(builders("--traceback", *words, cwd=tmp_path))[-1]
-    assert last["traceback"].startswith("Traceback")
 
 
 def test_every_status_is_documented():

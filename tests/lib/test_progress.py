@@ -1,6 +1,5 @@
-"""Bars for people, lines of JSON for programs, nothing into a file."""
+"""Bars at a terminal, nothing into a file."""
 
-import json
 import os
 import pty
 import subprocess
@@ -13,7 +12,6 @@ STEPS = """
 import time
 from plumbline.builders.core import progress
 progress.PATIENCE = 0.2  # as after two seconds
-progress.BETWEEN = 0.1
 {body}
 """
 COUNTED = STEPS.format(
@@ -36,28 +34,22 @@ with progress.during("pmi world-planted"):
 )
 
 
-def environment(**more):
-    own = {name: value for name, value in os.environ.items() if name != "PLUMBLINE_LOG"}
-    return own | {"PYTHONPATH": str(TOP)} | more
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(TOP)}
 
 
-def told(script, **more):
+def told(script):
     """Return what a program writes to standard error when that is no terminal."""
     command = [sys.executable, "-c", script]
-    done = subprocess.run(
-        command, env=environment(**more), check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True)
     assert done.stdout == ""
     return done.stderr
 
 
-def seen(script, **more):
+def seen(script):
     """Return what a person at a terminal sees."""
     here, there = pty.openpty()
     termios.tcsetwinsize(there, (24, 90))
-    with subprocess.Popen(
-        [sys.executable, "-c", script], env=environment(**more), stderr=there
-    ) as running:
+    with subprocess.Popen([sys.executable, "-c", script], env=ENVIRONMENT, stderr=there) as running:
         os.close(there)
         parts = []
         try:
@@ -86,33 +78,8 @@ def test_at_a_terminal_there_is_a_bar_with_rate_and_time_left():
 
 def test_what_is_done_soon_shows_no_bar():
     assert "treebanks" not in seen(SHORT)
-    assert told(SHORT, PLUMBLINE_LOG="json") == ""
 
 
 def test_what_cannot_be_counted_shows_its_time():
     screen = seen(ENDLESS)
     assert "pmi world-planted: 00:01" in screen
-
-
-def test_as_json_every_line_is_an_event_and_the_last_is_whole():
-    lines = [json.loads(line) for line in told(COUNTED, PLUMBLINE_LOG="json").splitlines()]
-    assert len(lines) >= 2
-    for line in lines:
-        assert list(line) == [
-            *("time", "event", "what", "done", "total", "unit"),
-            *("per_second", "elapsed_s", "left_s"),
-        ]
-        assert (line["event"], line["what"], line["total"]) == ("progress", "treebanks", 20)
-        assert 0 < line["per_second"] < 1 / 0.03
-    done = [line["done"] for line in lines]
-    assert done == sorted(done)
-    assert (done[-1], lines[-1]["left_s"]) == (20, 0)
-    assert lines[0]["left_s"] > 0
-
-
-def test_as_json_something_without_a_count_beats():
-    lines = [json.loads(line) for line in told(ENDLESS, PLUMBLINE_LOG="json").splitlines()]
-    assert len(lines) >= 3
-    assert {line["what"] for line in lines} == {"pmi world-planted"}
-    assert {line["total"] for line in lines} == {None}
-    assert lines[-1]["elapsed_s"] > lines[0]["elapsed_s"] >= 0.2
