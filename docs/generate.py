@@ -65,7 +65,6 @@ COMMANDS = (
     ["probes", "weights"],
     ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
-    ["probes", "paraphrase"],
     ["probes", "annotate"],
     ["probes", "waves"],
     ["probes", "import"],

@@ -58,13 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     waves.add_argument("later", nargs="?", help="folder of a later wave")
     waves.add_argument("--into", type=Path, help="folder of the tables: data/tables/waves")
     _importing(command("import", "tables of the study stereotypes, of others' outputs", _import))
-    about = "let a model paraphrase the statements of probes.stances, into a file"
-    reword = command("paraphrase", about, _of_a_model)
-    reword.add_argument("model", help="name in params.yaml")
-    reword.add_argument("--prompt", required=True, help="the prompt, with {statement}")
-    reword.add_argument("--seeds", type=int, default=5, help="wordings of each (default: 5)")
-    reword.add_argument("--tokens", type=int, default=64, help="of a wording at most (default: 64)")
-    reword.add_argument("--into", required=True, help="the csv file to write")
     about = "draw written answers of a model for people to label, or compare labelled sheets"
     _annotating(command("annotate", about, _annotate))
     plan = command(
@@ -206,12 +199,7 @@ def _of_a_model(given: argparse.Namespace) -> None:
     names = [given.model] if isinstance(given.model, str) else given.model
     for name in names:
         model(name)  # an unknown name is reported before torch is loaded
-    if given.command == "paraphrase":
-        from plumbline.probes.commands.paraphrase import write as reword
-
-        seeds = range(1, given.seeds + 1)
-        print(reword(given.model, given.prompt, seeds, given.tokens, Path(given.into)))
-    elif given.command == "weights":
+    if given.command == "weights":
         from plumbline.probes.models.files import pin
 
         print(pin(given.model))

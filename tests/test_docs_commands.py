@@ -65,7 +65,6 @@ ELSEWHERE = {
     "python -m plumbline.probes associations NAME*": (
         "NAME stands for a model; has tests of its own"
     ),
-    "python -m plumbline.probes paraphrase *": "needs a model of the Hub; has tests of its own",
     "python -m plumbline.probes weights *": "needs the Hub; has tests of its own",
     "python -m plumbline.builders statements": "a stage of make repro",
     "python -m plumbline.validation statements": "a stage of make repro",

@@ -49,7 +49,6 @@ LISTS = {  # of `assignments`, by study
 DAY = "2026-11-22"
 TREE = whole.tree()
 lay(TREE, read(FULL))
-REWORDING = {"t5-paraphrase", "bart-paraphrase", "pegasus-paraphrase"}
 UNPINNED = {
     entry["id"] for entry in TREE["models"].values() if "id" in entry and "revision" not in entry
 }
@@ -70,7 +69,7 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
             own = here.get("languages")
             assert own is None or set(own) >= set(entry.get("languages", ())), name
         asked = {name for what in LISTS[study] for name in TREE["assignments"][what]}
-        beside = {TREE["probes"]["stances"]["generation"]["nli_model"], *REWORDING}
+        beside = {TREE["probes"]["stances"]["generation"]["nli_model"]}
         assert names - beside == asked - {"chatgpt", "gpt-4"}, study
 
 
@@ -259,11 +258,7 @@ def test_names_in_it_lead_somewhere():
     for name in asked["associations"]:  # factors of anova
         assert {"family", "size"} <= set(TREE["models"][name])
     named = {name for names in asked.values() for name in names}
-    beside = {probes["stances"]["generation"]["nli_model"], *REWORDING}
-    assert set(TREE["models"]) - named == beside
-    assert {Path(path).stem for path in probes["stances"]["paraphrases"]} == {
-        f"paraphrases_{name.partition('-')[0]}" for name in REWORDING
-    }
+    assert set(TREE["models"]) - named == {probes["stances"]["generation"]["nli_model"]}
 
 
 def test_the_study_of_leaning_is_the_papers():
