@@ -283,7 +283,7 @@ def pins(*names: str) -> set[str]:
 
 
 UNLOCKED = ("lm-eval",)  # of users alone: no job of ours installs it
-LOCKS = {"segmentation": "test"}  # of extras that another lock has
+LOCKS = {"segmentation": "test", "remote": "test"}  # of extras that another lock has
 CORE = ("nationality", "report", "fetch", "pipeline")  # extras that a checkout has in its main lock
 
 

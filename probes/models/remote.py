@@ -16,27 +16,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.client import Budget, Client, Refused, Spent, used
+from plumbline.probes.models.client import Budget, Client, Refused, usage
 from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
 
     from plumbline.probes.models.params import Endpoint
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-AHEAD = 4  # answers that wait for an earlier one, for each request on its way
-APART_S = 1.1  # between asking twice for the same: clocks in answers tick in seconds
+BLOCK = 16  # requests of each thread before their responses are handed on
+PAUSE_S = 1.1  # between two equal requests: clocks in responses tick in seconds
 AROUND = 64  # tokens that a chat template may put around a prompt
 IDENTITY = ("id", "created", "owned_by", "parent", "max_model_len", "meta")
 READING = Sampling(tokens=1, temperature=0.0)  # one token, not used: some servers take 0 for all
@@ -80,17 +77,18 @@ class Remote:
 
         def ask(client: Client, row: str, item: tuple[str, int]) -> Text:
             prompt, seed = item
-            said = (
-                {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
-            )
-            request = partial(self._ask, client, row, prompt, said | {"seed": seed}, sampling)
+            body: dict[str, Any] = {"seed": seed}
+            if chat:
+                body["messages"] = [{"role": "user", "content": prompt}]
+            else:
+                body["prompt"] = prompt
             try:
-                answer = request()
+                answer = self._ask(client, row, prompt, body, sampling)
             except Refused as refused:
-                if "max_completion_tokens" not in refused.said:
+                if "max_completion_tokens" not in refused.reason:
                     raise
                 self._limit = "max_completion_tokens"  # OpenAI's newer models take no other
-                answer = request()
+                answer = self._ask(client, row, prompt, body, sampling)
             if answer.get("system_fingerprint") == OLLAMA:
                 _of_ollama(row, sampling, chat=chat)
             choice = _choice(row, answer)
@@ -101,7 +99,7 @@ class Remote:
                 text = ""  # all of it went into thoughts that are not shown
             if not isinstance(text, str) or reason not in ("stop", "length"):
                 raise UserError(f"{row}: no text, but an answer that ended with {reason!r}")
-            tokens = used(answer, "completion_tokens") or 0
+            tokens = usage(answer, "completion_tokens") or 0
             return Text(prompt, seed, text, tokens, reason == "stop")
 
         return self._each(zip(prompts, seeds, strict=True), ask, lambda item: item[0])
@@ -133,8 +131,8 @@ class Remote:
                         "model with vLLM, or score its weights here, kind: causal"
                     )
             except Refused as refused:
-                if "echo" in refused.said or "logprob" in refused.said:
-                    raise _untold(row, f"it says: {refused.said}") from None
+                if "echo" in refused.reason or "logprob" in refused.reason:
+                    raise _untold(row, f"it says: {refused.reason}") from None
                 raise
             values = continuation(row, _choice(row, answer), prefix, text)
             return Score(prefix + text, round(math.fsum(values), DECIMALS) + 0.0, len(values))
@@ -156,7 +154,7 @@ class Remote:
             body["top_k"] = sampling.top_k  # an extension, refused by some servers
         path = "/chat/completions" if "messages" in asked else "/completions"
         # No tokenizer in use makes more tokens of a text than it has bytes.
-        return client.ask(row, path, body, len(prompt.encode()) + AROUND + sampling.tokens)
+        return client.request(row, path, body, len(prompt.encode()) + AROUND + sampling.tokens)
 
     def _each(
         self,
@@ -164,27 +162,17 @@ class Remote:
         ask: Callable[[Client, str, Item], Answer],
         words: Callable[[Item], str],
     ) -> Iterator[Answer]:
-        """Ask for several items at once, and yield the answers in the order of the items."""
-        at_once, done = self.endpoint.concurrency, 0
-        window: deque[Future[Answer]] = deque()
+        """Send several requests at once, and yield the responses in the order of the items."""
+        number = self.endpoint.concurrency
+
+        def send(place: tuple[int, Item]) -> Answer:
+            i, item = place
+            return ask(client, f"models.{self.name}: row {i} ({words(item)[:60]!r})", item)
+
         numbered = enumerate(items)
-        with Client(self.endpoint, self.budget) as client, ThreadPoolExecutor(at_once) as pool:
-            try:
-                while True:
-                    for i, item in islice(numbered, AHEAD * at_once - len(window)):
-                        row = f"models.{self.name}: row {i} ({words(item)[:60]!r})"
-                        window.append(pool.submit(ask, client, row, item))
-                    if not window:
-                        return
-                    yield window.popleft().result()
-                    done += 1
-            except Spent as spent:
-                raise UserError(
-                    f"models.{self.name}: stopped before endpoint.token_budget: {spent}; {done:,} "
-                    "rows were done, raise it for the others"
-                ) from None
-            finally:
-                client.stop()  # those still in the queue end at once, unasked
+        with Client(self.endpoint, self.budget) as client, ThreadPoolExecutor(number) as pool:
+            while block := list(islice(numbered, BLOCK * number)):
+                yield from pool.map(send, block)
 
 
 def identify(endpoint: Endpoint) -> dict[str, Any]:
@@ -192,7 +180,7 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
 
     Some servers send the present time as ``created``; such things are left out. A server without
     a list of models (HTTP 404 or 405) tells nothing: the name alone is returned. One that lists its
-    models, this not among them, is a UserError, as is what is one in :meth:`Client.ask`.
+    models, this not among them, is a UserError, as is what is one in :meth:`Client.request`.
     """
     with Client(endpoint) as client:
         try:
@@ -201,14 +189,14 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
             if refused.status in (404, 405):
                 return {"id": endpoint.model}
             raise
-        time.sleep(APART_S)
+        time.sleep(PAUSE_S)
         second = _listed(client, endpoint)
     return {k: first[k] for k in IDENTITY if k in first and first[k] == second.get(k)}
 
 
 def _listed(client: Client, endpoint: Endpoint) -> dict[str, Any]:
     """Return the server's entry for the model."""
-    listed = client.ask(f"{endpoint.url}/models", "/models").get("data")
+    listed = client.request(f"{endpoint.url}/models", "/models").get("data")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise UserError(f"{endpoint.url}/models: not a list of models; check endpoint.url")
     for entry in listed:

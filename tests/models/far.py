@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 from models.served import served
+from openai import _base_client
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import client, remote
+from plumbline.probes.models import remote
 from plumbline.probes.models.params import Endpoint
 from plumbline.probes.models.remote import Remote
 from plumbline.probes.models.scorer import Sampling
@@ -24,8 +25,8 @@ SHORT = Sampling(tokens=4)
 def site(model):
     """Serve the tiny model with waits that a test can spare; yield the address."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "FIRST_WAIT_S", 0.01)
-        patch.setattr(remote, "APART_S", 0.01)
+        patch.setattr(_base_client, "INITIAL_RETRY_DELAY", 0.01)
+        patch.setattr(remote, "PAUSE_S", 0.01)
         with served(model, "tiny") as address:
             yield address
 

@@ -9,7 +9,7 @@ from models.tiny import save
 from models.tiny_causal import llama, llama_tokenizer
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import client, remote
+from plumbline.probes.models import remote
 from plumbline.probes.models.remote import identify
 from plumbline.probes.models.scorer import Sampling
 
@@ -26,8 +26,7 @@ SPLIT = [  # characters of several tokens on both sides of the border
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):
-    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(remote, "APART_S", 0.01)
+    monkeypatch.setattr(remote, "PAUSE_S", 0.01)
 
 
 @pytest.fixture(scope="module")
