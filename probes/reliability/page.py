@@ -1,4 +1,4 @@
-"""The page of reliability: what the scores of each study vary with, and what more would buy."""
+"""The page of reliability: what the scores of each study vary with."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from plumbline.probes.report.view import Place, study
 
 PLACE = ("study", "probe", "measure", "scale", "language", "model")
 POOLED = {"model": "all models", "language": "all languages"}  # in place of an empty name
-DESIGN = ("templates", "statements", "seeds")
-OTHERS = "statements, templates, seeds"  # label: another run draws all of these anew
 LARGEST = 3  # parts in a sentence
 REACH = 1.6  # of the axis, in largest values: intervals of few levels have no end worth drawing
-SHOWN = 20  # rows of statements that work otherwise
 UNIT = "standard deviation of scores of {}, with 95% interval, cut at the edge"
 
 
@@ -40,11 +37,10 @@ def table(name: str) -> Source:
 
 
 def sentences(tables: Tables) -> pl.DataFrame:
-    """Return for each study what its scores vary with, and what more would buy."""
-    told, designs = (tables.read(table(name)) for name in ("parts", "designs"))
+    """Return for each study what its scores vary with."""
+    told = tables.read(table("parts"))
     rows = [
         {"study": of, "varies": varies(own)}
-        | {"buys": buys(designs.filter(study=of) if len(designs) else designs)}
         for (of,), own in (parts(told, "study") if len(told) else ())
     ]
     return pl.DataFrame(rows)
@@ -65,32 +61,9 @@ def varies(own: pl.DataFrame) -> str:
     return f"Scores vary with {shares} of the variance (n = {number})."
 
 
-def buys(designs: pl.DataFrame) -> str:
-    """Say how wide the interval of a model's mean would be with the largest designs."""
-    told = []
-    for facet in DESIGN if len(designs) else ():
-        anew = designs.filter(pl.col("random_facets") == OTHERS)
-        rest = [name for name in DESIGN if name != facet]
-        own = anew.filter("observed").select(*PLACE, *rest, observed_value="value", least=facet)
-        pairs = anew.join(own, on=[*PLACE, *rest]).filter(pl.col(facet) > pl.col("least"))
-        pairs = pairs.filter(pl.col(facet) == pl.col(facet).max(), pl.col("observed_value") > 0)
-        if len(pairs):
-            ratio, least = (
-                float(str(each.median()))
-                for each in (pairs["value"] / pairs["observed_value"], pairs["least"])
-            )
-            told.append(
-                f"{ratio:.2f} times as wide with {pairs[facet][0]} {facet} ({least:g} observed)"
-            )
-    if not told:
-        return "No design could be estimated: see the reasons."
-    return f"The interval of a model's mean would be {', '.join(told)}."
-
-
 def reasons(tables: Tables) -> pl.DataFrame:
     """Return how often there is no number, and why."""
-    kinds = {"parts": "term", "consistency": "items", "items": "probe", "odds": "probe"}
-    kinds |= {"ranks": "probe"}
+    kinds = {"parts": "term", "consistency": "items", "ranks": "probe"}
     found = [
         own.filter(pl.col("reason") != "").select(
             "study", "reason", table=pl.lit(name), of=pl.col(column).cast(pl.String)
@@ -102,22 +75,6 @@ def reasons(tables: Tables) -> pl.DataFrame:
         return pl.DataFrame()
     by = ["study", "table", "of", "reason"]
     return pl.concat(found).group_by(by).len("number").sort(by)
-
-
-def near(tables: Tables) -> pl.DataFrame:
-    """Return the designs that differ in one number from the observed one, and that itself."""
-    designs = tables.read(table("designs"))
-    if designs.is_empty():
-        return designs
-    observed = designs.filter("observed").select(*PLACE, "random_facets", *DESIGN)
-    both = designs.join(observed, on=[*PLACE, "random_facets"], suffix="_observed")
-    other = pl.sum_horizontal(pl.col(name) != pl.col(f"{name}_observed") for name in DESIGN)
-    return both.filter(other <= 1)
-
-
-def first(found: pl.DataFrame) -> pl.DataFrame:
-    """Return the first rows of a long table."""
-    return found.head(SHOWN)
 
 
 def _parts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
@@ -132,32 +89,6 @@ def _parts(own: pl.DataFrame, place: Place) -> figures.Forest | str:
     top = REACH * max(row["value"] for row in rows) or 1.0
     of = {"title": place.title, "panel": "model", "panels": models, "limits": (0.0, top)}
     return figures.shared(rows, line="term", unit=UNIT.format(measure), **of)
-
-
-def _designs(own: pl.DataFrame, place: Place) -> str:
-    """Draw half-widths against numbers of templates, darker with more statements."""
-    numbers = sorted(set(own["statements"]))
-    shades = {n: round(190 - 190 * at / max(1, len(numbers) - 1)) for at, n in enumerate(numbers)}
-    panels = {}
-    for (model, random), every in parts(own, "model", "random_facets"):
-        observed = every.row(by_predicate=pl.col("observed"), named=True)
-        most = every["seeds"].max()
-        lines = []
-        for (seeds, statements), line in parts(every, "seeds", "statements"):
-            if seeds in (observed["seeds"], most):
-                few = seeds == observed["seeds"]
-                name = f"{statements} statements" + (f", {seeds} seeds" if seeds > 1 else "")
-                stroke = f"#{shades[statements]:02x}" + 2 * f"{shades[statements]:02x}"
-                xs, ys = (line.sort("templates")[c].to_list() for c in ("templates", "value"))
-                lines.append(figures.Curve(name, xs, ys, stroke, "" if few else "4 3"))
-        x, y, low, high = ([observed[name]] for name in ("templates", "value", "low", "high"))
-        point = figures.Mark()
-        lines.append(figures.Curve("observed", x, y, mark=point, lows=low, highs=high))
-        again = "other statements" if random == OTHERS else "same statements"
-        panels[f"{model}, {again}"] = lines
-    labels = ("templates", "half-width")
-    given = {"labels": labels, "title": place.title, "columns": 4, "ticks_at": (1, 5, 10, 20)}
-    return figures.curves(panels, **given)  # type: ignore[arg-type]
 
 
 STUDY = study(__file__, globals())

@@ -1,19 +1,17 @@
 """Analysis ``reliability``: what scores of all five studies vary with, and how far to trust them.
 
-Of responses that probes have recorded: parts of variance, what other designs would give, agreement
-of templates, seeds and models, items that work otherwise in a language, chances that ranks swap,
-and shares of valid responses. With fewer than three levels of a facet there is a reason, and no
-number; what is not valid is never imputed.
+From responses that probes have recorded: parts of variance, agreement of templates, seeds and
+models, chances that ranks swap, and shares of valid responses. With fewer than three levels of a
+facet there is a reason, and no number; what is not valid is never imputed.
 """
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri, stdtrit
 
 from plumbline.probes.reliability.schemas import (
     ALPHA,
@@ -24,31 +22,26 @@ from plumbline.probes.reliability.schemas import (
     Params,
 )
 from plumbline.probes.reliability.scores import FACETS, READ, scores
-from plumbline.probes.stats.estimate import DF, Estimate, adjusted, finite, typed
+from plumbline.probes.stats.estimate import Estimate, finite, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import (
     FLAT,
     FORMS,
     LEAST,
-    Functioning,
-    Odds,
     alpha,
     complete,
-    functioning,
     icc,
-    odds,
     split_halves,
     swap_chance,
 )
-from plumbline.probes.stats.variance_parts import ANOVA, half_width, parts_of, reml
+from plumbline.probes.stats.variance_parts import ANOVA, parts_of, reml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stats.variance_parts import Parts
 
     Array = NDArray[np.float64]
     Row = dict[str, Any]
@@ -57,10 +50,7 @@ DATASETS = ("lexica", "emotions", "statements", "counterfactuals")
 OUTPUTS = ("associations",)
 BESIDE = ("completions", "agreement", "stances", "classification")  # probes of other models
 GROUP = ["measure", "scale"]
-FAMILY = ("probe", "measure", "scale", "model")
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
-ANSWERS = ("agreement", "stances")  # probes whose scores are above 0 where a model agrees
-RESPONDENTS = 10  # in each language, fewer of which seldom agree with as many statements
 ENOUGH = 0.5  # share of valid responses with which it is told what scores vary with
 NUMBERS = ("value", "low", "high", "p", "p_bh")
 POOLED = ("model", "language")  # facets where all of them are taken together
@@ -77,7 +67,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         table = scores(probe, inputs)
         for (measure, scale), own in table.group_by(GROUP, maintain_order=True):
             place = {"probe": probe, "measure": measure, "scale": scale}
-            for name, row in _rows(own, params, answers=probe in ANSWERS):
+            for name, row in _rows(own, params):
                 found[name].append(place | row)
     return {name: _table(rows, name, params.confidence) for name, rows in found.items()}
 
@@ -88,12 +78,10 @@ def _table(rows: list[Row], name: str, confidence: float) -> pl.DataFrame:
         return pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = table.with_columns(pl.col(NUMBERS).cast(pl.Float64))  # of which there may be none
-    if name in ("items", "odds"):
-        table = adjusted(table, over=FAMILY)
     return typed(table, schema, confidence).sort(schema.key)
 
 
-def _rows(every: pl.DataFrame, params: Params, *, answers: bool) -> Iterator[tuple[str, Row]]:
+def _rows(every: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
     """Yield the rows of one measure on one scale, each with its table."""
     itself = _asked_of_most(every.filter(pl.col("respondent") == ""))
     languages, models = (sorted(set(itself[name])) for name in ("language", "model"))
@@ -120,8 +108,6 @@ def _rows(every: pl.DataFrame, params: Params, *, answers: bool) -> Iterator[tup
     for model in models:
         own, where = itself.filter(pl.col("model") == model), _where("", model)
         yield from _varying(_answered(own), where, (*FACETS, "language"), params)
-        yield from _items(own, where, "template", params, answers=answers)
-    yield from _items(_answered(itself), _where("", ""), "model", params, answers=answers)
 
 
 def _where(language: str, model: str) -> dict[str, str]:
@@ -153,7 +139,7 @@ def _too_few(number: int, what: str) -> str:
 def _varying(
     table: pl.DataFrame, where: Row, facets: Sequence[str], params: Params
 ) -> Iterator[tuple[str, Row]]:
-    """Yield parts of variance, and half-widths of the designs that they tell of."""
+    """Yield parts of variance."""
     valid = table.drop_nulls("score")
     levels = {name: valid[name].n_unique() for name in facets}
     few = {name: number for name, number in levels.items() if number < LEAST}
@@ -200,30 +186,11 @@ def _varying(
                 "reml": finite(restricted[place]),
             },
         )
-    if "template" not in few and not set(facets) & set(POOLED):
-        for design in _designs(parts, levels, params):
-            yield "designs", where | design
 
 
 def _part(where: Row, term: str, levels: int, found: Estimate, null: str, reason: str = "") -> Row:
     row = _row(found, cluster="level", null=null, reason=reason, term=term, levels=levels)
     return where | row | {"unbiased": None, "share": None, "reml": None}
-
-
-def _designs(parts: Parts, levels: Mapping[str, int], params: Params) -> Iterator[Row]:
-    """Yield half-widths with other numbers of templates, statements and seeds."""
-    observed = tuple(levels[name] for name in ("template", "statement", "seed"))
-    given = (params.templates, params.statements, params.seeds if observed[2] >= LEAST else [])
-    numbers = [sorted({*more, n}) for more, n in zip(given, observed, strict=True)]
-    same = [name for name, number in levels.items() if number < LEAST]
-    for drawn, *design_of in product(range(len(RANDOM)), *numbers):
-        design = dict(zip(("template", "statement", "seed"), design_of, strict=True))
-        fixed = same if drawn else [*same, "statement"]
-        of = {name: design.get(name, n) for name, n in levels.items() if n > 1}
-        found = half_width(parts, of, fixed, params.confidence)
-        key = {"random_facets": drawn, "observed": tuple(design_of) == observed}
-        key |= {f"{name}s": number for name, number in design.items()}
-        yield found.row(cluster="score", null="0: every run has the same mean", **key)
 
 
 def _cube(table: pl.DataFrame, axes: Sequence[str]) -> tuple[Array, list[list[str]]]:
@@ -288,69 +255,6 @@ def _swaps(table: pl.DataFrame, language: str, pair: tuple[str, str]) -> Iterato
         key = {"language": language, "first": pair[0], "second": pair[1], "random_facets": drawn}
         row = _row(found, cluster="level", null="0.5: ranks are chance", reason=few)
         yield "ranks", key | row | {"difference": finite(apart.mean()) if len(apart) else None}
-
-
-def _items(
-    table: pl.DataFrame, where: Row, conditions: str, params: Params, *, answers: bool
-) -> Iterator[tuple[str, Row]]:
-    """Yield for each statement and language how it works otherwise there than in the others.
-
-    By its mean score, and where the scores are ``answers``, above 0 of who agrees, by their odds.
-    """
-    grid, (statements, languages, levels) = _cube(table, ("statement", "language", conditions))
-    grid = grid[:, :, np.isfinite(grid).any(axis=0).all(axis=0)]  # asked in every language
-    kept = np.flatnonzero(np.isfinite(grid).all(axis=(1, 2)))
-    grid, names = grid[kept], [statements[place] for place in kept]
-    reason = ""
-    if len(languages) < 2:
-        reason = "one language: two are needed"
-    elif grid.shape[2] < LEAST or len(levels) < LEAST:
-        reason = _too_few(grid.shape[2], f"{conditions} in all languages")
-    elif len(grid) < LEAST:
-        reason = _too_few(len(grid), "statement with every score")
-    spread = f"scores do not vary over {conditions}s"
-    found = None if reason else functioning(grid)
-    told = (where, conditions, languages, names, grid.shape[2])
-    method = "t interval, mean square pooled over statements"
-    null = "0: as the rest of the statements differ"
-    reach = 0.0 if found is None else stdtrit(found.df, (1 + params.confidence) / 2)
-    method = f"{params.confidence:.0%} {method}"
-    yield from _each(told, "items", reason or spread, found, float(reach), method, null)
-    if not answers:
-        return
-    if not reason and grid.shape[2] < RESPONDENTS:
-        reason = f"{grid.shape[2]} {conditions}s in all languages: {RESPONDENTS} are needed"
-    of = None if reason else odds(grid > 0)
-    method = f"{params.confidence:.0%} normal interval of Mantel and Haenszel's log-odds ratio"
-    null = "0: who agrees with as many statements agrees as often with this one"
-    reach = float(ndtri((1 + params.confidence) / 2))
-    yield from _each(told, "odds", reason or spread, of, reach, method, null)
-
-
-def _each(
-    told: tuple[Row, str, list[str], list[str], int],
-    table: str,
-    reason: str,
-    found: Functioning | Odds | None,
-    reach: float,
-    method: str,
-    null: str,
-) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of statements and languages, or one with the reason why there are none."""
-    where, cluster, languages, names, number = told
-    if found is None or np.isnan(found.p).all():
-        row = _row(NONE, cluster=cluster, null=null, reason=reason)
-        yield table, where | {"statement": "", "anchor": False} | row
-        return
-    for place, name in enumerate(names):
-        for at in range(1 if len(languages) == 2 else 0, len(languages)):
-            value, half = found.effect[place, at], reach * found.error[place, at]
-            why = "" if np.isfinite(found.p[place, at]) else "all or none agree in every band"
-            one = Estimate(value, value - half, value + half, number, method)
-            row = one.row(cluster=cluster, null=null, p=float(found.p[place, at]))
-            key = where | {"language": languages[at], "statement": name, "reason": why}
-            df = found.df if isinstance(found, Functioning) else None  # of odds: z
-            yield table, key | {"anchor": bool(found.anchors[place]), DF: df} | row
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:

@@ -14,16 +14,11 @@ RANDOM = ("templates, seeds", "statements, templates, seeds")
 
 
 class Params(Bootstrap):
-    """Draws, and the designs that half-widths are told of."""
+    """Draws and splits."""
 
     draws: int = Field(1000, ge=100, description="of the pivotal quantities of parts of variance")
     splits: int = Field(200, ge=1, description="halves that are drawn where there are more")
     reml_scores: int = Field(800, ge=0, description="REML beside ANOVA up to so many; 0: nowhere")
-    templates: list[int] = Field(
-        [1, 2, 3, 5, 10, 20], description="of the designs, with those that are"
-    )
-    statements: list[int] = Field([10, 20, 60], description="of the designs, with those that are")
-    seeds: list[int] = Field([1, 3, 5, 20], description="of the designs, with those that are")
 
 
 PLACE = (
@@ -50,17 +45,6 @@ SCHEMAS = {
         Column("levels", "int64", "of the facet, or cells of several", minimum=0),
         REASON,
     ),
-    "designs": Schema.keyed(
-        (
-            *PLACE,
-            RANDOM_FACETS,
-            Column("templates", "int64", "how many", minimum=1),
-            Column("statements", "int64", "how many", minimum=1),
-            Column("seeds", "int64", "how many", minimum=1),
-        ),
-        *ESTIMATE,
-        Column("observed", "bool", "whether this is the design of the responses at hand"),
-    ),
     "consistency": Schema.keyed(
         (
             *PLACE,
@@ -70,20 +54,6 @@ SCHEMAS = {
         ),
         *ESTIMATE,
         Column("n_items", "int64", "how many items", minimum=0),
-        REASON,
-    ),
-    "items": Schema.keyed(
-        (*PLACE, Column("statement", "string", "statement; empty where none is tested")),
-        *ESTIMATE,
-        Column("family", "int64", "tests in the family that p_bh is taken over"),
-        Column("anchor", "bool", "whether it is among the rest that others are held against"),
-        REASON,
-    ),
-    "odds": Schema.keyed(
-        (*PLACE, Column("statement", "string", "statement; empty where none is tested")),
-        *ESTIMATE,
-        Column("family", "int64", "tests in the family that p_bh is taken over"),
-        Column("anchor", "bool", "whether others are matched by it"),
         REASON,
     ),
     "ranks": Schema.keyed(

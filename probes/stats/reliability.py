@@ -1,4 +1,4 @@
-"""Reliability of an instrument: consistency, agreement, items that work otherwise, swapped ranks.
+"""Reliability of an instrument: consistency, agreement, swapped ranks.
 
 Cases are what is told apart (statements, models), items or raters what it is told apart by (other
 statements, templates, seeds). No score is imputed: rows that lack one are left out whole.
@@ -7,15 +7,14 @@ statements, templates, seeds). No score is imputed: rows that lack one are left 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import comb, fdtri
 
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.crossed import estimated, of_mean
-from plumbline.probes.stats.estimate import Estimate, benjamini_hochberg
-from plumbline.probes.stats.intervals import two_sided
+from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 LEAST = 3  # levels of a facet with which something is told of it
 FLAT = 1e-12  # errors so small beside the scores are rounding
 DEFINED = 0.8  # share of bootstrap draws that must have a value for an interval: not of 3 cases
-FLAGGED = 0.05  # adjusted p at which an item is no anchor for the others
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
@@ -223,165 +221,6 @@ def _stepped_up(weights: Floats, one: Floats, other: Floats, even: float) -> Flo
     known = np.isfinite(r)
     sums = np.where(known, stepped, 0).sum(axis=1)
     return np.asarray(np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan))
-
-
-class Functioning(NamedTuple):
-    """How items work in a group, beyond what the group and the item say, (items, groups) each."""
-
-    effect: Floats  # score in the group minus that in the others, less the same of the anchors
-    error: Floats  # standard error
-    p: Floats  # two-sided t; nan where there is no error to judge by
-    df: int
-    anchors: NDArray[np.bool_]  # (items,)
-
-
-def functioning(scores: Floats) -> Functioning:
-    """Test each item for functioning otherwise in a group (uniform DIF).
-
-    The null: the item's score in a group differs from that in the other groups as the rest of the
-    items do. The rest are anchors: items found to work otherwise, at an adjusted p of
-    :data:`FLAGGED`, are taken out of them in a second pass. Judged against the mean square of item
-    by group by condition, pooled over items.
-
-    Parameters
-    ----------
-    scores : (items, groups, conditions) array
-        Conditions (templates, respondents) are the same in all groups; none missing. Of two groups
-        the first's effects are those of the second turned round.
-
-    References
-    ----------
-    Camilli and Shepard (1994), Methods for Identifying Biased Test Items, chapter 2 (item by group
-    interaction in analysis of variance); Candell and Drasgow (1988), An iterative procedure for
-    linking metrics, Applied Psychological Measurement 12(3).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> scores = rng.normal(0, 1, (10, 2, 5)) + rng.normal(0, 1, (10, 1, 1))
-    >>> scores[3, 1] += 5
-    >>> found = functioning(scores)
-    >>> bool(found.p[3, 1] < 0.001), bool(found.anchors[3])
-    (True, False)
-    """
-    items, groups, conditions = scores.shape
-    if items < LEAST or groups < 2 or not np.isfinite(scores).all():
-        raise ValueError(f"needs {LEAST} items, two groups and every score")
-    df = (items - 1) * (groups - 1) * (conditions - 1)
-    rest = scores - scores.mean(axis=2, keepdims=True)
-    rest = rest - rest.mean(axis=1, keepdims=True)
-    rest = rest - rest.mean(axis=0, keepdims=True)
-    square = float((rest**2).sum()) / df if df else float("nan")
-    means = scores.mean(axis=2)
-    apart = (means - means.mean(axis=1, keepdims=True)) * groups / (groups - 1)
-    unit = square / conditions * groups / (groups - 1)
-    anchors = np.ones(items, dtype=np.bool_)
-    for _ in range(2):
-        others = (anchors.sum() - anchors)[:, None]  # anchors beside the item
-        effect = apart - (apart[anchors].sum(axis=0) - apart * anchors[:, None]) / others
-        error = np.sqrt(unit * (1 + 1 / others))
-        error = np.broadcast_to(error, effect.shape)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            flat = error <= FLAT * max(1.0, float(np.abs(scores).max()))
-            told = two_sided(effect / np.where(flat, np.nan, error), df)
-            p = told if df else np.full(effect.shape, np.nan)
-        if not df or np.isnan(p).any():
-            break
-        tested = p[:, 1:] if groups == 2 else p
-        flagged = benjamini_hochberg(tested.ravel()).reshape(tested.shape).min(axis=1) <= FLAGGED
-        if not anchors.all() or flagged.sum() > items / 2:
-            break
-        anchors = ~flagged
-    return Functioning(effect, error, np.asarray(p), df, anchors)
-
-
-class Odds(NamedTuple):
-    """How the odds of agreeing with items differ in a group, (items, groups) each; nan: no test."""
-
-    effect: Floats  # pooled log-odds ratio of the group against the others, matched on all items
-    error: Floats  # its standard error
-    p: Floats
-    anchors: NDArray[np.bool_]  # (items,)
-
-
-def odds(agreed: NDArray[np.bool_]) -> Odds:
-    """Test each item for odds of agreement of its own in a group, by Mantel and Haenszel.
-
-    The null: respondents of a group and of the others who agree with as many items, this one
-    among them, have the same odds of agreeing with it. Without the item, or in bands of several
-    numbers, groups that differ in all items are not matched (Holland and Thayer 1988).
-    Items found at an adjusted p of :data:`FLAGGED` match nobody but for themselves in a second
-    pass. p is that of the statistic without correction for continuity. Where all of a group agree,
-    or none, the ratio and its error are of cells with one half more; where no number of items has
-    respondents of both sides, there is no test.
-
-    Parameters
-    ----------
-    agreed : (items, groups, respondents) array
-        None missing. Of two groups the first's ratios are those of the second turned round.
-
-    References
-    ----------
-    Mantel and Haenszel (1959), J. Natl. Cancer Inst. 22(4); Holland and Thayer (1988), Differential
-    item performance and the Mantel-Haenszel procedure, in Wainer and Braun (eds.), Test Validity;
-    Robins, Breslow and Greenland (1986), Biometrics 42(2), for the error.
-
-    Examples
-    --------
-    Six of ten agree in one group with an item, none in the other, and with the rest alike.
-
-    >>> rest = np.tile(np.arange(10) % 5 < np.arange(4)[:, None, None] + 1, (1, 2, 1))
-    >>> one = np.stack([np.arange(10) > 3, np.zeros(10, bool)])[None]
-    >>> found = odds(np.concatenate([one, rest]))
-    >>> bool(found.p[0, 1] < 0.05), bool(found.effect[0, 1] < 0), bool(found.p[1, 1] > 0.3)
-    (True, True, True)
-    """
-    items, groups, respondents = agreed.shape
-    if items < LEAST or groups < 2 or respondents < 2:
-        raise ValueError(f"needs {LEAST} items, two groups and two respondents")
-    flat = agreed.reshape(items, -1)
-    group = np.repeat(np.arange(groups), respondents)
-    anchors = np.ones(items, dtype=np.bool_)
-    for again in (True, False):
-        effect, error, p = np.full((3, items, groups), np.nan)
-        total = flat[anchors].sum(axis=0)
-        for item, own in enumerate(flat):
-            score = total + own * ~anchors[item]
-            for g in range(groups):
-                effect[item, g], error[item, g], p[item, g] = stratified(own, group == g, score)
-        tested = p[:, 1:] if groups == 2 else p
-        adjusted, known = np.ones(tested.shape), np.isfinite(tested)
-        adjusted[known] = benjamini_hochberg(tested[known])
-        flagged = adjusted.min(axis=1) <= FLAGGED
-        if not again or not flagged.any() or flagged.sum() > items / 2:
-            break
-        anchors = ~flagged
-    return Odds(effect, error, p, anchors)
-
-
-def stratified(
-    own: NDArray[np.bool_], inside: NDArray[np.bool_], stratum: NDArray[np.int64]
-) -> tuple[float, float, float]:
-    """Return the log-odds ratio over strata, its error and p; nan where none tells anything.
-
-    Parameters
-    ----------
-    own, inside, stratum : (respondents,) arrays
-        Whether each agrees, whether it is of the group, and the number of its stratum, from 0.
-    """
-    from statsmodels.stats.contingency_tables import StratifiedTable  # seconds to import
-
-    cells = np.bincount(stratum * 4 + 2 * ~inside + ~own, minlength=4 * (int(stratum.max()) + 1))
-    tables = cells.reshape(-1, 2, 2).astype(np.float64)
-    tables = tables[(tables.sum(axis=1) > 0).all(axis=1) & (tables.sum(axis=2) > 0).all(axis=1)]
-    if not len(tables):
-        return np.nan, np.nan, np.nan
-    found = StratifiedTable(tables.transpose(1, 2, 0))
-    p = float(found.test_null_odds(correction=False).pvalue)
-    across = tables[:, [0, 0], [0, 1]] * tables[:, [1, 1], [1, 0]]
-    if not across.sum(axis=0).all():
-        found = StratifiedTable(tables.transpose(1, 2, 0) + 0.5)
-    return float(found.logodds_pooled), float(found.logodds_pooled_se), p
 
 
 def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:

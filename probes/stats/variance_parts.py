@@ -10,9 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import chdtri, ndtri
-
-from plumbline.probes.stats.estimate import Estimate
+from scipy.special import chdtri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -267,44 +265,3 @@ def _slopes(projection: Floats, moved: Floats, designs: Sequence[object]) -> tup
                 trace = np.trace(block)
         score[a] = (((designs[a].T @ moved) ** 2).sum() - trace) / 2  # type: ignore[attr-defined]
     return score, information
-
-
-def half_width(
-    parts: Parts, levels: Mapping[str, int], fixed: Sequence[str] = (), confidence: float = 0.95
-) -> Estimate:
-    """Return half the width that the interval of a mean would have, with so many levels.
-
-    The variance of a mean over all facets is the sum of the parts, each over the number of its
-    cells; the half-width is the normal quantile times its root.
-
-    Parameters
-    ----------
-    levels
-        How many of each facet.
-    fixed
-        Facets whose levels are the same in every run: they alone, or with each other, add nothing.
-
-    References
-    ----------
-    Brennan (2001), Generalizability Theory, sections 2.4 and 4.1, equation 4.20.
-
-    Examples
-    --------
-    >>> values = np.array([1.0, 0.3, 0.5])
-    >>> draws, levels = np.tile(values, (2, 1)), np.array([9, 3, 27])
-    >>> some = Parts(terms_of(["s", "t"]), values, draws, levels, 27)
-    >>> round(half_width(some, {"s": 20, "t": 5}).value, 4)
-    0.6647
-    >>> round(half_width(some, {"s": 20, "t": 5}, fixed=["s"]).value, 4)
-    0.4997
-    """
-    weights = np.zeros(len(parts.terms))
-    for place, term in enumerate(parts.terms):
-        crossed = term or tuple(levels)  # the rest is crossed with all
-        if set(crossed) - set(fixed):
-            weights[place] = 1 / float(np.prod([levels[name] for name in crossed]))
-    reach = float(ndtri((1 + confidence) / 2))
-    seen = float(np.maximum(parts.value, 0) @ weights)  # a part below 0 makes no mean more certain
-    _, low, high = parts.interval(weights, confidence)
-    value, low, high = (reach * x**0.5 for x in (seen, min(low, seen), max(high, seen)))
-    return Estimate(value, low, high, parts.n, f"{confidence:.0%} {ANOVA}")

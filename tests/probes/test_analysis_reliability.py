@@ -10,8 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 from reference_scorer import coordinates
-from scipy.stats import nct
-from scipy.stats import t as student
 
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.builders.datasets.statements.formats import scale
@@ -98,36 +96,6 @@ def test_texts_have_the_log_odds_of_the_class(tmp_path):
     assert found.select("statement", "template", "seed").row(0) == ("t", "cz", "0")
 
 
-def test_half_widths_of_designs_worked_by_hand(tmp_path):
-    # effects of statements, templates and two seeds, whose sums are 0 over each facet
-    s, two = np.array([-1, 0, 1])[:, None, None], np.array([-1, 1])
-    t, pairs = s[:, 0], np.outer([1, -1, 0], [1, -1, 0])[..., None]
-    y = 4 * s + 3 * t + 2 * two + 3 * pairs + 2 * s * two + 2 * t * two + pairs * two
-    places = np.stack([axis.ravel() for axis in np.indices(y.shape)])
-    texts = ["".join(map(str, place)) for place in places.T]
-    known = dict(zip(("target", "country", "draw"), places.astype(str), strict=True))
-    save({"text": texts, "reading": CORRECTED, **known}, tmp_path / "counterfactuals/c.parquet")
-    said = {"text": texts, "class": "positive", "logprob_nats": -np.log1p(np.exp(-y.ravel() / 4))}
-    inputs = inputs_in(tmp_path)
-    save(said, inputs.outputs("classification", "m") / "c/0.parquet")
-    found = analysis.run(inputs, PARAMS)["designs"]
-    assert set(found["seeds"]) == {2}
-    # mean squares of y are 96, 54, 72; 18, 24, 24; 2. So the parts are these, times 18:
-    parts = {"s": 168, "t": 42, "seed": 52, "st": 144, "s seed": 132, "t seed": 132, "rest": 36}
-    # of two seeds nothing is known of others: they are the same in every run
-    kept = [("t", "st", "t seed", "rest"), ("s", "t", "st", "s seed", "t seed", "rest")]
-    seen = []
-    for row in found.to_dicts():
-        of = {"s": row["statements"], "t": row["templates"], "seed": 2}
-        of |= {"st": of["s"] * of["t"], "s seed": 2 * of["s"], "t seed": 2 * of["t"]}
-        of |= {"rest": 2 * of["st"]}
-        variance = sum(parts[name] / 18 / of[name] for name in kept[row["random_facets"]]) / 16
-        assert row["value"] == pytest.approx(1.959964 * variance**0.5, abs=2e-6)
-        if row["observed"]:
-            seen.append((row["random_facets"], of["s"], of["t"], round(16 * variance, 9)))
-    assert sorted(seen) == [(0, 3, 3, 3), (1, 3, 3, round(22 / 3, 9))]
-
-
 def agreed(folder, models, languages=("cs",), frames=3, statements=8, seed=SEED):
     """Write agreement of models that differ by their place in the list."""
     rng = np.random.default_rng(seed)
@@ -169,7 +137,7 @@ def test_agreement_is_turned_with_its_statement_and_the_better_method_is_read(tm
 
 def test_with_fewer_than_three_levels_there_is_a_reason_and_no_number(tmp_path):
     found = analysis.run(agreed(tmp_path, ["a", "b"], frames=2), PARAMS)
-    for table in ("parts", "consistency", "items", "ranks"):
+    for table in ("parts", "consistency", "ranks"):
         rows = found[table]
         told = rows["value"].is_not_null()
         assert (told == (rows["reason"] == "")).all(), table
@@ -178,20 +146,7 @@ def test_with_fewer_than_three_levels_there_is_a_reason_and_no_number(tmp_path):
     assert reasons["template"] == "2 levels of template: 3 are needed"
     assert reasons["statement"] == ""
     assert "statement x template" not in reasons
-    assert set(found["items"]["reason"]) == {"one language: two are needed"}
     assert set(found["ranks"]["reason"]) == {"2 levels of template: 3 are needed"}
-    assert found["designs"].is_empty()
-
-
-def test_two_templates_or_models_are_too_few_to_tell_items_apart(tmp_path):
-    found = analysis.run(agreed(tmp_path, ["a", "b"], ["cs", "ru"], frames=2), PARAMS)
-    reasons = dict(found["items"].select("model", "reason").iter_rows())
-    few = {
-        place: f"2 levels of {what} in all languages: 3 are needed"
-        for place, what in (("a", "template"), ("b", "template"), ("", "model"))
-    }
-    assert reasons == few
-    assert found["items"]["value"].null_count() == len(few)
 
 
 def test_scores_without_spread_have_reasons(tmp_path):
@@ -200,9 +155,6 @@ def test_scores_without_spread_have_reasons(tmp_path):
         flat = -5.0 + (path.parts[-3] == "b")
         pl.read_parquet(path).with_columns(agree_nats=pl.lit(flat)).write_parquet(path)
     found = analysis.run(inputs, PARAMS)
-    own = found["items"].filter(pl.col("model") != "")
-    assert set(own["reason"]) == {"scores do not vary over templates"}
-    assert own["value"].null_count() == len(own)
     # of the first model agreement and disagreement are as likely, whichever side a statement is on
     flat = found["parts"].filter(pl.col("language") != "", model="a", term="rest")
     assert flat["reason"].to_list() == ["scores do not vary"] * 2
@@ -223,7 +175,7 @@ def test_a_response_that_is_not_valid_is_left_out_and_told_of(tmp_path):
     left_out = analysis.run(inputs, PARAMS)
     rows.with_columns(agree_nats=pl.when(~lost).then("agree_nats")).write_parquet(path)
     found = analysis.run(inputs, PARAMS)
-    for name in ("parts", "designs", "consistency"):
+    for name in ("parts", "consistency"):
         assert found[name].equals(left_out[name]), name
     told = {
         (f, v): (x, n)
@@ -290,23 +242,6 @@ def test_the_same_scores_give_the_same_tables(tmp_path):
     inputs = agreed(tmp_path, ["a", "b", "c"], ["cs", "ru"])
     one, two = (analysis.run(inputs, PARAMS) for _ in range(2))
     assert all(one[name].equals(two[name]) for name in SCHEMAS)
-    tested = one["items"].drop_nulls("p")
-    assert set(tested["model"]) == {"", "a", "b", "c"}
-    assert set(tested["family"]) == {8}
-
-
-def test_what_is_detectable_of_items_is_of_t(tmp_path):
-    inputs = agreed(tmp_path, ["a"], ["cs", "ru"], frames=4, statements=5)
-    own = analysis.run(inputs, PARAMS)["items"].drop_nulls("p")
-    df = (5 - 1) * (2 - 1) * (4 - 1)
-    assert len(own) == 5
-    for row in own.to_dicts():
-        error = (row["high"] - row["low"]) / 2 / student.isf(0.025, df)
-        apart = row["detectable"] / error
-        assert nct.sf(student.isf(0.025, df), df, apart) == pytest.approx(0.8, abs=2e-3)
-    few = agreed(tmp_path / "few", ["a"], ["cs", "ru"], frames=3, statements=3)  # df 4
-    few = analysis.run(few, PARAMS)["items"].drop_nulls("p")
-    assert len(few) == few["detectable"].null_count() == 3
 
 
 # Of the authors' own notebook, explicit_paraphrase_experiments.ipynb of

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.variance_parts import Parts, half_width, parts_of, reml, terms_of
+from plumbline.probes.stats.variance_parts import parts_of, reml
 
 SEED = 11
 # the world of the controls: what a score varies with, and how much
@@ -119,28 +119,6 @@ def test_intervals_hold_planted_parts(missing):
     for term, part in PLANTED.items():
         assert held[term] / number >= (0.9 if not missing else 0.8), term
         assert value[term] == pytest.approx(part, abs=0.12), term
-
-
-@pytest.mark.slow
-def test_the_interval_of_a_design_holds_the_true_half_width():
-    rng = np.random.default_rng(SEED)
-    levels = {"statement": 20, "template": 10, "seed": 3}
-    truth = 1.959964 * (1 / 20 + 0.3 / 10 + 0.5 / 200 + 0.2 / 600) ** 0.5
-    held = [
-        found.low <= truth <= found.high
-        for _ in range(250)
-        for found in [half_width(parts_of(*world(rng, (20, 5, 3)), draws=300), levels)]
-    ]
-    assert 0.91 <= np.mean(held) <= 0.99
-
-
-def test_means_vary_as_the_design_says():
-    rng = np.random.default_rng(SEED)
-    means = [world(rng, (10, 4, 2))[0].mean() for _ in range(3000)]
-    true = np.array([PLANTED[term] for term in terms_of(["statement", "template", "seed"])])
-    parts = Parts(terms_of(["statement", "template", "seed"]), true, true[None], true, 80)
-    found = half_width(parts, {"statement": 10, "template": 4, "seed": 2}).value
-    assert found == pytest.approx(1.959964 * np.std(means), rel=0.04)
 
 
 def test_too_few_scores_are_an_error():
