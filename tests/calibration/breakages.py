@@ -213,7 +213,6 @@ BREAKAGES = [
     Breakage("latent", "lists shuffled", rewritten(WORDS, lists_dealt)),
     Breakage("reliability", "samples of other statements", rewritten(STANCES, shuffled("id"))),
     Breakage("reliability", "samples of other prompts", rewritten(STANCES, shuffled("frame"))),
-    Breakage("reliability", "reversed forgotten", rewritten("**/statements/a*", turned_round)),
     Breakage("robustness", "genders swapped", rewritten(PEOPLE, genders)),
     Breakage("robustness", "lexicon upside down", rewritten(LEXICA, upside_down)),
     Breakage("robustness", "lexicon shuffled", rewritten(LEXICA, shuffled("word"))),
