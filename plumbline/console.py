@@ -277,10 +277,8 @@ def _runs(given: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, 
 
 def _result(models: dict[str, Any], run: Run) -> Result:
     """Return the result of a run, and record it; runs with other options have other folders."""
-    from plumbline.probes.core.imports import lean
     from plumbline.studies import ask
 
-    lean()
     entry = models.get(run["model"], {"id": run["model"]})  # or a control model
     options = {key: value for key, value in run.items() if key not in RUN}
     text = json.dumps(options, sort_keys=True, default=str).encode()
@@ -428,9 +426,6 @@ def _report(given: argparse.Namespace) -> None:
 
 
 def _demo(given: argparse.Namespace) -> None:
-    from plumbline.probes.core.imports import lean
-
-    lean()
     from plumbline.demo import write
 
     made = write(given.to, given.model)

@@ -211,13 +211,9 @@ def _of_a_model(given: argparse.Namespace) -> None:
 
 def _pretrain(given: argparse.Namespace, names: list[str]) -> None:
     part, workers = _part(given), _workers(given)
-    from plumbline.probes.training.distributed import first, launched
+    from plumbline.probes.training.distributed import first
     from plumbline.probes.training.pretrain import pretrain
 
-    if not launched():
-        from plumbline.probes.core.imports import lean
-
-        lean()
     spread = None
     if given.runner == "ray" and not part:
         from plumbline.probes.core.ray_runner import each
@@ -253,10 +249,6 @@ def _probe(given: argparse.Namespace) -> None:
 
     if launched():
         accelerator()  # before anything is loaded: it chooses this process's device
-    else:
-        from plumbline.probes.core.imports import lean
-
-        lean()
     from plumbline.probes.core.run_probe import Execution, probe
 
     for name in given.model:

@@ -49,9 +49,6 @@ def _made(probe: str, name: str, shard: Shard) -> bytes:
 
 @lru_cache(maxsize=1)
 def _worker(probe: str, name: str) -> Worker:
-    from plumbline.probes.core.imports import lean
-
-    lean()
     from plumbline.probes.core.shards import Worker
 
     return Worker(probe, name)
