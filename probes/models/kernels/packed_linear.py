@@ -3,8 +3,10 @@
 torch sends float32 products to MKL, which picks its way by the number of rows: on processors with
 AVX-512 other digits come out below 16 rows, on Intel's with AVX2 for almost any number of rows.
 oneDNN's are one row's alone, but for a single row. On AMD's processors with AVX-512 they are also
-more than twice as fast. The operators are private to torch: they are tried on a small product
-first, and left alone if they are missing or answer otherwise (bfloat16 without AVX-512).
+faster: ``fill`` is 2.1 times as fast with them on BERT base's shape and 2.5 times on XLM-R base's
+(medians of 7 interleaved pairs, one thread, float32). The operators are private to torch: they are
+tried on a small product first, and left alone if they are missing or answer otherwise (bfloat16
+without AVX-512).
 """
 
 from __future__ import annotations
