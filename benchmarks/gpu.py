@@ -33,9 +33,9 @@ sys.path.insert(0, str(TOP))
 import numpy as np  # noqa: E402
 import shapes  # noqa: E402
 import torch  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from training import MEANS, timed  # noqa: E402
 
-from plumbline.probes.commands.cost import operations  # noqa: E402
 from plumbline.probes.models.causal import Causal  # noqa: E402
 from plumbline.probes.models.classifier import Classifier  # noqa: E402
 from plumbline.probes.models.masked import Masked  # noqa: E402
@@ -145,6 +145,35 @@ def bounded(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def operations(scorer, lengths: Counter[int], verb: str) -> float:
+    """Return the operations of matrix products for texts by their lengths, in tokens.
+
+    The head is counted where it is computed: to ``fill`` at one place of each text, to
+    ``represent`` nowhere. A copy of the model without weights runs on torch's ``meta`` device.
+    """
+    model = scorer.model
+    with torch.device("meta"):
+        bare = type(model)(model.config).eval()
+    total = 0.0
+    for length, times in lengths.items():
+        ids = torch.zeros(1, length, dtype=torch.long, device="meta")
+        body = getattr(bare, bare.base_model_prefix, bare)
+        options = {"input_ids": ids}
+        if bare.config.is_encoder_decoder:  # two tokens: the start, and T5's sentinel
+            options["decoder_input_ids"] = ids[:, :2]
+        with FlopCounterMode(display=False) as whole:
+            bare(**options)
+        with FlopCounterMode(display=False) as inner:
+            body(**options)
+        head = whole.get_total_flops() - inner.get_total_flops()
+        if isinstance(scorer, Masked) or (verb == "fill" and not bare.config.is_encoder_decoder):
+            head /= length
+        if verb == "represent":
+            head = 0
+        total += times * (inner.get_total_flops() + head)
+    return total
 
 
 def products(where: str, width: int) -> float:

@@ -307,8 +307,8 @@ def _plan(given: argparse.Namespace) -> None:
         if given.sizes or given.fits:
             raise UserError("--sizes and --fits are of a study; name its params after --study")
         found = list(cost.plans(given.seconds, given.model))
-        print(cost.table(found))
-        return print(f"\n{power.table([one.probe for one in found])}".rstrip())
+        told = [power.table([one.probe for one in found]), cost.table(found)]
+        return print(*filter(None, told), sep="\n\n")
     parse(given.study)  # an error of its own if it is no such file
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
@@ -318,9 +318,9 @@ def _plan(given: argparse.Namespace) -> None:
     if given.fits:
         return cost.fits(found, sizes)
     probes = [one.probe for one in found]
-    told = [cost.summary(found, sizes), cost.lacking(cost.needed(found, sizes), cost.here())]
-    told += [cost.choices(tree, sizes), cost.trainings(tree)]
-    return print(cost.table(found), *filter(None, told), power.table(probes), sep="\n\n")
+    told = [power.table(probes), cost.table(found), cost.trainings(tree)]
+    told += [cost.lacking(cost.needed(found, sizes), cost.here()), cost.summary(found, sizes)]
+    return print(*filter(None, told), sep="\n\n")
 
 
 def _annotate(given: argparse.Namespace) -> None:

@@ -24,7 +24,6 @@ from plumbline.probes.commands.cost import (
     MODULES,
     Study,
     assumed_plans,
-    choices,
     sizes_in,
     summary,
     trainings,
@@ -80,6 +79,7 @@ def test_the_plan_of_the_study_is_printed_with_what_its_tests_would_find(capsys,
     assert "| pretrain | " in told
     for analysis in ("pmi", "recall", "values", "nationality", "compass"):
         assert f"\n| {analysis} | " in told
+    assert told.splitlines()[-1].startswith("In all ")
 
 
 @pytest.mark.parametrize("alone", [["--fits"], ["--sizes", str(SIZES)]])
@@ -358,7 +358,8 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     asked = round(1630 * (1 + each)) + 12284 - 1630
     assert study.prompts("perplexity", "xlm-t") == asked
     found = list(assumed_plans(TREE, sizes_in(SIZES)))
-    work = {(p.probe, p.model): p.operations for p in found}
+    rate = sizes_in(SIZES).device.tflops * 3600e12
+    work = {(p.probe, p.model): p.hours * rate for p in found}
     passes = 40 * (2 - 1 / 1.3)  # of a text: each token, and again those with more of their word
     assert work["perplexity", "xlm-t"] == pytest.approx(asked * 40 * passes * 2 * 86e6)
     once = in_czech * 12 * (30 * 86e6 + 24e6) * 2
@@ -367,17 +368,11 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     trained = {p.model: p for p in found if p.probe == "pretrain"}
     assert set(trained) == {"gpt2", "roberta-base"}
     # Six corpora in three periods, five seeds, as many tokens of each, 20 times.
-    assert trained["gpt2"].tokens == 6 * 3 * 5 * 700_000 * 20
-    assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 1.26e9)
+    read_in = 6 * 3 * 5 * 700_000 * 20
+    assert trained["gpt2"].hours * rate == pytest.approx(6 * 125e6 * read_in)
     hours = sum(p.hours for p in found)
     assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
-    men = study.prompts("perplexity", "xlm-t") / round(1630 * (1 + 17 * (50 * 0.43 + 50)))
-    both, alone, every = map(
-        float, re.findall(r" ([\d.]+)(?= hours|[,.])", choices(TREE, sizes_in(SIZES)))
-    )
-    assert both / alone == pytest.approx(men, rel=0.05)
-    assert every / both == pytest.approx(55 / 17, rel=0.02)
-    assert "In all 0 prompts, 0 tokens" in summary([], sizes_in(SIZES))
+    assert "In all 0 prompts" in summary([], sizes_in(SIZES))
 
 
 def test_a_model_without_a_size_is_told(project):
@@ -537,8 +532,8 @@ def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
 def test_the_room_that_the_study_needs_is_told_and_looked_for_before_it_begins(monkeypatch):
     sizes = sizes_in(SIZES)
     plans = [
-        cost.Plan("pretrain", "roberta-base", 1, 1, 1.0, 50.0, 1.0),
-        cost.Plan("associations", "roberta-large", 1, 1, 1.0, 10.0, 1.0),
+        cost.Plan("pretrain", "roberta-base", 1, 50.0, 1.0),
+        cost.Plan("associations", "roberta-large", 1, 10.0, 1.0),
     ]
     need = cost.needed(plans, sizes)
     # 60 GB twice, the weights of 125 and 355 millions in four bytes; 125 millions in 16

@@ -1,26 +1,21 @@
-"""What a run would take, before it runs: prompts, tokens, operations, space, hours.
+"""What a run would take, before it runs: prompts, space, hours.
 
-The figures come from a trial on the device at hand: small shards of each language, computed and
-written as the run would do it, for a few seconds. Of a study of which nothing is fetched or built
-they come from assumed sizes, by multiplying: a test holds that both count the same prompts. An
-operation is one of the matrix products: two a weight and token forwards, six in training.
+Hours are the number of prompts times the measured seconds of a batch: small shards of each
+language are computed and written on the device at hand, as the run would do it. For a study that
+is not fetched yet both come from assumed sizes; a test holds that the numbers of prompts agree.
+There, a token takes two operations a weight, and six in training.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import shutil
 import time
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
-import torch
 from pydantic import Field, ValidationError
-from torch.utils.flop_counter import FlopCounterMode
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
@@ -30,7 +25,6 @@ from plumbline.probes import PROBES, module_of
 from plumbline.probes.commands.check_params import lacks_commit
 from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.shards import Shard, Task, Worker
-from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import Model, pointer, worlds
 from plumbline.probes.politicians.associations import POS
 from plumbline.probes.prompts.leaning import OPTIONS
@@ -56,8 +50,6 @@ class Plan(NamedTuple):
     probe: str
     model: str
     prompts: int
-    tokens: int | None
-    operations: float | None  # floating-point, of the matrix products
     gigabytes: float | None  # of outputs
     hours: float | None  # on this device
 
@@ -85,98 +77,48 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
     if TRAINS in vars(task.module) or not pointer(name).is_file():
-        return Plan(probe, name, prompts, None, None, None, None)
+        return Plan(probe, name, prompts, None, None)
     worker: Any = Worker(probe, name)
-    tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
+    size, spent = 0.0, 0.0
     for config, amount in amounts.items():
-        texts, size, share, took, spent_on = _trial(worker, config, amount, seconds / len(amounts))
-        encoded = worker.scorer.tokens.encode(texts, config)
-        space += size / share
+        share, written, took = _trial(worker, config, amount, seconds / len(amounts))
+        size += written / share
         spent += took / share
-        lengths = [len(ids) for ids in encoded]
-        if not lengths:  # the model has none of the words, and no prompt came back
-            continue
-        tokens += amount * sum(lengths) / len(lengths)
-        if isinstance(worker.scorer, Masked):  # of a text or a word it has several passes
-            work += operations(worker.scorer, spent_on, task.module.VERB) / share
-            continue
-        once = operations(worker.scorer, Counter(lengths), task.module.VERB)
-        work += amount * once / len(lengths)
-    return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
+    return Plan(probe, name, prompts, size / 1e9, spent / 3600)
 
 
-def _trial(
-    worker: Any, config: str, prompts: int, seconds: float
-) -> tuple[list[str], int, float, float, Counter[int]]:
-    """Compute small shards of a config.
-
-    Returns prompts, bytes, the share of all, seconds, and what the passes were spent on.
-    """
+def _trial(worker: Any, config: str, prompts: int, seconds: float) -> tuple[float, int, float]:
+    """Compute small shards of a config; return their share of all, bytes and seconds."""
     of = max(1, prompts // NAMES)
-    tried: list[str] = []
-    size, shards, took, passes = 0, 0, 0.0, worker.scorer.batches.spent
-    passes.clear()
+    size, shards, took = 0, 0, 0.0
     for number in range(of):
         start = time.perf_counter()
         body = worker(Shard(config, "trial", number, of))
         took += time.perf_counter() - start
-        column = worker.task.module.PROMPT
-        frame = pl.read_parquet(io.BytesIO(body), columns=[column])
-        tried += frame[column].unique(maintain_order=True).to_list()
         size, shards = size + len(body), shards + 1
         if number == 0 and of > 1:  # the first one warms up
-            took, size, shards, tried = 0.0, 0, 0, []
-            passes.clear()
+            size, shards, took = 0, 0, 0.0
             continue
         if took >= seconds:
             break
-    return tried, size, shards / of, took, passes
+    return shards / of, size, took
 
 
 def table(found: list[Plan]) -> str:
     """Return the plans as a Markdown table."""
     lines = [
-        "| probe | model | prompts | tokens | operations | outputs, GB | hours on this device |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| probe | model | prompts | outputs, GB | hours on this device |",
+        "|---|---|---:|---:|---:|",
     ]
     for p in found:
-        if p.tokens is None:
+        if p.hours is None:
             there = pointer(p.model).is_file()
             why = "not tried: it trains" if there else f"bring it first: {BRING}{p.model}"
-            rest = f" | | | {why} |"
+            rest = f" | {why} |"
         else:
-            rest = f"{p.tokens:,} | {p.operations:.3g} | {p.gigabytes:.3f} | {p.hours:.2f} |"
+            rest = f"{p.gigabytes:.3f} | {p.hours:.2f} |"
         lines.append(f"| {p.probe} | {p.model} | {p.prompts:,} | {rest}")
     return "\n".join(lines)
-
-
-def operations(scorer: Any, lengths: Counter[int], verb: str) -> float:
-    """Return the operations of matrix products for texts by their lengths, in tokens.
-
-    The head is counted where it is computed: to ``fill`` at one place of each text, to
-    ``represent`` nowhere. A copy of the model without weights runs on torch's ``meta`` device.
-    """
-    model = scorer.model
-    with torch.device("meta"):
-        bare = type(model)(model.config).eval()
-    total = 0.0
-    for length, times in lengths.items():
-        ids = torch.zeros(1, length, dtype=torch.long, device="meta")
-        body = getattr(bare, bare.base_model_prefix, bare)
-        options = {"input_ids": ids}
-        if bare.config.is_encoder_decoder:  # two tokens: the start, and T5's sentinel
-            options["decoder_input_ids"] = ids[:, :2]
-        with FlopCounterMode(display=False) as whole:
-            bare(**options)
-        with FlopCounterMode(display=False) as inner:
-            body(**options)
-        head = whole.get_total_flops() - inner.get_total_flops()
-        if isinstance(scorer, Masked) or (verb == "fill" and not bare.config.is_encoder_decoder):
-            head /= length
-        if verb == "represent":
-            head = 0
-        total += times * (inner.get_total_flops() + head)
-    return total
 
 
 class Device(Section):
@@ -328,33 +270,31 @@ def assumed_plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
     for probe in MODULES:
         for name in sorted(tree["assignments"][probe]):
             prompts = study.prompts(probe, name)
-            tokens, work = _work(study, probe, name, prompts)
             size, rows = sizes.bytes[probe]
             space = prompts * size * rows / 1e9
-            yield Plan(probe, name, prompts, round(tokens), work, space, work / rate)
+            yield Plan(probe, name, prompts, space, _work(study, probe, name, prompts) / rate)
     for name in sorted(tree["assignments"]["stances"]):
         if trainings := study.states(name) - 1:
-            read_in = _pretraining(study, name)
-            work = 6e6 * sum(_weights(study, name)) * read_in
+            work = 6e6 * sum(_weights(study, name)) * _pretraining(study, name)
             space = trainings * 4e-3 * sum(_weights(study, name))
-            yield Plan("pretrain", name, trainings, round(read_in), work, space, work / rate)
+            yield Plan("pretrain", name, trainings, space, work / rate)
 
 
-def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, float]:
-    """Return the tokens that a model reads and writes, and the operations."""
+def _work(study: Study, probe: str, name: str, prompts: int) -> float:
+    """Return the operations of a probe with a model."""
     sizes = study.sizes
     tokens = prompts * sizes.length[probe]
     written = study.probes["stances"].generation
     if study.models[name].kind == "remote":
-        return tokens + prompts * written.max_new_tokens, 0.0
+        return 0.0
     inner, outer = _weights(study, name)
     if probe == "perplexity":
         # each token masked alone, and again with those of its word behind it, where there are any
         passes = sizes.length[probe] * (2 - 1 / sizes.tokens_of_a_word)
-        return tokens, 2e6 * tokens * passes * inner
+        return 2e6 * tokens * passes * inner
     work = 2e6 * tokens * inner
     if probe == "agreement":
-        return tokens, sizes.pieces * (work + 2e6 * prompts * outer)
+        return sizes.pieces * (work + 2e6 * prompts * outer)
     if probe == "stances" and study.models[name].kind != "masked":
         tokens += prompts * written.max_new_tokens
         judged = HYPOTHESES * prompts * (sizes.length[probe] + written.max_new_tokens)
@@ -371,7 +311,7 @@ def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, flo
         own = study.probes[probe]
         texts = sum(sizes.downstream[task].train for task in own.tasks) * own.epochs
         work += 6e6 * inner * study.trainings(name) * texts * sizes.length[probe]
-    return tokens, work
+    return work
 
 
 def _pretraining(study: Study, name: str) -> float:
@@ -395,13 +335,11 @@ def _weights(study: Study, name: str) -> tuple[float, float]:
 def summary(found: list[Plan], sizes: Sizes) -> str:
     """Return the sums over all plans in sentences."""
     prompts = sum(p.prompts for p in found if p.probe != "pretrain")
-    tokens, work = sum(p.tokens or 0 for p in found), sum(p.operations or 0 for p in found)
     space, hours = sum(p.gigabytes or 0 for p in found), sum(p.hours or 0 for p in found)
     weights = 4e-3 * sum(map(sum, sizes.weights.values()))
     return (
-        f"In all {prompts:,} prompts, {tokens:,} tokens read and written, {work:.3g} operations, "
-        f"{space:,.0f} GB of outputs and trained states, {weights:,.0f} GB of weights from the "
-        f"Hub; {hours:,.0f} hours on {sizes.device.name}."
+        f"In all {prompts:,} prompts, {space:,.0f} GB of outputs and trained states, "
+        f"{weights:,.0f} GB of weights from the Hub; {hours:,.0f} hours on {sizes.device.name}."
     )
 
 
@@ -416,32 +354,6 @@ def trainings(tree: dict[str, Any]) -> str:
     return (
         f"Each training on a corpus reads {own.max_tokens:,} tokens {own.epochs} times in about "
         f"{steps:,} steps, of every corpus and period alike. {told}."
-    )
-
-
-def choices(tree: dict[str, Any], sizes: Sizes) -> str:
-    """Return what other choices of names would take, in a sentence; empty if all are as here."""
-    given = tree["derived"]["counterfactuals"]
-    of = "derived.counterfactuals"
-    other: dict[str, dict[str, Any]] = {
-        f"men alone (`{of}.genders: [male]`)": {"genders": ["male"]},
-        f"all {sizes.countries} countries (`{of}.countries: []`)": {"countries": []},
-    }
-
-    def hours(change: dict[str, Any]) -> float:
-        derived = tree["derived"] | {"counterfactuals": given | change}
-        every = assumed_plans(tree | {"derived": derived}, sizes)
-        return sum(p.hours or 0 for p in every if p.probe in ("classification", "perplexity"))
-
-    own = hours({})
-    told = [
-        f"with names of {what} {cost:.1f}"
-        for what, change in other.items()
-        if (cost := hours(change)) != own
-    ]
-    return (
-        f"Classification and perplexity of names take {own:.1f} hours; {', '.join(told)}."
-        * bool(told)
     )
 
 

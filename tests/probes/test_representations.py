@@ -74,16 +74,9 @@ def test_outputs_load_as_a_typed_dataset(ready, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_plan_counts_words_and_no_head(ready):
+def test_a_plan_counts_words(ready):
     words = pl.read_parquet("data/datasets/words/fr.parquet")["form"].n_unique()
-    planned = plan("representations", "causal", seconds=60)
-    assert planned.prompts == words
-    rows = pl.read_parquet(probe("representations", "causal") / "fr/*.parquet")
-    # the plan does not count the token that begins a text
-    assert planned.tokens == pytest.approx(rows["pieces"].sum(), rel=0.02)
-    hidden, layers = 32, 2
-    least = 2 * layers * 12 * hidden * hidden * planned.tokens
-    assert least <= planned.operations < 1.2 * least
+    assert plan("representations", "causal", seconds=1).prompts == words
 
 
 def test_a_model_without_states_and_a_language_without_words_are_refused(ready, change):
