@@ -27,7 +27,7 @@ from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
 from plumbline.probes.site.headlines import HEADLINES, Headline
 from plumbline.result import Result
-from plumbline.workspace import PACKAGE, PROJECT, Workspace, entered, home
+from plumbline.workspace import FOLDERS, PROJECT, Workspace, entered, home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -222,14 +222,15 @@ def leaning(model: Any, **options: Any) -> Result:
 def _languages(study: str, found: Found, settings: Settings) -> list[str]:
     """Return the languages of a study; for a control model, those that it was trained on."""
     probe, known = STUDIES[study].probe, dict[str, Any]()
-    for path in (*PACKAGE.glob("probes/*/params.yaml"), *PACKAGE.glob("probes/prompts/*.yaml")):
+    probes = FOLDERS["probes"]
+    for path in (*probes.glob("*/params.yaml"), *probes.glob("prompts/*.yaml")):
         known |= parse(path).get("probes", {}).get(probe, {})
     known |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
     params: Any = importlib.import_module(module_of(probe)).Params
     languages: list[str] = params.model_construct(**known).languages
     if found.entry is not None:
         return languages
-    text = (PROJECT / f"samples/worlds/{found.name}/manifest.json").read_text("utf-8")
+    text = (PROJECT / f"data/samples/worlds/{found.name}/manifest.json").read_text("utf-8")
     return [code for code in json.loads(text)["model"]["languages"] if code in languages]
 
 
