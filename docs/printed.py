@@ -17,9 +17,8 @@ SCREEN = re.compile(r"(?<=^```sh\n)(.*?)(```\n\n```text\n)(.*?)(?=^```$)", re.DO
 LINES, WIDTH = 5, 16  # lines of the figure, and its centimetres
 DRAW = f"""
 import plumbline
-from plumbline.drawing import standalone
 result = plumbline.politicians("world-planted", language="en")
-print(standalone(result.svg(most={LINES}), {WIDTH}), end="")
+print(result.plot(width={WIDTH}, most={LINES}).standalone(), end="")
 """
 TRACING = TOP / "docs/howto/fresh-data.md"
 TABLE = "data/tables/pmi/world-planted/pmi.parquet"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import warnings
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -16,12 +15,13 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 
-from plumbline import drawing, paper
+from plumbline import paper
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.progress import warn
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes, writing
+from plumbline.figure import FORMATS as FIGURES
+from plumbline.figure import Figure, check_width
 from plumbline.paper import Selection, Source, known
 from plumbline.probes import EACH, POOLED
 from plumbline.probes.report.tables import Tables, labelled, labels
@@ -29,7 +29,7 @@ from plumbline.probes.report.tables import Tables, labelled, labels
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-ROWS, FIGURES = ("csv", "parquet"), ("svg", "pdf", "png")
+ROWS = ("csv", "parquet")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
 MODEL = Column("model", "string", "name of the model")
 COLUMNS = {"table": pl.String, "column": pl.String, "type": pl.String, "about": pl.String}
@@ -69,10 +69,10 @@ def export(
     """
     into, top = Path(into).expanduser(), Path(data) / kind
     formats = [known(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
-    drawing.check(width)
-    if {"pdf", "png"} & {*formats} and not importlib.util.find_spec("matplotlib"):
+    check_width(width)
+    if {"pdf", "png"} & {*formats} and not importlib.util.find_spec("typst"):
         raise UserError(
-            "PDF and PNG need matplotlib: run pip install 'plumbline[report]', or leave them out "
+            "PDF and PNG need typst: run pip install 'plumbline[report]', or leave them out "
             "with --formats csv,parquet,tex,svg"
         )
     there = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
@@ -196,25 +196,17 @@ def _figures(
     """Write figures, and a list of them."""
     rows: list[dict[str, Any]] = []
     used: Counter[str] = Counter()
-    lacking: set[str] = set()
     for title, svg in found:
         stem = re.sub(r"\W+", "-", title.lower()).strip("-")[:LONGEST]
         used[stem] += 1
         stem += f"-{used[stem]}" if used[stem] > 1 else ""
+        figure = Figure(svg, width)
         for kind in kinds:
             path = into / "figures" / f"{stem}.{kind}"
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always", UserWarning)
-                write_bytes(path, drawing.written(svg, width, kind))
-            lacking |= {str(one.message) for one in told if "Glyph" in str(one.message)}
+            write_bytes(path, figure.encode(kind))
             yield path
         about = ET.fromstring(svg).get("aria-label", "")  # noqa: S314 - our own
-        letters = round(drawing.size(svg, width)[2], 1)
-        rows.append(dict(zip(DRAWN, (stem, title, about, letters), strict=True)))
+        row = (stem, title, about, round(figure.font_size, 1))
+        rows.append(dict(zip(DRAWN, row, strict=True)))
     if rows:
         yield _text(into / "figures.csv", pl.DataFrame(rows, DRAWN).write_csv())
-    if lacking:
-        warn(
-            f"{into / 'figures'}: {len(lacking)} letters are in no font here and missing in PDF "
-            "and PNG; install one such as Noto Sans of their script, or take the SVG"
-        )

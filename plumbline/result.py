@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline import latex
-from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
+from plumbline.extras import optional_library
+from plumbline.figure import FORMATS, Figure, check_width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import pandas as pd
     import polars as pl
-    from matplotlib.figure import Figure
 
     from plumbline.probes.site.headlines import Kind
 
 LEVEL = 0.05  # of the false discovery rate
 MOST = 30  # lines of a plot
-FIGURES = ("svg", "pdf", "png")
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Result:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the main table for pandas."""
-        with _extra():
+        with optional_library():
             return self.table.to_pandas()
 
     @property
@@ -151,10 +150,7 @@ class Result:
         most
             Lines at most: those with the smallest p.
         """
-        from plumbline import drawing
-
-        with _extra():
-            return drawing.figure(self.svg(most=most), width)
+        return Figure(self.svg(most=most), width)
 
     def svg(self, *, most: int = MOST) -> str:
         """Return the same as SVG for a page of HTML, drawn as in the report."""
@@ -203,9 +199,9 @@ class Result:
         UserError
             If the folder cannot be written, or the width is no width.
         """
-        from plumbline import drawing, every_eval
+        from plumbline import every_eval
 
-        drawing.check(width)
+        check_width(width)
         into, found = Path(folder).expanduser(), []
         try:
             into.mkdir(parents=True, exist_ok=True)
@@ -223,7 +219,7 @@ class Result:
                 shared = every_eval.record(*own, self.provenance, self.confidence)
                 texts[every_eval.FILE] = _json(shared)
             made = {name: text.encode() for name, text in texts.items()}
-            made |= {f"headline.{k}": drawing.written(self.svg(), width, k) for k in FIGURES}
+            made |= {f"headline.{k}": self.plot(width=width).encode(k) for k in FORMATS}
             for name, body in made.items():
                 write_bytes(into / name, body)
                 found.append(into / name)
@@ -247,14 +243,6 @@ class Result:
 
 def _json(facts: Any) -> str:
     return json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n"
-
-
-@contextmanager
-def _extra() -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise UserError(lacking(error)) from error
 
 
 def interval(row: dict[str, Any]) -> str:

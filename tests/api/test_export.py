@@ -15,11 +15,13 @@ from imports import TOP
 from polars.testing import assert_frame_equal
 
 import plumbline
-from plumbline import drawing, latex
+from plumbline import latex
 from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.checkout import export
 from plumbline.console import main
+from plumbline.figure import Figure
 from plumbline.paper import Selection
 from plumbline.probes.report import figures
 
@@ -243,55 +245,25 @@ DRAWN = {
 
 
 @pytest.mark.parametrize(("name", "width"), [("forest", 5), ("scatter", 8.5), ("slopes", 12)])
-def test_a_figure_is_as_wide_as_asked_in_every_format(name, width):
-    svg = DRAWN[name]
-    page = ET.fromstring(svg)
+def test_figure_encode_has_the_width_in_every_format(name, width, tmp_path):
+    figure = Figure(DRAWN[name], width)
+    page = ET.fromstring(figure.svg)
     ratio = float(page.get("height")) / float(page.get("width"))
-    root = ET.fromstring(drawing.written(svg, width, "svg"))
+    root = ET.fromstring(figure.encode("svg"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert root.get("width") == f"{width:g}cm"
     assert float(root.get("height").removesuffix("cm")) == pytest.approx(width * ratio, abs=1e-3)
-    pdf = drawing.written(svg, width, "pdf")
-    box = [float(n) for n in re.search(rb"/MediaBox \[([^]]*)\]", pdf)[1].split()]
+    pdf = figure.encode("pdf")
+    box = [float(n) for n in re.search(rb"/MediaBox ?\[([^]]*)\]", pdf)[1].split()]
     assert box[2] / 72 * 2.54 == pytest.approx(width, abs=0.01)
     assert box[3] / 72 * 2.54 == pytest.approx(width * ratio, abs=0.01)
-    png = drawing.written(svg, width, "png")
-    across, down = struct.unpack(">II", png[16:24])
-    at = png.index(b"pHYs") + 4
-    metre = struct.unpack(">I", png[at : at + 4])[0]
-    assert across / metre * 100 == pytest.approx(width, abs=0.01)
+    assert figure.encode("pdf") == pdf
+    figure.savefig(tmp_path / "figure.png")
+    across, down = struct.unpack(">II", (tmp_path / "figure.png").read_bytes()[16:24])
+    assert across / 300 * 2.54 == pytest.approx(width, abs=0.01)
     assert down / across == pytest.approx(ratio, abs=0.01)
-    assert drawing.written(svg, width, "pdf") == pdf
-
-
-def test_a_figure_has_all_its_texts_and_marks_where_the_page_has_them():
-    drawn = drawing.figure(DRAWN["forest"], 10)
-    (axes,) = drawn.axes
-    root = ET.fromstring(DRAWN["forest"])
-    texts = [e.text for e in root.iter("text")]
-    assert [t.get_text().replace(r"\$", "$") for t in axes.texts] == texts
-    assert {"a & <b>", "PMI"} <= {*texts}
-    shapes = [e for e in root.iter() if e.tag in ("path", "rect", "ellipse")]
-    assert len(axes.patches) == len(shapes)
-    placed = {t.get_text(): t.get_position() for t in axes.texts}
-    assert placed["PMI"] == (4, 14)  # pixels of the page, from its top left
-    assert axes.get_ylim() == (float(root.get("height")), 0)
-
-
-def test_a_mark_is_round_and_around_its_place():
-    page = '<svg width="100" height="50" font-size="11">{}</svg>'
-    circle = '<g transform="translate(10 20)"><path d="M6 9a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"/></g>'
-    (patch,) = drawing.figure(page.format(circle), 10).axes[0].patches
-    box = patch.get_path().get_extents()
-    assert [box.x0, box.x1, box.y0, box.y1] == pytest.approx([16, 24, 25, 33], abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "inside", ["<image/>", '<path d="M0 0Q1 1 2 2"/>', '<g transform="skewX(3)"/>']
-)
-def test_what_cannot_be_drawn_is_an_error_and_not_left_out(inside):
-    with pytest.raises(ValueError, match="not drawn here"):
-        drawing.drawn(f'<svg width="9" height="9" font-size="9">{inside}</svg>', 5, "pdf")
+    with pytest.raises(UserError, match="bmp"):
+        figure.savefig(tmp_path / "figure.bmp")
 
 
 @pytest.mark.slow

@@ -1,0 +1,112 @@
+"""A figure of the report as a file of a given width: SVG, PDF or PNG.
+
+The report draws SVG (``probes/report/figures.py``); Typst converts it. Its wheel needs no library
+of the system.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.extras import optional_library
+
+FORMATS = ("svg", "pdf", "png")
+INCH = 2.54  # centimetres
+POINTS = 72  # per inch
+DPI = 300
+NARROWEST, WIDEST = 2, 100  # centimetres
+XML = '<?xml version="1.0" encoding="UTF-8"?>'
+NAMESPACE = "http://www.w3.org/2000/svg"
+DOCUMENT = b"""
+#set document(date: none)
+#set page(width: auto, height: auto, margin: 0pt)
+#image(bytes(sys.inputs.svg), format: "svg", width: float(sys.inputs.width) * 1cm)
+"""
+
+
+def check_width(width: float) -> None:
+    """Refuse a width out of bounds."""
+    if not NARROWEST <= width <= WIDEST:
+        raise UserError(f"width {width}: in centimetres, from {NARROWEST} to {WIDEST}")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, shown by notebooks and saved by :meth:`savefig`.
+
+    Attributes
+    ----------
+    svg
+        The figure as SVG for a page of HTML, without a style of its own.
+    width
+        In centimetres, of its files.
+    """
+
+    svg: str
+    width: float
+
+    def __post_init__(self) -> None:
+        check_width(self.width)
+
+    def _attribute(self, name: str) -> float:
+        """Return a number of the element svg, such as its height in pixels."""
+        found = re.search(rf'^[^>]* {name}="([^"]*)"', self.svg)
+        assert found, f"a figure without {name}"
+        return float(found[1])
+
+    @property
+    def font_size(self) -> float:
+        """Return the font size of most text, in points."""
+        scale = self.width / self._attribute("width")
+        return self._attribute("font-size") * scale / INCH * POINTS
+
+    def standalone(self) -> str:
+        """Return the figure as an SVG file, on white and with black text."""
+        height = self.width * self._attribute("height") / self._attribute("width")
+        head, _, body = self.svg.strip().partition(">")
+        head = re.sub(r' width="[^"]*" height="[^"]*"', "", head, count=1)
+        head = head.replace("<svg", f'<svg xmlns="{NAMESPACE}" width="{self.width:g}cm"', 1)
+        page = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
+        return (
+            f'<?xml version="1.0" encoding="UTF-8"?>\n{head} height="{height:.4f}cm">{page}{body}\n'
+        )
+
+    def encode(self, kind: str, dpi: float = DPI) -> bytes:
+        """Return the bytes of a file, the same for the same figure and fonts.
+
+        Parameters
+        ----------
+        kind
+            svg, pdf or png.
+        dpi
+            Pixels per inch of a PNG.
+
+        Raises
+        ------
+        UserError
+            If Typst is not installed.
+        """
+        if kind == "svg":
+            return self.standalone().encode()
+        with optional_library():
+            typst: Any = importlib.import_module("typst")
+        inputs = {"svg": self.standalone(), "width": f"{self.width:g}"}
+        written = typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs)
+        return bytes(written)
+
+    def savefig(self, path: str | Path) -> None:
+        """Save the figure in the format that the suffix of the file names."""
+        kind = Path(path).suffix.removeprefix(".").lower()
+        if kind not in FORMATS:
+            raise UserError(f"{path}: no format {kind!r}; there are {', '.join(FORMATS)}")
+        write_bytes(Path(path), self.encode(kind))
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture that a notebook shows."""
+        return self.encode("png", dpi=150)
