@@ -5,24 +5,25 @@ Labels are strings in all of them. Nothing is computed here: rows are those of `
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import polars as pl
 
-from plumbline import paper
+from plumbline import latex
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.figure import FORMATS as FIGURES
 from plumbline.figure import Figure, check_width
-from plumbline.paper import Selection, Source, known
+from plumbline.latex import Selection
 from plumbline.probes import EACH, POOLED
 from plumbline.probes.report.tables import Tables, labelled, labels
 
@@ -35,6 +36,14 @@ MODEL = Column("model", "string", "name of the model")
 COLUMNS = {"table": pl.String, "column": pl.String, "type": pl.String, "about": pl.String}
 LONGEST = 80  # letters of the name of a figure
 DRAWN = {"file": pl.String, "title": pl.String, "about": pl.String, "letters_pt": pl.Float64}
+
+
+class Source(NamedTuple):
+    """A table of an analysis, or a config of a dataset or of outputs."""
+
+    path: str  # of its files below the folder, without a suffix
+    frame: pl.LazyFrame  # labels as strings
+    schema: Schema
 
 
 def export(
@@ -80,7 +89,7 @@ def export(
         raise UserError(f"{top}: nothing there; run `make repro` first, or name another --data")
     wanted = [known(name, there, kind[:-1] if kind != "tables" else "analysis") for name in names]
     sources = [source for name in wanted or there for source in _sources(top, name)]
-    texts = paper.texts(sources, selection) if "tex" in formats else {}
+    texts = _latex(sources, selection) if "tex" in formats else {}
     kinds = [f for f in formats if f in FIGURES]
     tables = Tables(Path(data))
     drawn = {name: list(figures(tables, name)) for name in (wanted or there) if kinds}
@@ -150,6 +159,20 @@ def _flat(frame: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
+    """Return tables as LaTeX, by path; none of those in which nothing is selected."""
+    columns = sorted({name for source in sources for name in source.frame.collect_schema()})
+    for name in (*selection.columns, *selection.where):
+        known(name, columns, "column")
+    if selection.rows < 1:
+        raise UserError(f"--rows {selection.rows}: one at least")
+    tables = {s.path: latex.estimates(s.frame.collect(), s.schema.key, selection) for s in sources}
+    if selection.where and not any(tables.values()):
+        told = ", ".join(f"{name}={'|'.join(of)}" for name, of in selection.where.items())
+        raise UserError(f"--where {told}: no table has such rows")
+    return {path: table for path, table in tables.items() if table}
+
+
 def _text(path: Path, text: str) -> Path:
     write_bytes(path, text.encode())
     return path
@@ -210,3 +233,12 @@ def _figures(
         rows.append(dict(zip(DRAWN, row, strict=True)))
     if rows:
         yield _text(into / "figures.csv", pl.DataFrame(rows, DRAWN).write_csv())
+
+
+def known(name: str, names: Collection[str], what: str) -> str:
+    """Return a name that is among others, or say which may have been meant."""
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, names, 1)
+    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    raise UserError(f"no {what} {name!r}; {meant}")

@@ -386,7 +386,7 @@ def _export(given: argparse.Namespace) -> None:
 
 def _export_checkout(given: argparse.Namespace) -> None:
     from plumbline.checkout import export
-    from plumbline.paper import Selection
+    from plumbline.latex import Selection
 
     chosen: dict[str, Any] = {}
     if given.study == "tables":

@@ -1,80 +1,130 @@
-"""Tables in LaTeX, for the packages booktabs and longtable."""
+"""Tables of estimates in LaTeX, for the packages booktabs and longtable."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from plumbline.extras import optional_library
+from plumbline.rounding import MISSING, interval, number, p_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+LONG = 40  # rows of a table that is set on a single page
+ENDS = ("low", "high")
+NUMBERS = ("value", *ENDS, "n", "p_bh")
+HEADS = {"n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
+PACKAGES = "% needs the packages booktabs and longtable\n"
 SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}"}
-SPECIAL["\n"] = " "
+SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
 SIGNS = str.maketrans(SPECIAL)
 
 
+class Selection(NamedTuple):
+    """The columns and rows of a table that are shown."""
+
+    columns: Sequence[str] = ()  # none: the key, the estimate, n and the adjusted p
+    where: Mapping[str, Sequence[str]] = {}  # accepted values as text, by column
+    rows: int = 100  # at most
+
+
 def text(words: str) -> str:
-    r"""Return words as LaTeX prints them.
+    r"""Return words as LaTeX prints them; `[` and `*` first in a row are no arguments of `\\`.
 
     Examples
     --------
-    >>> print(text("R&D_1 {50%}"))
-    R\&D\_1 \{50\%\}
+    >>> print(text("R&D_1 {50%}"), text("[NA]"))
+    R\&D\_1 \{50\%\} {[}NA]
     """
-    return words.translate(SIGNS)
+    return re.sub(r"^([\[*])", r"{\1}", words.translate(SIGNS))
 
 
-def number(cell: str) -> str:
-    r"""Return a cell of numbers with signs, powers of ten and infinity as in mathematics.
+def formula(cell: str) -> str:
+    r"""Return a number, with or without an interval, as a formula.
 
     Examples
     --------
-    >>> print(number("-0.75 [-∞, 2e-05]"))
-    $-$0.75 [$-\infty$, 2$\cdot10^{-5}$]
+    >>> print(formula("-0.75 [-∞, 2e-05]"))
+    $-0.75\ [-\infty, 2\cdot10^{-5}]$
     """
-    powers = re.sub(r"(\d)e-0?(\d+)", r"\1$\\cdot10^{-\2}$", cell)
-    infinite = powers.replace("-∞", r"$-\infty$").replace("∞", r"$\infty$")
-    return re.sub(r"(?<![{\w$])-", "$-$", infinite)
+    if cell == MISSING:
+        return cell
+    powers = re.sub(r"e-0?(\d+)", r"\\cdot10^{-\1}", cell)
+    return "$" + powers.replace("∞", r"\infty").replace(" [", r"\ [") + "$"
 
 
-def table(
-    words: Sequence[str],
-    numbers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    note: str = "",
-    long: bool = False,
-) -> str:
-    """Return a table, its columns of words to the left and of numbers to the right.
+def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> str:
+    """Return a table with a note below it.
 
     Parameters
     ----------
-    words, numbers
-        Heads, as LaTeX.
-    rows
-        Cells as LaTeX, those of words first.
+    columns
+        Cells by head, both as LaTeX.
+    layout
+        The alignment of each column, such as ``lrr``.
     note
-        A line below the table, as LaTeX.
-    long
-        Whether it may go over several pages, in place of standing on one.
+        Plain text.
     """
-    heads = [*words, *numbers]
-    columns = "l" * len(words) + "r" * len(numbers)
-    below = [r"\bottomrule"]
-    if note:
-        width = rf"\multicolumn{{{len(heads)}}}{{p{{0.9\linewidth}}}}"
-        below.append(rf"{width}{{\footnotesize {note}}} \\")
-    first = [r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
-    lines = [" & ".join([_guarded(row[0]), *row[1:]]) + r" \\" for row in rows]
-    if long:
-        top = [rf"\begin{{longtable}}{{{columns}}}", *first, r"\endhead", *below, r"\endlastfoot"]
-        return "\n".join([*top, *lines, r"\end{longtable}", ""])
-    top = [rf"\begin{{tabular}}{{{columns}}}", *first]
-    return "\n".join([*top, *lines, *below, r"\end{tabular}", ""])
+    with optional_library():
+        import pandas as pd
+    frame = pd.DataFrame(columns)
+    long = "longtable" if len(frame) > LONG else None
+    style = frame.style.hide(axis="index")
+    body = style.to_latex(hrules=True, column_format=layout, environment=long)
+    return PACKAGES + body + (f"\n{{\\footnotesize {text(note)}\\par}}\n" if note else "")
 
 
-def _guarded(cell: str) -> str:
-    """Keep LaTeX from reading a cell as an argument of the line before it."""
-    return f"{{{cell[0]}}}{cell[1:]}" if cell[:1] in ("[", "*") else cell
+def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> str:
+    """Return the selected part of a table: ``value [low, high]``, n and the adjusted p.
+
+    The note states the columns that are constant, and the number of rows that are left out. Text
+    is to the left of numbers. The result is empty if nothing is selected.
+    """
+    names = frame.columns
+    for name in {*selection.where} & {*names}:
+        frame = frame.filter(pl.col(name).cast(pl.String).is_in(list(selection.where[name])))
+    usual = ("model", *key, *NUMBERS) if "value" in names else names
+    columns = [n for n in dict.fromkeys(selection.columns or usual) if n in names]
+    if frame.is_empty() or not columns:
+        return ""
+    notes, total = [], len(frame)
+    if total > selection.rows:
+        order = "the first"
+        if "p_bh" in names:
+            order = "with the smallest adjusted p"
+            frame = frame.sort("p_bh", nulls_last=True, maintain_order=True)
+        notes.append(f"{selection.rows:,} of {total:,} rows, {order}.")
+        frame = frame.head(selection.rows)
+    if not selection.columns and total > 1:
+        constant = [n for n in columns if n not in NUMBERS and _is_constant(frame[n])]
+        notes += [f"{name}: {_cell(name, frame[name][0])}." for name in constant]
+        columns = [name for name in columns if name not in constant]
+    with_ends = "value" in columns and {*ENDS} <= {*names}
+    if with_ends:
+        columns = [name for name in columns if name not in ENDS]
+    columns.sort(key=lambda name: frame[name].dtype.is_numeric())
+    cells, layout = dict[str, list[str]](), ""
+    for name in columns:
+        head, values = name.replace("_", " "), [_cell(name, v) for v in frame[name]]
+        if with_ends and name == "value":
+            head, values = "value [low, high]", [interval(r) for r in frame.iter_rows(named=True)]
+        numeric = frame[name].dtype.is_numeric()
+        layout += "r" if numeric else "l"
+        cells[HEADS.get(name, text(head))] = list(map(formula if numeric else text, values))
+    return table(cells, layout, " ".join(notes))
+
+
+def _is_constant(values: pl.Series) -> bool:
+    return not values.dtype.is_nested() and values.n_unique() == 1
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        return p_value(value) if name == "p" or name.startswith("p_") else number(value)
+    if isinstance(value, pl.Series):
+        return ", ".join(map(str, value))
+    return MISSING if value is None else str(value)

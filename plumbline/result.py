@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.extras import optional_library
 from plumbline.figure import FORMATS, Figure, check_width
+from plumbline.rounding import interval, number, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ class Result:
             return (
                 f"{self.model}: {len(found)} of {len(tested)} {kind.things} {kind.verb} (false "
                 f"discovery rate 5%); the clearest is {row['what']}: {interval(row)} {row['unit']}"
-                f"{null}, adjusted p {shown_p(row['p_bh'])}.{rest}"
+                f"{null}, adjusted p {p_value(row['p_bh'])}.{rest}"
             )
         by = tested.group_by("unit", maintain_order=True)
         least = [(usual(own["detectable_bh"]), unit) for (unit,), own in by]
@@ -170,14 +170,19 @@ class Result:
 
     def to_latex(self, *, most: int = MOST) -> str:
         """Return the headline as a table in LaTeX, for the package booktabs."""
-        rows = self.headline.drop_nulls("value").head(most).rows(named=True)
-        cells = []
-        for row in rows:
-            ends = f"[{number(row['low'])}, {number(row['high'])}]"
-            numbers = (number(row["value"]), ends, shown_p(row["p_bh"]))
-            cells.append([latex.text(row["what"]), *map(latex.number, numbers)])
-        heads = (latex.text(self._unit), latex.text(self._interval), "adjusted $p$")
-        return latex.table(("",), heads, cells)
+        estimates = self.headline.drop_nulls("value")
+        rows = estimates.head(most).rows(named=True)
+        columns = {
+            "": [latex.text(row["what"]) for row in rows],
+            latex.text(f"{self._unit}, {self._interval}"): [
+                latex.formula(interval(r)) for r in rows
+            ],
+            "adjusted $p$": [latex.formula(p_value(row["p_bh"])) for row in rows],
+        }
+        note = (
+            f"{most} of {len(estimates)} rows, the most certain." if len(estimates) > most else ""
+        )
+        return latex.table(columns, "lrr", note)
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
         """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a shared record.
@@ -243,32 +248,3 @@ class Result:
 
 def _json(facts: Any) -> str:
     return json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n"
-
-
-def interval(row: dict[str, Any]) -> str:
-    """Return "0.75 [0.60, 0.90]"."""
-    return f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}]"
-
-
-def number(value: float | None) -> str:
-    """Return a number with three digits that count.
-
-    Examples
-    --------
-    >>> number(0.7512), number(-12.34), number(123.4), number(None)
-    ('0.751', '-12.3', '123', '–')
-    """
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == 0 or abs(value) < 5e-4:
-        return "0"
-    return f"{value:.{max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)}f}"
-
-
-def shown_p(value: float | None) -> str:
-    """Return a p as tables have it: three decimals, or a power of ten."""
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.0e}"

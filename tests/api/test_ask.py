@@ -14,7 +14,7 @@ from validated import validated
 
 import plumbline
 from plumbline.builders.core.errors import UserError
-from plumbline.result import number, shown_p
+from plumbline.rounding import number, p_value
 from plumbline.studies import asked_in
 from plumbline.workspace import VALIDATED
 
@@ -61,7 +61,7 @@ def test_the_sentence_says_how_many_the_clearest_and_its_interval(answered):
     assert result.summary.startswith(said)
     ends = f"{number(first['value'])} [{number(first['low'])}, {number(first['high'])}] nats"
     assert f"; the clearest is {first['what']}: {ends}" in result.summary
-    assert result.summary.endswith(f"adjusted p {shown_p(first['p_bh'])}.")
+    assert result.summary.endswith(f"adjusted p {p_value(first['p_bh'])}.")
     assert str(result) == result.summary
 
 
@@ -99,7 +99,7 @@ def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
     assert_frame_equal(read, result.headline, check_dtypes=False)
     assert pl.read_parquet(files["pmi.parquet"]).schema["gender"] == pl.String
     rows = files["headline.tex"].read_text("utf-8").splitlines()
-    assert rows[0] == r"\begin{tabular}{lrrr}"
+    assert rows[1] == r"\begin{tabular}{lrr}"
     assert sum(row.endswith(r" \\") for row in rows) == 31  # thirty, and the head
     before = {name: path.read_bytes() for name, path in files.items()}
     result.export(tmp_path / "paper", width=8)
@@ -283,10 +283,10 @@ def test_the_validated_datasets_of_the_samples_are_those_of_the_pipeline(monkeyp
 
 
 def test_numbers_have_three_digits_that_count():
-    assert [number(x) for x in (0.75126, -12.341, 123.4, 4.0, 0.0001, None)] == [
-        *("0.751", "-12.3", "123", "4.00", "0", "–")
+    assert [number(x) for x in (0.75126, -12.341, 123.4, 4.0, -0.00042, 0.0, None)] == [
+        *("0.751", "-12.3", "123", "4.00", "-0.00042", "0", "–")
     ]
-    assert [shown_p(x) for x in (0.04996, 1.2e-9, None)] == ["0.050", "1e-09", "–"]
+    assert [p_value(x) for x in (0.04996, 1.2e-9, None)] == ["0.050", "1e-09", "–"]
 
 
 def test_languages_that_a_vocabulary_lacks_are_told_where_none_was_named(tmp_path):
