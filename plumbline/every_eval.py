@@ -6,18 +6,16 @@ aggregate record, a score for each row of the headline that has a value.
 
 from __future__ import annotations
 
-import math
 import os
-from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.models import ID
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from plumbline.probes.site.headlines import Kind
+    from plumbline.result import Result
 
 SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
@@ -32,51 +30,37 @@ UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
 
 
-def record(
-    study: str,
-    model: str,
-    kind: Kind,
-    main: str,
-    headline: pl.DataFrame,
-    facts: dict[str, Any],
-    confidence: float,
-) -> dict[str, Any]:
-    """Return a result's attributes (``facts``: its provenance) as an aggregate record.
+def record(result: Result) -> dict[str, Any]:
+    """Return a result as an aggregate record, the same for the same result.
 
-    The same result gives the same record: ``retrieved_timestamp``, which the schema asks for, is
-    the environment variable SOURCE_DATE_EPOCH, or 0 without it.
+    The schema requires ``retrieved_timestamp``: it is the environment variable SOURCE_DATE_EPOCH,
+    or 0 without it.
 
     Raises
     ------
     UserError
         If SOURCE_DATE_EPOCH is not a number of seconds.
     """
-    at = os.environ.get(EPOCH) or "0"
-    if not at.isascii() or not at.isdigit():
-        raise UserError(f"{EPOCH}: {at!r} is not a number of seconds since 1970; set it so")
-    about = _model(model, facts)
-    common = {
-        "evaluation_name": f"plumbline.{study}",
-        "source_data": {
-            "dataset_name": f"plumbline.{study}",
-            "source_type": "other",
-            "additional_details": {
-                f"sha256 of {path}": str(digest)
-                for path, digest in facts["inputs"].items()
-                if not path.startswith(CONTROLS) and "models/" not in path
-            },
-        },
+    seconds = os.environ.get(EPOCH) or "0"
+    if not seconds.isascii() or not seconds.isdigit():
+        raise UserError(f"{EPOCH}: {seconds!r} is not a number of seconds since 1970; set it so")
+    name, facts = f"plumbline.{result.study}", result.provenance
+    model = _model(result.model, facts)
+    inputs = {
+        f"sha256 of {path}": str(digest)
+        for path, digest in facts["inputs"].items()
+        if not path.startswith(CONTROLS) and "models/" not in path
     }
-    rows = [row for row in headline.rows(named=True) if _finite(row["value"])]
-    seen: Counter[str] = Counter()
-    scores, of = [], (study, kind, main, confidence)
-    for row in rows:  # a word may be there in two languages, or as two parts of speech
-        seen[row["what"]] += 1
-        scores.append(common | _score(*of, row, seen[row["what"]]))
+    source = {"dataset_name": name, "source_type": "other", "additional_details": inputs}
+    common = {"evaluation_name": name, "source_data": source}
+    rows = result.headline.filter(pl.col("value").is_finite())
+    others = pl.col("low", "high", "p", "p_bh", "detectable_bh")
+    nth = pl.int_range(1, pl.len() + 1).over("what")  # two languages may have the same word
+    rows = rows.with_columns(pl.when(others.is_finite()).then(others), nth=nth)
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"plumbline.{study}/{about['id']}/{at}",
-        "retrieved_timestamp": at,
+        "evaluation_id": f"{name}/{model['id']}/{seconds}",
+        "retrieved_timestamp": seconds,
         "source_metadata": {
             "source_name": "plumbline",
             "source_type": "evaluation_run",
@@ -84,52 +68,50 @@ def record(
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "plumbline", "version": facts["libraries"]["plumbline"]},
-        "model_info": about,
-        "evaluation_results": scores,
+        "model_info": model,
+        "evaluation_results": [common | _score(result, row) for row in rows.rows(named=True)],
     }
 
 
 def _model(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Return the model: its id on the Hub, or a name without the path of a folder."""
-    known, libraries = facts["model"], facts["libraries"]
-    said = str(known["id"])
-    control, hub = said.startswith(CONTROLS), bool(ID.fullmatch(said))
-    details = {
-        "deployment_type": "self_deployed",
-        "model_availability": "open_weights" if control or hub else "unknown",
-        "revision": str(known["revision"]),
-    }
-    whose = "plumbline" if control else "local"
+    address = str(facts["model"]["id"])
+    control, hub = address.startswith(CONTROLS), bool(ID.fullmatch(address))
     return {
         "name": name,
-        "id": said if hub else f"{whose}/{name}",
-        "inference_engine": {"name": "transformers", "version": libraries["transformers"]},
-        "additional_details": details,
+        "id": address if hub else f"{'plumbline' if control else 'local'}/{name}",
+        "inference_engine": {
+            "name": "transformers",
+            "version": facts["libraries"]["transformers"],
+        },
+        "additional_details": {
+            "deployment_type": "self_deployed",
+            "model_availability": "open_weights" if control or hub else "unknown",
+            "revision": str(facts["model"]["revision"]),
+        },
     }
 
 
-def _score(
-    study: str, kind: Kind, main: str, confidence: float, row: dict[str, Any], nth: int
-) -> dict[str, Any]:
-    """Return one row of the headline, the ``nth`` of its name."""
+def _score(result: Result, row: dict[str, Any]) -> dict[str, Any]:
+    """Return one row of the headline."""
     low, high = BOUNDS.get(row["unit"], UNBOUND)
-    name = f"plumbline.{study}"
+    name, suffix = f"plumbline.{result.study}", f"/{row['nth']}" if row["nth"] > 1 else ""
     uncertainty: dict[str, Any] = {}
-    if _finite(row["low"]) and _finite(row["high"]):
+    if None not in (row["low"], row["high"]):
         ends = {"lower": row["low"], "upper": row["high"]}
-        uncertainty["confidence_interval"] = ends | {"confidence_level": confidence}
+        uncertainty["confidence_interval"] = ends | {"confidence_level": result.confidence}
     if row["n"] is not None:
         uncertainty["num_samples"] = row["n"]
-    tested = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if _finite(row[key])}
+    tests = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if row[key] is not None}
     return {
-        "evaluation_result_id": f"{name}/{row['what']}" + (f"/{nth}" if nth > 1 else ""),
+        "evaluation_result_id": f"{name}/{row['what']}{suffix}",
         "metric_config": {
-            "evaluation_description": f"{row['what']}: one of the {kind.things} that are tested",
-            "metric_id": f"{name}.{main}",
+            "evaluation_description": f"{row['what']}: one of the {result.kind.things} tested",
+            "metric_id": f"{name}.{result.main}",
             "metric_name": row["unit"],
             "metric_unit": row["unit"],
             "metric_parameters": {"what": row["what"], "null": row["null"]},
-            "lower_is_better": False,  # the schema asks; neither is: the null is without bias
+            "lower_is_better": False,  # the schema requires it; the null is without bias
             "score_type": "continuous",
             "min_score": low,
             "max_score": high,
@@ -139,11 +121,7 @@ def _score(
         },
         "score_details": {
             "score": row["value"],
-            "details": {key: f"{value:.6g}" for key, value in tested.items()},
+            "details": {key: f"{value:.6g}" for key, value in tests.items()},
             "uncertainty": uncertainty,
         },
     }
-
-
-def _finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)

@@ -19,7 +19,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from plumbline.builders.core.cli import FINE, WRONG
-from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.errors import UserError
+from plumbline.extras import optional_library
 from plumbline.models import find
 from plumbline.workspace import PROJECT
 
@@ -29,13 +30,10 @@ if TYPE_CHECKING:
     from plumbline.probes.models.scorer import Score
 
 DTYPES = ("float32", "float64", "bfloat16")
-# the harness gives these to all models; batches and device are our engine's own business
-UNUSED = {"batch_size", "max_batch_size", "device"}
-WITHIN_WORD = "within_word_l2r"
 
 
 class Bridge:
-    """What the harness asks of a model, answered by a scorer.
+    """A model of the harness whose answers are those of a scorer.
 
     Parameters
     ----------
@@ -47,57 +45,55 @@ class Bridge:
         float32, float64 or bfloat16.
     context
         Put before every text, seen and not scored.
+    batch_size, max_batch_size, device
+        Given by the harness to all models, and ignored: the scorer has its own.
 
     Raises
     ------
     UserError
-        If there is no such model, it is of another kind, or an argument is none of ours.
+        If there is no such model, it is of another kind, or the dtype is unknown.
     """
 
-    called: ClassVar[str]
+    name: ClassVar[str]
     kind: ClassVar[str]
 
     def __init__(
         self,
         *,
-        pretrained: str = "",
+        pretrained: str,
         revision: str = "",
         dtype: str = "float32",
         context: str = "",
-        **others: Any,
+        batch_size: Any = None,  # noqa: ARG002
+        max_batch_size: Any = None,  # noqa: ARG002
+        device: Any = None,  # noqa: ARG002
     ) -> None:
         super().__init__()
-        if unknown := sorted(set(others) - UNUSED):
-            raise UserError(f"{self.called}: knows no argument {', '.join(unknown)}")
-        if not pretrained:
-            raise UserError(f"{self.called}: name a model: --model_args pretrained=FOLDER_OR_ID")
         if dtype not in DTYPES:
-            raise UserError(f"{self.called}: dtype {dtype}; there are {', '.join(DTYPES)}")
+            raise UserError(f"{self.name}: dtype {dtype}; there are {', '.join(DTYPES)}")
         found = find(str(pretrained), revision=revision)
         if found.kind != self.kind:
-            other = next((n for n, of in MODELS.items() if of.kind == found.kind), "")
-            advice = f"; use --model {other}" if other else ", which the harness has itself"
-            raise UserError(f"{self.called}: {pretrained} is of kind {found.kind}{advice}")
+            kinds = ", ".join(f"{bridge.kind}: {name}" for name, bridge in MODELS.items())
+            raise UserError(f"{self.name}: {pretrained} is of kind {found.kind}; --model {kinds}")
         from plumbline.probes.models.files import download
         from plumbline.probes.models.load import adapter
         from plumbline.probes.models.params import Model
 
-        where = PROJECT / "data/samples/worlds" / found.name
+        folder, commit = PROJECT / "data/samples/worlds" / found.name, ""
         if found.entry is not None:
-            where = download(found.name, Model.model_validate(found.entry))
-        commit = (found.entry or {}).get("revision", "")
-        self.scorer: Any = adapter(found.kind)(
-            where, found.name, commit, dtype=dtype, context=context
-        )
+            folder = download(found.name, Model.model_validate(found.entry))
+            commit = found.entry.get("revision", "")
+        options = {"dtype": dtype, "context": context}
+        self.scorer: Any = adapter(found.kind)(folder, found.name, commit, **options)
 
-    def scored(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score what stands behind a context, pair by pair."""
+    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
+        """Score the continuation of each pair of context and continuation."""
         raise NotImplementedError
 
     def loglikelihood(
         self,
         requests: Sequence[Any],
-        disable_tqdm: bool = False,  # noqa: ARG002 the harness may give it
+        disable_tqdm: bool = False,  # noqa: ARG002 an argument of the harness
     ) -> list[tuple[float, bool]]:
         """Return log-likelihood in nats and greediness of each continuation.
 
@@ -112,30 +108,29 @@ class Bridge:
             If a text is too long for the model, the context ends within a token, or there is
             nothing to score.
         """
-        pairs = (_apart(*request.args[:2]) for request in requests)
-        return [(score.logprob_nats, bool(score.greedy)) for score in self.scored(pairs)]
+        pairs = (_split(*request.args[:2]) for request in requests)
+        return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
 
     def loglikelihood_rolling(
         self,
         requests: Sequence[Any],
-        disable_tqdm: bool = False,  # noqa: ARG002 the harness may give it
+        disable_tqdm: bool = False,  # noqa: ARG002 an argument of the harness
     ) -> list[float]:
         """Return the log-likelihood in nats of each text; one that is too long is a UserError."""
-        texts = (("", request.args[0]) for request in requests)
-        return [score.logprob_nats for score in self.scored(texts)]
+        return [s.logprob_nats for s in self.scores(("", request.args[0]) for request in requests)]
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> NoReturn:  # noqa: ARG002
-        """Refuse: the harness writes with causal models itself."""
+        """Refuse: the harness generates with causal models itself."""
         raise UserError(
-            f"{self.called}: scores text and generates none; leave out tasks of the output type "
+            f"{self.name}: scores text and generates none; leave out tasks of the output type "
             "generate_until, or use --model hf for a generative model"
         )
 
     def get_model_info(self) -> dict[str, str | int]:
-        """Return what the harness keeps beside its results."""
+        """Return the facts that the harness stores with its results."""
         facts = self.scorer.facts()
-        kept = {"model_dtype": facts["dtype"], "model_sha": facts["revision"]}
-        return {**kept, "plumbline": version("plumbline")}
+        stored = {"model_dtype": facts["dtype"], "model_sha": facts["revision"]}
+        return {**stored, "plumbline": version("plumbline")}
 
 
 class MaskedBridge(Bridge):
@@ -150,19 +145,16 @@ class MaskedBridge(Bridge):
         Of all texts, for models that must be told (XLM).
     """
 
-    called = "plumbline-mlm"
-    kind = "masked"
+    name, kind = "plumbline-mlm", "masked"
 
-    def __init__(self, *, method: str = WITHIN_WORD, language: str = "", **options: Any) -> None:
-        from plumbline.probes.models.scorer import METHODS
-
-        if method not in METHODS:
-            raise UserError(f"{self.called}: method {method}; there are {', '.join(METHODS)}")
+    def __init__(
+        self, *, method: str = "within_word_l2r", language: str = "", **options: Any
+    ) -> None:
         super().__init__(**options)
         self.method, self.language = method, language
 
-    def scored(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score what stands behind a context, the context in sight."""
+    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
+        """Score continuations, each with its context in sight."""
         contexts, texts = zip(*pairs, strict=True)
         scores: Iterator[Score] = self.scorer.pseudo_logprobs(
             texts, self.method, language=self.language, prefixes=contexts
@@ -170,31 +162,30 @@ class MaskedBridge(Bridge):
         return scores
 
     def get_model_info(self) -> dict[str, str | int]:
-        """Return what the harness keeps beside its results."""
+        """Return the facts that the harness stores with its results."""
         return {**super().get_model_info(), "plumbline_method": self.method}
 
 
 class CausalBridge(Bridge):
-    """A causal model, to be held against the harness's own ``hf``."""
+    """A causal model, to compare with the harness's own ``hf``."""
 
-    called = "plumbline-causal"
-    kind = "causal"
+    name, kind = "plumbline-causal", "causal"
 
-    def scored(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score what stands behind a context."""
+    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
+        """Score continuations."""
         scores: Iterator[Score] = self.scorer.logprobs(pairs)
         return scores
 
 
-MODELS: dict[str, type[Bridge]] = {of.called: of for of in (MaskedBridge, CausalBridge)}
+MODELS: dict[str, type[Bridge]] = {bridge.name: bridge for bridge in (MaskedBridge, CausalBridge)}
 
 
-def _apart(context: str, continuation: str) -> tuple[str, str]:
+def _split(context: str, continuation: str) -> tuple[str, str]:
     """Return a request with the spaces between its parts in the second, as the harness does.
 
     Examples
     --------
-    >>> _apart("the answer: ", "yes")
+    >>> _split("the answer: ", "yes")
     ('the answer:', ' yes')
     """
     bare = context.rstrip()
@@ -208,26 +199,22 @@ def register() -> None:
     from lm_eval.api.model import LM
     from lm_eval.api.registry import register_model
 
-    for name, of in MODELS.items():
-        register_model(name)(type(of.__name__, (of, LM), {}))
+    for name, bridge in MODELS.items():
+        register_model(name)(type(bridge.__name__, (bridge, LM), {}))
 
 
 def main() -> int:
     """Run the harness's own command line; return 1 where a user can mend what is wrong."""
     try:
-        register()
-        from lm_eval.__main__ import cli_evaluate
+        with optional_library():
+            register()
+            from lm_eval.__main__ import cli_evaluate
 
-        cli_evaluate()
+            cli_evaluate()
     except UserError as problem:
-        said = str(problem)
-    except ModuleNotFoundError as error:
-        if not (said := lacking(error)):
-            raise
-    else:
-        return FINE
-    print(f"error: {said}", file=sys.stderr)
-    return WRONG
+        print(f"error: {problem}", file=sys.stderr)
+        return WRONG
+    return FINE
 
 
 if __name__ == "__main__":

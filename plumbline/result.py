@@ -172,17 +172,14 @@ class Result:
         """Return the headline as a table in LaTeX, for the package booktabs."""
         estimates = self.headline.drop_nulls("value")
         rows = estimates.head(most).rows(named=True)
+        head = latex.text(f"{self._unit}, {self._interval}")
         columns = {
             "": [latex.text(row["what"]) for row in rows],
-            latex.text(f"{self._unit}, {self._interval}"): [
-                latex.formula(interval(r)) for r in rows
-            ],
+            head: [latex.formula(interval(row)) for row in rows],
             "adjusted $p$": [latex.formula(p_value(row["p_bh"])) for row in rows],
         }
-        note = (
-            f"{most} of {len(estimates)} rows, the most certain." if len(estimates) > most else ""
-        )
-        return latex.table(columns, "lrr", note)
+        note = f"{most} of {len(estimates)} rows, the most certain."
+        return latex.table(columns, "lrr", note if len(estimates) > most else "")
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
         """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a shared record.
@@ -220,9 +217,7 @@ class Result:
                 "provenance.json": _json(self.provenance),
             }
             if "model" in self.provenance:  # such a record is of one model: of no comparison
-                own = (self.study, self.model, self.kind, self.main, self.headline)
-                shared = every_eval.record(*own, self.provenance, self.confidence)
-                texts[every_eval.FILE] = _json(shared)
+                texts[every_eval.FILE] = _json(every_eval.record(self))
             made = {name: text.encode() for name, text in texts.items()}
             made |= {f"headline.{k}": self.plot(width=width).encode(k) for k in FORMATS}
             for name, body in made.items():

@@ -48,8 +48,7 @@ def result(
 
 
 def record(own):
-    known = (own.study, own.model, own.kind, own.main, own.headline)
-    return every_eval.record(*known, own.provenance, own.confidence)
+    return every_eval.record(own)
 
 
 @pytest.fixture(autouse=True)
