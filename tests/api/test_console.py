@@ -13,7 +13,8 @@ import yaml
 from imports import TOP
 from models.hub import REVISION, hub
 
-from plumbline.console import _parser, _runs
+from plumbline.console import _parser
+from plumbline.runs import plan
 
 from .conftest import command as plumbline
 from .conftest import copied, imported
@@ -125,7 +126,7 @@ def test_commands_without_options_have_those_of_the_last_run(mine, elsewhere):
     (elsewhere / "plumbline.yaml").write_text(yaml.safe_dump(overlay), "utf-8")
 
     def chosen(*words, again=True):
-        return _runs(_parser().parse_args([*words, "-m", "mine"]), again=again)[1]
+        return plan(_parser().parse_args([*words, "-m", "mine"]), again=again)[1]
 
     assert chosen("export", "politicians", "--to", "paper") == runs[1:]
     assert chosen("export", "politicians", "--to", "paper", "--dtype", "float32") == [run]
