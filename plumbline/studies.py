@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.builders.core import front_matter
-from plumbline.builders.core.errors import UserError, lacking
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import parse
+from plumbline.extras import optional_library
 from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
 from plumbline.probes.site.headlines import HEADLINES, Headline
@@ -351,11 +352,8 @@ def asked_in(outputs: Path) -> tuple[str, ...]:
 def _readable(study: str, found: Found) -> Iterator[None]:
     """Turn what is said of the project's own files into words about the call."""
     try:
-        yield
-    except ModuleNotFoundError as error:
-        if not (said := lacking(error)):
-            raise
-        raise UserError(f"{study}: {said}") from error
+        with optional_library():
+            yield
     except UserError as error:
         said = re.sub(
             r"; leave \S+ out of models\.\S+, or the model out of assignments\.\w+",

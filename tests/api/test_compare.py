@@ -73,19 +73,19 @@ def test_files_and_figures_are_written(apart, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("models", "options", "said"),
+    ("models", "options"),
     [
-        (("world-values",), {}, "name two models or more"),
-        (("world-values", "world-values"), {}, "two models have the name world-values"),
-        (("world-values", "world-values-null"), {"names": ["a"]}, "1 names for 2 models"),
-        (("world-values", "world-values-null"), {"name": "a"}, "use `names`"),
+        (("world-values",), {}),
+        (("world-values", "world-values"), {}),
+        (("world-values", "world-values-null"), {"names": ["a"]}),
+        (("world-values", "world-values-null"), {"name": "a"}),
     ],
 )
-def test_what_cannot_be_compared_is_told(models, options, said):
-    with pytest.raises(UserError, match=said):
+def test_compare_rejects_models_that_it_cannot_tell_apart(models, options):
+    with pytest.raises(UserError, match="compare"):
         plumbline.compare("values", *models, language="cs", **options)
 
 
 def test_the_command_needs_two_models(capsys):
-    assert main(["compare", "values", "world-values"]) != 0
-    assert "name two models or more" in capsys.readouterr().err
+    assert main(["compare", "values", "world-values"]) == 1
+    assert capsys.readouterr().err.startswith("error: compare")

