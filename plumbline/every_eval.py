@@ -7,15 +7,12 @@ aggregate record, a score for each row of the headline that has a value.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.models import ID
-
-if TYPE_CHECKING:
-    from plumbline.result import Result
 
 SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
@@ -30,8 +27,8 @@ UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
 
 
-def record(result: Result) -> dict[str, Any]:
-    """Return a result as an aggregate record, the same for the same result.
+def record(result: Any) -> dict[str, Any]:
+    """Return a :class:`plumbline.Result` as an aggregate record, the same for the same result.
 
     The schema requires ``retrieved_timestamp``: it is the environment variable SOURCE_DATE_EPOCH,
     or 0 without it.
@@ -92,7 +89,7 @@ def _model(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(result: Result, row: dict[str, Any]) -> dict[str, Any]:
+def _score(result: Any, row: dict[str, Any]) -> dict[str, Any]:
     """Return one row of the headline."""
     low, high = BOUNDS.get(row["unit"], UNBOUND)
     name, suffix = f"plumbline.{result.study}", f"/{row['nth']}" if row["nth"] > 1 else ""

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.extras import optional_library
 
 FORMATS = ("svg", "pdf", "png")
 INCH = 2.54  # centimetres

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from plumbline.extras import optional_library
+from plumbline.builders.core.errors import optional_library
 from plumbline.rounding import MISSING, interval, number, p_value
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from plumbline.builders.core.cli import FINE, WRONG
-from plumbline.builders.core.errors import UserError
-from plumbline.extras import optional_library
+from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.models import find
 from plumbline.workspace import PROJECT
 

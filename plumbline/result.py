@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline import latex
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.extras import optional_library
 from plumbline.figure import FORMATS, Figure, check_width
 from plumbline.rounding import interval, number, p_value
 

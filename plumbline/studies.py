@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.builders.core import front_matter
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.builders.core.params import parse
-from plumbline.extras import optional_library
 from plumbline.models import Found, find, hand_over
 from plumbline.probes import EACH, module_of
 from plumbline.probes.site.headlines import HEADLINES, Headline

@@ -72,3 +72,14 @@ def lacking(error: ModuleNotFoundError) -> str:
         if known == wanted and (extra := re.search(r"extra == ['\"]([\w-]+)['\"]", condition)):
             return f"{name} is not installed; run pip install 'plumbline[{extra[1]}]'"
     return f"{name} is not installed; run pip install {name}"
+
+
+@contextmanager
+def optional_library() -> Iterator[None]:
+    """Turn a missing library of an extra into a UserError that names the command to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (advice := lacking(error)):
+            raise
+        raise UserError(advice) from error
