@@ -82,7 +82,7 @@ def export(
     if {"pdf", "png"} & {*formats} and not importlib.util.find_spec("typst"):
         raise UserError(
             "PDF and PNG need typst: run pip install 'plumbline[report]', or leave them out "
-            "with --formats csv,parquet,tex,svg"
+            "with --formats csv,parquet,svg"
         )
     there = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not there:
