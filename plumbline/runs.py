@@ -83,9 +83,6 @@ def plan(given: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, A
 
 def execute(models: dict[str, Any], run: Run) -> Result:
     """Return the result of a run, and record it; each set of options has a folder of its own."""
-    from plumbline.probes.core.imports import lean
-
-    lean()
     entry = models.get(run["model"], {"id": run["model"]})
     options = {key: value for key, value in run.items() if key not in KEY}
     text = json.dumps(options, sort_keys=True, default=str).encode()

@@ -15,7 +15,11 @@ from plumbline.probes.stats.estimate import POWER
 
 pytestmark = pytest.mark.slow
 LEVELS = (0.95, 0.8)  # of the intervals of the same responses
-SHAPES = {"comparison": 5, "ensemble": 3, "nationality": 2}  # simulated runs that have all tests; else the first
+SHAPES = {
+    "comparison": 5,
+    "ensemble": 3,
+    "nationality": 2,
+}  # simulated runs that have all tests; else the first
 # Tables that do not have all that their errors are of: the percentiles of a difference (emotions),
 # the size of what is outside (clusters), or degrees of freedom (gender, correlations). Half of
 # their rows are within a twentieth: errors by 80 and 95% percentiles differ a little either way.
