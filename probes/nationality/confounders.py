@@ -48,7 +48,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     if not case.countries:
         return pl.DataFrame()
     extra, varies = _covariates(case, ranks)
-    after, before = (case.said.values[rows, 0] for rows in (case.row, case.compared))
+    after, before = (case.scores.values[rows, 0] for rows in (case.row, case.compared))
     outcome = centred(100 * (after - before), case.sentence)
     del after, before, ranks
     # a name of two countries is one of each: else they would be compared by what they share

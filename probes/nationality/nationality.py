@@ -7,14 +7,11 @@ texts and names, swaps within a country, and a mixed model with what is confound
 
 from __future__ import annotations
 
-import math
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
 from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES
@@ -24,10 +21,10 @@ from plumbline.probes.nationality.perplexity_correlation import (
     of_targets,
     scored,
 )
-from plumbline.probes.nationality.ranks import frequency, halved
+from plumbline.probes.nationality.ranks import frequency, halved, read_ranks
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats import counterfactual
-from plumbline.probes.stats.counterfactual import Cells, delta, gather, percentages
+from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import (
     DECIMALS,
     DETECTABLE,
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.nationality.cases import Case
+    from plumbline.probes.nationality.cases import Case, Scores
 
     Array = NDArray[np.float64]
 
@@ -85,90 +82,77 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the tables of a classifier by name, for each config and reading."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
-    for config in sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
-        path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-        folder = None
+    sides = {"positive": params.positive, "negative": params.negative}
+    for folder in sorted(p for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
+        place = {"targets": folder.name, "masked": masked}
+        scores, measures = cases.classified(folder, model, sides)
+        perplexity = None
         if masked is not None:
-            folder = inputs.outputs("perplexity", masked) / config
-            if not folder.is_dir():
-                raise UserError(
-                    f"{folder}: nothing there; put {masked} under assignments.perplexity, {config} "
-                    "under probes.perplexity.targets, or take it out of "
-                    "analysis.nationality.underlying"
-                )
-        known = {"positive": params.positive, "negative": params.negative}
-        said, measures = cases.classified(outputs / config, model, known)
-        place = {"targets": config, "masked": masked, "reading": len(COMPARED)}
-        if folder is not None:
-            texts = cases.keys(inputs.datasets["targets"] / path.name)
-            own = of_targets(texts, said, measures, scored(folder), params)
-            yield "correlations", own.with_columns(**{k: pl.lit(v) for k, v in place.items()})
-        if path.is_file():
-            each = partial(_compared, inputs.datasets["names"], folder, params)
-            # no reading is kept while the next is read: bounds memory
-            for reading, tables in map(each, cases.cases(path, said, measures)):
-                place["reading"] = COMPARED.index(reading)
-                columns = [pl.lit(value).alias(name) for name, value in place.items()]
-                yield from ((name, own.with_columns(columns)) for name, own in tables.items())
+            perplexity = scored(inputs.outputs("perplexity", masked) / folder.name)
+            path = inputs.datasets["targets"] / f"{folder.name}.parquet"
+            own = of_targets(path, scores, measures, perplexity, params)
+            yield "correlations", _at(own, **place, reading=len(COMPARED))
+        path = inputs.datasets["counterfactuals"] / f"{folder.name}.parquet"
+        for case in cases.cases(path, scores, measures) if path.is_file() else ():
+            tables = _reading(case, inputs.datasets["names"], perplexity, params)
+            for name, own in tables.items():
+                yield name, _at(own, **place, reading=COMPARED.index(case.reading))
     yield "confounders", confounders(outputs / PIECES)
 
 
-def _compared(
-    names: Path, scores: Path | None, params: Params, case: Case
-) -> tuple[str, dict[str, pl.DataFrame]]:
-    """Return what a reading is, and its tables, without config and reading.
+def _at(table: pl.DataFrame, **facts: object) -> pl.DataFrame:
+    """Return a table with columns of one value each."""
+    return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
 
-    ``names``: the dataset.
-    ``scores``: outputs of the masked model, if there is one.
-    """
-    placebo = case.reading == "placebo"
+
+def _reading(
+    case: Case, names: Path, perplexity: Scores | None, params: Params
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of a reading; ``names``: the dataset."""
+    placebo, ranks = case.reading == "placebo", read_ranks(names, case.countries)
     if placebo:
-        case = halved(names, case)
-    if not len(case.sentence):
-        return case.reading, {}
-    predicted = case.said.classes()
+        case = halved(ranks, case)
+    if not len(case.row):
+        return {}
     tables = {
         "delta": _delta(case, params),
-        "changes": _changes(case, predicted, params),
-        "confusion": _confusion(case, predicted),
+        "changes": _changes(case, params),
+        "confusion": _confusion(case),
     }
     if not placebo:
-        tables["mixed"] = effects(case, frequency(names, case), params.confidence)
-        if scores is not None:  # read again each time: millions of texts
-            tables |= beside_perplexity(case, scored(scores), params)
-    return case.reading, tables
+        tables["mixed"] = effects(case, frequency(ranks, case), params.confidence)
+        if perplexity is not None:
+            tables |= beside_perplexity(case, perplexity, params)
+    return tables
 
 
 def _by_gender(
     case: Case,
-    of: str,
+    key: str,
     names: Sequence[str],
     numbers: Sequence[str],
-    estimated: Callable[[Case], dict[str, Array]],
+    estimate: Callable[[Case], dict[str, Array]],
     method: str,
 ) -> pl.DataFrame:
     """Return estimates for each gender of the names put in, country, and class or measure.
 
-    ``estimated``: what returns the columns of :func:`cases.table` for some of the rows.
+    ``estimate``: returns the columns of :func:`cases.table` for some of the rows.
     """
     tables = []
-    for number, gender in enumerate(SEXES):
-        own = case
-        if gender != EVERY:
-            own = case.chosen(np.flatnonzero(case.gender == GENDERS.index(gender)))
-        if len(own.gender):
-            found = cases.table(case.countries, of, names, estimated(own))
-            tables.append(found.filter(pl.col("n") > 0).with_columns(gender=pl.lit(number)))
+    for code, gender in enumerate(SEXES):
+        own = case if gender == EVERY else case.where(case.gender == GENDERS.index(gender))
+        if len(own.row):
+            found = cases.table(case.countries, key, names, estimate(own))
+            tables.append(_at(found.filter(pl.col("n") > 0), gender=code))
     table = adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
     null = HALVES if case.reading == "placebo" else UNCHANGED
-    facts = {"cluster": "source text", "method": method, "null": null}
-    return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
+    return _at(table, cluster="source text", method=method, null=null)
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure."""
 
-    def estimated(own: Case) -> dict[str, Array]:
+    def estimate(own: Case) -> dict[str, Array]:
         units, change = own.units(), own.change
         cells = gather(change, own.sentence, own.country, case.shape)
         value, number = delta(cells), case.shape[1]
@@ -186,9 +170,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
         compared = not halves and int(there.sum()) > 1
         contrast, other = (np.where(compared, x, np.nan) for x in (contrast, half[number:]))
-        np.abs(change, out=change)
-        spread = delta(gather(change, own.sentence, own.country, case.shape))
-        del change
+        before = own.scores.values[own.compared]
         return {
             "value": value,
             "low": value - half[:number],
@@ -199,8 +181,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "freedom_country": tested.freedom[number:],
             "rows": cells.counts.sum(axis=0)[:, None],
             "names": np.bincount(firsts, minlength=number)[:, None],
-            "before": delta(gather(own.before, own.sentence, own.country, case.shape)),
-            "spread": spread,
+            "before": delta(gather(before, own.sentence, own.country, case.shape)),
+            "spread": delta(gather(np.abs(change), own.sentence, own.country, case.shape)),
             "contrast": contrast,
             "contrast_low": contrast - other,
             "contrast_high": contrast + other,
@@ -208,7 +190,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         }
 
     numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
-    table = _by_gender(case, "measure", case.measures, numbers, estimated, METHOD)
+    table = _by_gender(case, "measure", case.measures, numbers, estimate, METHOD)
     table = adjusted(table, "p_country", over=("gender",))
     contrast = table.select(
         value="contrast",
@@ -223,40 +205,28 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
     return rounded(table.hstack(told), p=("p_country",))
 
 
-def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.DataFrame:
-    """Return how often each class is predicted, before and after; ``predicted``: of each text."""
-    classes = case.measures[1:]
+def _changes(case: Case, params: Params) -> pl.DataFrame:
+    """Return how often each class is predicted, before and after; tests are of the log ratio."""
+    classes, number = case.measures[1:], len(case.measures) - 1
+    predicted = np.eye(number)[_predicted(case)]
 
-    def estimated(own: Case) -> dict[str, Array]:
-        shape = *case.shape, len(classes)
-        place = (own.sentence * shape[1] + own.country).astype(np.int64)
-        sides = predicted[own.row], predicted[own.compared]
-        counted = (np.bincount(place * shape[2] + x, minlength=math.prod(shape)) for x in sides)
-        new, old = (each.reshape(shape).astype(np.float64) for each in counted)
-        counts = old.sum(axis=2)
-        rows = counts.sum(axis=0)[:, None]
-        one, other = old.sum(axis=0), new.sum(axis=0)
-        where = own.country, own.sentence, own.units(), np.eye(case.shape[1])
-
-        def moved(after: Array, before: Array) -> Array:
-            """Return what each row adds, (rows, classes), of (countries, classes) a prediction."""
-            found = np.zeros((len(place), len(classes)), order="F")
-            each = np.arange(len(place))
-            found[each, sides[0]] += after[own.country, sides[0]]
-            found[each, sides[1]] -= before[own.country, sides[1]]
-            return found
-
-        # of log(after / before)
-        shares = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
-        ratio = two_way(moved(*shares), *where)
+    def estimate(own: Case) -> dict[str, Array]:
+        new, old = predicted[own.row], predicted[own.compared]
+        after, before = (gather(x, own.sentence, own.country, case.shape) for x in (new, old))
+        one, other = before.sums.sum(axis=0), after.sums.sum(axis=0)
+        rows = before.counts.sum(axis=0)[:, None]
+        # what each row adds to log(after / before)
+        rise, fall = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
+        added = new * rise[own.country] - old * fall[own.country]
+        ratio = two_way(added, own.country, own.sentence, own.units(), np.eye(case.shape[1]))
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.where((one > 0) & (other > 0), np.log(other / one), np.nan)
         half = ratio.half(params.confidence)
         return {
-            "value": percentages(Cells(old, counts), Cells(new, counts)),
+            "value": percentages(before, after),
             "low": 100 * np.expm1(log - half),
             "high": 100 * np.expm1(log + half),
-            "n": (counts > 0).sum(axis=0)[:, None],
+            "n": (before.counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(log),
             DF: ratio.freedom,
             TESTED_ERROR: ratio.se,
@@ -264,7 +234,7 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
             "after": other,
         }
 
-    table = _by_gender(case, "class", classes, LIMITS, estimated, LOG)
+    table = _by_gender(case, "class", classes, LIMITS, estimate, LOG)
     # what is told of the logarithm is the percentage by which a class is predicted more often
     more = (pl.col(DETECTABLE).exp() * 100 - 100).round(DECIMALS)
     table = with_detectable(table, params.confidence).with_columns(more).drop(NEEDED)
@@ -272,12 +242,19 @@ def _changes(case: Case, predicted: NDArray[np.int16], params: Params) -> pl.Dat
         return table
     untold = ("low", "high", "p", "p_bh", *DETECTABLE)
     none = {name: pl.lit(None, dtype=pl.Float64) for name in untold}
-    null, method = f"{HALVES}; no test: too few predictions change", "none"
-    return table.with_columns(null=pl.lit(null), method=pl.lit(method), family=pl.lit(0), **none)
+    null = f"{HALVES}; no test: too few predictions change"
+    return _at(table, null=null, method="none", family=0).with_columns(**none)
 
 
-def _confusion(case: Case, predicted: NDArray[np.int16]) -> pl.DataFrame:
-    """Return which class became which; ``predicted``: of each text."""
+def _predicted(case: Case) -> NDArray[np.int64]:
+    """Return the most probable class of each text, the first of equal ones."""
+    found: NDArray[np.int64] = case.scores.values[:, 1:].argmax(axis=1)
+    return found
+
+
+def _confusion(case: Case) -> pl.DataFrame:
+    """Return which class became which."""
+    predicted = _predicted(case)
     classes = case.measures[1:]
     after, before = predicted[case.row], predicted[case.compared]
     of = (case.country == c for c in range(len(case.countries)))

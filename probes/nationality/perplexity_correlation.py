@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.nationality.cases import EVERY, Said
+from plumbline.probes.nationality.cases import EVERY, KEY, Scores, check_unique, read_outputs
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.nationality.cases import Case, Part
+    from plumbline.probes.nationality.cases import Case
     from plumbline.probes.nationality.schemas import Params
 
     Array = NDArray[np.float64]
@@ -45,21 +45,25 @@ METHODS = {
 }
 
 
-def scored(folder: Path) -> Said:
-    """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats."""
+def scored(folder: Path) -> Scores:
+    """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats.
+
+    ``folder``: those of a masked model and config. Raises UserError if they are missing.
+    """
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder}: nothing there; put {folder.parent.name} under assignments.perplexity, "
+            f"{folder.name} under probes.perplexity.targets, or take it out of "
+            "analysis.nationality.underlying"
+        )
     sums = ("sum_original_nats", "sum_l2r_nats")
-
-    def part(path: Path) -> Part:
-        frame = pl.read_parquet(path, columns=["text", "tokens", *sums])
-        tokens = frame["tokens"].cast(pl.Int32).to_numpy()
-        return frame["text"].hash().to_numpy(), tokens, frame.select(sums).to_numpy()
-
-    paths = sorted(folder.glob("*.parquet"))
-    number = pl.scan_parquet(paths).select(pl.len()).collect().item()
-    return Said.read(paths, number, len(sums), part)
+    rows = read_outputs(folder, *sums).sort("key")
+    keys, tokens = (rows[name].to_numpy() for name in ("key", "tokens"))
+    check_unique(folder, keys)
+    return Scores(keys, tokens, rows.select(sums).to_numpy())
 
 
-def _perplexity(scores: Said, rows: NDArray[np.int32], variant: int) -> Array:
+def _perplexity(scores: Scores, rows: NDArray[np.int32], variant: int) -> Array:
     """Return the perplexity of texts in a variant of :data:`PERPLEXITIES`, (rows,)."""
     method, mean = divmod(variant, 2)
     found: Array = -scores.values[rows, method]
@@ -67,12 +71,13 @@ def _perplexity(scores: Said, rows: NDArray[np.int32], variant: int) -> Array:
 
 
 def of_targets(
-    texts: NDArray[np.uint64], said: Said, measures: tuple[str, ...], scores: Said, params: Params
+    path: Path, said: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
     """Return rows of ``correlations`` of all texts of a config of ``targets``, as they are.
 
-    ``texts``: their hashes. If not all of them were asked, nothing is returned.
+    If not all of them have scores, nothing is returned.
     """
+    texts = np.unique(pl.read_parquet(path, columns=["text"]).select(KEY).to_series().to_numpy())
     row, place = said.places(texts), scores.places(texts)
     if min(row.min(), place.min()) < 0:
         return pl.DataFrame()
@@ -86,7 +91,7 @@ def of_targets(
     return with_detectable_correlations(told)
 
 
-def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.DataFrame]:
+def beside_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
     ``scores``: what the masked model said. It may be of the texts of some readings alone: nothing
@@ -94,14 +99,13 @@ def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.
 
     Raises UserError if the masked model did not score the originals.
     """
-    after, before = (scores.places(case.said.keys[at]) for at in (case.row, case.compared))
+    after, before = (scores.places(case.scores.keys[at]) for at in (case.row, case.compared))
     if case.reading != "placebo" and before.min() < 0:
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
         )
     if after.min() < 0:
         return {}
-    scores = scores._replace(keys=scores.keys[:0].copy())  # found: bounds memory
     return {
         "correlations": _correlations(case, scores, after, before, params),
         "perplexities": _changes(case, scores, after, before, params),
@@ -110,7 +114,7 @@ def beside_perplexity(case: Case, scores: Said, params: Params) -> dict[str, pl.
 
 def _correlations(
     case: Case,
-    scores: Said,
+    scores: Scores,
     after: NDArray[np.int32],
     before: NDArray[np.int32],
     params: Params,
@@ -130,7 +134,7 @@ def _correlations(
             x -= _perplexity(scores, before, variant)
 
         def columns(text: NDArray[np.int32] = text[rows], scope: str = scope) -> Iterator[Array]:
-            for own in case.said.values.T:  # one after the other: bounds memory
+            for own in case.scores.values.T:  # one after the other: bounds memory
                 yield own[text] - own[case.compared] if scope == "subtracted" else own[text]
 
         for group, names in groups[: 1 if scope == "originals" else 2]:
@@ -247,7 +251,7 @@ def _standard(values: Array, groups: NDArray[np.int32], rows: NDArray[np.int64])
 
 def _changes(
     case: Case,
-    scores: Said,
+    scores: Scores,
     after: NDArray[np.int32],
     before: NDArray[np.int32],
     params: Params,
