@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.stats.estimate import DF, adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, mixed
 from plumbline.probes.stats.two_way import METHOD as TWO_WAY
@@ -15,7 +14,6 @@ from plumbline.probes.stats.two_way import Tested, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -192,15 +190,3 @@ class _Model:
         inner = self.squares[:-1, :-1] - mean.T @ sums
         inverse: Floats = np.linalg.inv(inner).astype(np.float64)
         return inverse, mean
-
-
-def confounders(folder: Path) -> pl.DataFrame:
-    """Return into how many tokens the names of countries are cut."""
-    if not folder.is_dir():
-        return pl.DataFrame()
-    table = pl.concat([pl.read_parquet(p) for p in sorted(folder.glob("*.parquet"))])
-    found = table.group_by("country", "kind").agg(
-        names=pl.len(), tokens=pl.col("tokens").mean(), longest=pl.col("tokens").max()
-    )
-    named = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
-    return rounded(found.sort("country", "kind"), ("tokens",), p=()).with_columns(kind=named)

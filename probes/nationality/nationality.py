@@ -15,7 +15,7 @@ import polars as pl
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
 from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES
-from plumbline.probes.nationality.confounders import confounders, effects
+from plumbline.probes.nationality.confounders import effects
 from plumbline.probes.nationality.perplexity_correlation import (
     beside_perplexity,
     of_targets,
@@ -23,7 +23,6 @@ from plumbline.probes.nationality.perplexity_correlation import (
 )
 from plumbline.probes.nationality.ranks import frequency, halved, read_ranks
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
-from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import (
     DECIMALS,
@@ -64,8 +63,8 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all classifiers.
 
-    Returned: ``delta``, ``changes``, ``confusion``, ``mixed``, ``confounders``; ``correlations``
-    and ``perplexities`` where a masked model is known.
+    Returned: ``delta``, ``changes``, ``mixed``; ``correlations`` and ``perplexities`` where a
+    masked model is known.
 
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
@@ -97,7 +96,6 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
             tables = _reading(case, inputs.datasets["names"], perplexity, params)
             for name, own in tables.items():
                 yield name, _at(own, **place, reading=COMPARED.index(case.reading))
-    yield "confounders", confounders(outputs / PIECES)
 
 
 def _at(table: pl.DataFrame, **facts: object) -> pl.DataFrame:
@@ -114,11 +112,7 @@ def _reading(
         case = halved(ranks, case)
     if not len(case.row):
         return {}
-    tables = {
-        "delta": _delta(case, params),
-        "changes": _changes(case, params),
-        "confusion": _confusion(case),
-    }
+    tables = {"delta": _delta(case, params), "changes": _changes(case, params)}
     if not placebo:
         tables["mixed"] = effects(case, frequency(ranks, case), params.confidence)
         if perplexity is not None:
@@ -208,7 +202,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after; tests are of the log ratio."""
     classes, number = case.measures[1:], len(case.measures) - 1
-    predicted = np.eye(number)[_predicted(case)]
+    # the most probable class of each text, the first of equal ones
+    predicted = np.eye(number)[case.scores.values[:, 1:].argmax(axis=1)]
 
     def estimate(own: Case) -> dict[str, Array]:
         new, old = predicted[own.row], predicted[own.compared]
@@ -244,20 +239,3 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
     none = {name: pl.lit(None, dtype=pl.Float64) for name in untold}
     null = f"{HALVES}; no test: too few predictions change"
     return _at(table, null=null, method="none", family=0).with_columns(**none)
-
-
-def _predicted(case: Case) -> NDArray[np.int64]:
-    """Return the most probable class of each text, the first of equal ones."""
-    found: NDArray[np.int64] = case.scores.values[:, 1:].argmax(axis=1)
-    return found
-
-
-def _confusion(case: Case) -> pl.DataFrame:
-    """Return which class became which."""
-    predicted = _predicted(case)
-    classes = case.measures[1:]
-    after, before = predicted[case.row], predicted[case.compared]
-    of = (case.country == c for c in range(len(case.countries)))
-    counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
-    columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}
-    return cases.table(case.countries, "class_after", classes * len(classes), columns)

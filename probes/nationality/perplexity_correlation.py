@@ -39,7 +39,6 @@ LIMITS = ("value", "low", "high")
 CLOSEST = 1e-6  # correlations nearer to 1 have no more spread than one that is as near
 METHODS = {
     "originals": "Pearson; t interval of Fisher's z over source texts",
-    "global": f"Pearson; {METHOD}, of Fisher's z",
     "subtracted": f"Pearson of differences from the original; {METHOD}, of Fisher's z",
     "within": f"Pearson within source texts, averaged by Fisher's z; {METHOD}",
 }

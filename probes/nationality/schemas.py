@@ -11,7 +11,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.nationality.cases import COMPARED, OTHER, SEXES
 from plumbline.probes.stats.estimate import ESTIMATE
 
-SCOPES = ("originals", "global", "subtracted", "within")
+SCOPES = ("originals", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
 WHERE = (
     Column("model", "string", "name of the classifier in params.yaml"),
@@ -83,31 +83,12 @@ SCHEMAS = {
         Column("after", "int64", "rows that are predicted so", minimum=0),
         Column("family", "int64", "tests in the family: countries by classes", minimum=0),
     ),
-    "confusion": Schema.keyed(
-        (
-            *WHERE,
-            COUNTRY,
-            Column("class_before", "string", "class predicted of what is compared with"),
-            Column("class_after", "string", "class predicted of the counterfactual"),
-        ),
-        Column("rows", "int64", "counterfactuals", minimum=0),
-    ),
     "mixed": Schema.keyed(
         (*WHERE, Column("term", "string", "`country XX`, `tokens`, `log rank`")),
         *ESTIMATE,
         Column("rows", "int64", "counterfactuals", minimum=1),
         Column("sd_names", "float64", "SD of the names' own intercepts, points", minimum=0),
         Column("sd_rest", "float64", "SD of the rest, points", minimum=0),
-    ),
-    "confounders": Schema.keyed(
-        (
-            WHERE[0],
-            Column("country", "string", "config of `names`, ISO 3166"),
-            Column("kind", "string", "male, female or last"),
-        ),
-        Column("names", "int64", "names that may be used", minimum=1),
-        Column("tokens", "float64", "mean tokens of a name behind another word", minimum=0),
-        Column("longest", "int64", "most tokens of a name", minimum=0),
     ),
     "correlations": Schema(
         columns=(

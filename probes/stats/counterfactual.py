@@ -66,12 +66,6 @@ def delta(cells: Cells) -> Floats:
     return 100 * _ratio(cells.sums.sum(axis=0), cells.counts.sum(axis=0)[:, None])
 
 
-def confusion(before: Integers, after: Integers, classes: int) -> Integers:
-    """Return how often each class became which, (classes before, classes after)."""
-    both = before.astype(np.int64) * classes + after
-    return np.bincount(both, minlength=classes**2).reshape(classes, classes)
-
-
 def percentages(before: Cells, after: Cells) -> Floats:
     """Return by how much percent each class is predicted more often, (groups, classes).
 
