@@ -192,36 +192,49 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
     rows = pl.scan_parquet(path).select("reading", "target", "country", "gender", **columns)
     for reading in COMPARED:
         compared = "corrected" if reading == "placebo" else "original"
-        own, other = (
-            rows.filter(reading=READINGS.index(name)).collect() for name in (reading, compared)
+        if case := _case(path, rows, (reading, compared), scores, measures):
+            yield case
+
+
+def _case(
+    path: Path,
+    rows: pl.LazyFrame,
+    readings: tuple[str, str],
+    scores: Scores,
+    measures: tuple[str, ...],
+) -> Case | None:
+    """Return the rows of a reading; None if it has none.
+
+    ``readings``: its own, and that of the texts which its rows are compared with.
+    """
+    own, other = (rows.filter(reading=READINGS.index(name)).collect() for name in readings)
+    if own.is_empty():
+        return None
+    both = own.join(
+        other.select("id", "key", "first", "rest"),
+        left_on="reference",
+        right_on="id",
+        suffix="_other",
+        maintain_order="left",
+    )
+    places = [scores.places(both[key].to_numpy()) for key in ("key", "key_other")]
+    if len(both) < len(own) or min(place.min() for place in places) < 0:
+        raise UserError(
+            f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
         )
-        if own.is_empty():
-            continue
-        both = own.join(
-            other.select("id", "key", "first", "rest"),
-            left_on="reference",
-            right_on="id",
-            suffix="_other",
-            maintain_order="left",
-        )
-        places = [scores.places(both[key].to_numpy()) for key in ("key", "key_other")]
-        if len(both) < len(own) or min(place.min() for place in places) < 0:
-            raise UserError(
-                f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
-            )
-        sentence, country = (
-            both[name].rank("dense").cast(pl.Int32).to_numpy() - 1 for name in ("target", "country")
-        )
-        yield Case(
-            reading=reading,
-            measures=measures,
-            scores=scores,
-            countries=both["country"].unique().sort().to_list(),
-            sentences=both["target"].n_unique(),
-            sentence=sentence,
-            country=country,
-            gender=both["gender"].cast(pl.Int32).to_numpy(),
-            row=places[0],
-            compared=places[1],
-            names=both.select("first", "rest", "first_other", "rest_other"),
-        )
+    sentence, country = (
+        both[name].rank("dense").cast(pl.Int32).to_numpy() - 1 for name in ("target", "country")
+    )
+    return Case(
+        reading=readings[0],
+        measures=measures,
+        scores=scores,
+        countries=both["country"].unique().sort().to_list(),
+        sentences=both["target"].n_unique(),
+        sentence=sentence,
+        country=country,
+        gender=both["gender"].cast(pl.Int32).to_numpy(),
+        row=places[0],
+        compared=places[1],
+        names=both.select("first", "rest", "first_other", "rest_other"),
+    )
