@@ -35,7 +35,7 @@ from plumbline.probes.stats.estimate import (
     typed,
     with_detectable,
 )
-from plumbline.probes.stats.two_way import METHOD, between_names, replicated, two_way
+from plumbline.probes.stats.two_way import FLAT, METHOD, between_names, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +54,7 @@ BESIDE = ("perplexity",)  # probes that other models are put to
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
 UNCHANGED = "0: no change on average, whichever texts and names of the country are drawn"
+ALIKE = "0 contrast: names of the country do as those of the others, whichever are drawn"
 HALVES = "0: names of odd ranks do as those of even ranks of the country, whichever they are"
 LEAST_NAMES = 5  # effective ones: with 2 to 4 a tenth to a third of families have a false finding
 LOG = f"{METHOD}, of the log ratio"
@@ -144,7 +145,10 @@ def _by_gender(
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
-    """Return the differences of probabilities, by country, gender and measure."""
+    """Return the differences of probabilities, by country, gender and measure.
+
+    Tests are of contrasts with the other countries; of placebo swaps, of the differences.
+    """
 
     def estimate(own: Case) -> dict[str, Array]:
         units, change = own.units(), own.change
@@ -161,18 +165,20 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         halves = case.reading == "placebo"
         if halves:
             tested.freedom[:number] = between_names(tested.freedom[:number], own.country, units)
-        half, p = tested.half(params.confidence), tested.p(np.concatenate([value, contrast]))
-        compared = not halves and int(there.sum()) > 1
+        half, compared = tested.half(params.confidence), not halves and int(there.sum()) > 1
         contrast, other = (np.where(compared, x, np.nan) for x in (contrast, half[number:]))
+        own_test = slice(number) if halves else slice(number, None)  # of value, of contrast
+        p = tested.p(np.concatenate([value, contrast]))[own_test]
+        error = tested.se[own_test]
         before = own.scores.values[own.compared]
         return {
             "value": value,
             "low": value - half[:number],
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
-            "p": p[:number],
-            DF: tested.freedom[:number],
-            "freedom_country": tested.freedom[number:],
+            "p": p,
+            DF: tested.freedom[own_test],
+            TESTED_ERROR: np.where(error > FLAT, error, 0.0),
             "rows": cells.counts.sum(axis=0)[:, None],
             "names": np.bincount(firsts, minlength=number)[:, None],
             "before": delta(gather(before, own.sentence, own.country, case.shape)),
@@ -180,23 +186,11 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "contrast": contrast,
             "contrast_low": contrast - other,
             "contrast_high": contrast + other,
-            "p_country": np.where(np.isnan(contrast), np.nan, p[number:]),
         }
 
     numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
     table = _by_gender(case, "measure", case.measures, numbers, estimate, METHOD)
-    table = adjusted(table, "p_country", over=("gender",))
-    contrast = table.select(
-        value="contrast",
-        low="contrast_low",
-        high="contrast_high",
-        p="p_country",
-        p_bh="p_country_bh",
-        **{NEEDED: "needed_p_country", DF: "freedom_country"},
-    )
-    told = with_detectable(contrast, params.confidence)
-    told = told.select(pl.col(DETECTABLE).name.suffix("_country"))
-    return rounded(table.hstack(told), p=("p_country",))
+    return table if case.reading == "placebo" else _at(table, null=ALIKE)
 
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:

@@ -18,7 +18,7 @@ MARKS = {"names of the country": figures.Mark(), "placebo": figures.Mark("cross"
 
 def _ranked(own: pl.DataFrame, place: Place) -> figures.Forest:
     """Draw countries, the highest on top, with placebo swaps within the country."""
-    rows = own.with_columns(sure=sure("p_country_bh")).sort("value", "country", descending=True)
+    rows = own.with_columns(sure=sure()).sort("value", "country", descending=True)
     placebo = kept(place.read("nationality/delta", "reading"), CONTRAST | {"reading": "placebo"})
     swaps = dict(placebo.select("country", "value").iter_rows())
     dots = [row | {"kind": "names of the country"} for row in rows.to_dicts()]

@@ -26,6 +26,13 @@ PERPLEXITY = Column(
 )
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 
+OF_DELTA = {
+    "p": "two-sided p of contrast, whichever texts and names of the country are drawn; null for a "
+    "country of one text or fewer than five effective names, left out of the mean too; of placebo, "
+    "where halves of a country's names are compared, p of value",
+    "detectable": "what p would find at .05 with power .8; null where there is no test, or t with "
+    "fewer than 5 degrees of freedom",
+}
 OF_CHANGES = {
     "detectable": "percentage by which a class has to be predicted more often for p to find it at "
     ".05 with power .8; less often by the same factor is found as often; null where there is no "
@@ -35,7 +42,7 @@ OF_CHANGES = {
 SCHEMAS = {
     "delta": Schema.keyed(
         (*WHERE, COUNTRY, GENDER, MEASURE),
-        *ESTIMATE,
+        *(replace(c, description=OF_DELTA.get(c.name, c.description)) for c in ESTIMATE),
         Column("rows", "int64", "counterfactuals", minimum=1),
         Column("names", "int64", "distinct first words of names among them", minimum=1),
         Column("before", "float64", "100 times the mean of what they are compared with"),
@@ -49,31 +56,6 @@ SCHEMAS = {
         ),
         Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
         Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
-        Column(
-            "p_country",
-            "float64",
-            "two-sided p of contrast: other texts and other names of the country might have been "
-            "drawn; null for placebo, where halves of a country's names are compared, and for a "
-            "country of one text or fewer than five effective names, left out of the mean too",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column(
-            "detectable_country",
-            "float64",
-            "contrast that p_country would find at .05 with power .8",
-            nullable=True,
-            minimum=0,
-        ),
-        Column(
-            "detectable_bh_country",
-            "float64",
-            "the same of p_country_bh, at the level that one more finding needs",
-            nullable=True,
-            minimum=0,
-        ),
         Column("family", "int64", "tests in the family: countries by measures", minimum=0),
     ),
     "changes": Schema.keyed(

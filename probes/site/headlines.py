@@ -189,7 +189,6 @@ def _countries(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         pl.col("measure") == "positive minus negative",
     )
     names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
-    names |= {"p_country": "p", "p_country_bh": "p_bh", "detectable_bh_country": "detectable_bh"}
     own = own.drop(names.values()).rename(names)
     what = ("country", *_several(own, "targets"))
     return headline(own, what, 0, "points, positive less negative", "targets")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 SEED = 20261123
 SMALL = simulated.Shape(texts=24, draws=4, placebos=2, names=8)
-P = {"delta": ("p", "p_country"), "changes": ("p",), "mixed": ("p",), "correlations": ("p",)}
+P = {"delta": ("p",), "changes": ("p",), "mixed": ("p",), "correlations": ("p",)}
 
 
 def replicate(folder, name, number=0, shape=SMALL):
@@ -169,6 +169,6 @@ def test_few_of_the_tests_find_something_where_nothing_is(tmp_path):
     for number in range(5):
         tables, _ = replicate(tmp_path / str(number), next(iter(simulated.TRUTHS)), number)
         own = tables["delta"].filter(pl.col("gender") == 0, pl.col("reading") == 1)
-        found += [*own["p_country"].to_list()]
+        found += [*own["p"].to_list()]
     share = np.mean(np.array(found) <= 0.05)
     assert 0 < share <= 0.1

@@ -93,7 +93,6 @@ def test_a_classifier_that_ignores_names_gives_0_and_0_percent(tmp_path):
     for name in ("value", "low", "high", "spread"):
         assert found["delta"][name].abs().max() < 1e-9
     assert found["delta"]["p"].min() == 1
-    assert found["delta"]["p_country"].min() == 1
     changes = found["changes"]
     assert set(changes["value"].drop_nulls()) == {0}
     assert (changes["before"] == changes["after"]).all()
@@ -114,16 +113,15 @@ def test_placebo_swaps_tell_how_much_names_alone_move(tmp_path):
 def test_names_that_differ_are_no_countries_that_differ(tmp_path):
     there = answered(tmp_path, 0.0, noise=0.08, seed=SEED, sentences=30)
     own = nationality.run(there.inputs, PARAMS)["delta"].filter(reading=CORRECTED, gender=EVERY)
-    assert own["p_bh"].null_count() == own["p_country_bh"].null_count() == 0
+    assert own["p_bh"].null_count() == 0
     assert (own["p_bh"] <= 0.05).sum() == 0
-    assert (own["p_country_bh"] <= 0.05).sum() == 0
 
 
 def test_countries_that_differ_are_found_despite_their_names(tmp_path):
     there = answered(tmp_path, 0.25, noise=0.02, seed=SEED)
     found = nationality.run(there.inputs, PARAMS)
     own = contrasts(found, CORRECTED)
-    assert (own["p_country_bh"] <= 0.05).sum() >= 4
+    assert (own["p_bh"] <= 0.05).sum() >= 4
     by = dict(own.select("country", "value").iter_rows())
     order = sorted(by, key=by.__getitem__)
     assert order == sorted(order, key=there.offsets.__getitem__)
@@ -134,12 +132,10 @@ def test_what_would_have_been_found_among_countries_is_told(tmp_path):
     tables = nationality.run(there.inputs, PARAMS)
     own = contrasts(tables, CORRECTED)
     half = (own["contrast_high"] - own["contrast_low"]) / 2
-    assert (own["detectable_country"] > half).all()  # what power .8 needs is beyond the interval
-    assert (own["detectable_country"] < 2 * half).all()
-    lost = own.filter(pl.col("p_country_bh") > 0.05)
-    assert (lost["contrast"].abs() < lost["detectable_bh_country"]).all()
-    placebo = contrasts(tables, PLACEBO)
-    assert placebo["detectable_country"].is_null().all()
+    assert (own["detectable"] > half).all()  # what power .8 needs is beyond the interval
+    assert (own["detectable"] < 2 * half).all()
+    lost = own.filter(pl.col("p_bh") > 0.05)
+    assert (lost["contrast"].abs() < lost["detectable_bh"]).all()
 
 
 def test_genders_are_those_of_the_name_put_in(tables):
@@ -151,8 +147,14 @@ def test_genders_are_those_of_the_name_put_in(tables):
 
 def test_a_test_and_its_interval_are_of_the_same_quantity(noisy):
     _, found = noisy
-    for name, least in (("delta", 100), ("changes", 60), ("mixed", 8)):
-        own = found[name].drop_nulls(["p", "low", "high"]).filter(pl.col("low") < pl.col("high"))
+    contrast = found["delta"].filter(pl.col("reading") != PLACEBO)
+    contrast = contrast.with_columns(low="contrast_low", high="contrast_high")
+    for name, least in (("delta", 80), ("changes", 60), ("mixed", 8)):
+        own = (
+            (contrast if name == "delta" else found[name])
+            .drop_nulls(["p", "low", "high"])
+            .filter(pl.col("low") < pl.col("high"))
+        )
         assert len(own) >= least, name
         beyond = (own["low"] > 0) | (own["high"] < 0)
         assert ((own["p"] <= 0.05) == beyond).all(), name
@@ -171,40 +173,26 @@ def freedom(value, half, p):
 
 
 def test_what_is_detectable_among_countries_is_of_t_with_the_freedom_of_the_contrast(noisy):
-    own = noisy[1]["delta"].drop_nulls("p_country")
+    own = noisy[1]["delta"].drop_nulls(["p", "contrast"])
     family = ("reading", "gender")
-    found = (pl.col("p_country_bh") <= 0.05).sum().over(family)
-    more = (pl.col("p_country_bh") > 0.05).cast(pl.Int64)  # the level of those found, or one more
+    found = (pl.col("p_bh") <= 0.05).sum().over(family)
+    more = (pl.col("p_bh") > 0.05).cast(pl.Int64)  # the level of those found, or one more
     own = own.with_columns(level=0.05 * (found + more) / pl.len().over(family))
     freedoms = []
-    for row in own.filter(pl.col("p_country").is_between(0.001, 0.9)).to_dicts():
+    for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
         half = (row["contrast_high"] - row["contrast_low"]) / 2
-        df = freedom(row["contrast"], half, row["p_country"])
-        assert (row["detectable_country"] is None) == (df < 5)
+        df = freedom(row["contrast"], half, row["p"])
+        assert (row["detectable"] is None) == (df < 5)
         if df < 5:
             continue
         error = half / student.isf(0.025, df)
         for name, level in (("detectable", 0.05), ("detectable_bh", row["level"])):
-            at = row[f"{name}_country"] / error
+            at = row[name] / error
             power = nct.sf(student.isf(level / 2, df), df, at)
             assert power == pytest.approx(0.8, abs=1e-3)
         freedoms.append(df)
     assert len(freedoms) > 30
     assert min(freedoms) < 6 < 11 < max(freedoms)
-
-
-def test_what_is_detectable_of_a_country_is_of_t_with_its_own_freedom(noisy):
-    freedoms = []
-    for row in noisy[1]["delta"].filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
-        half = (row["high"] - row["low"]) / 2
-        df = freedom(row["value"], half, row["p"])
-        assert (row["detectable"] is None) == (df < 5)
-        if df >= 5:
-            at = row["detectable"] / half * student.isf(0.025, df)
-            assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=1e-3)
-            freedoms.append(df)
-    assert len(freedoms) > 10
-    assert max(freedoms) > 1.2 * min(freedoms)
 
 
 def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(noisy):
@@ -241,7 +229,7 @@ def test_families_are_countries_by_measures(noisy):
 def test_what_is_the_same_in_every_text_and_name_has_no_p(tables):
     """A change without any spread cannot be judged."""
     own = contrasts(tables, CORRECTED)
-    assert own["p"].null_count() == own["p_country"].null_count() == 6
+    assert own["p"].null_count() == 6
 
 
 def test_placebo_swaps_compare_names_of_odd_and_even_ranks(noisy):
@@ -269,7 +257,7 @@ def test_placebo_swaps_compare_names_of_odd_and_even_ranks(noisy):
         assert row["value"] == pytest.approx(100 * np.mean(apart[row["country"]]), abs=1e-4)
         assert row["rows"] == len(apart[row["country"]])
         assert row["p"] is not None
-        assert row["p_country"] is None
+        assert row["contrast"] is None
 
 
 def test_contrasts_are_from_the_mean_of_all_countries(tables):
@@ -304,8 +292,8 @@ def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path)
     without = delta.filter(pl.col("country") != alone)
     left_out = delta.filter(country=alone)
     assert left_out["value"].null_count() == 0
-    assert left_out["contrast"].null_count() == left_out["p_country"].null_count() == 1
-    assert without["p_country"].null_count() == 0
+    assert left_out["contrast"].null_count() == left_out["p"].null_count() == 1
+    assert without["p"].null_count() == 0
     apart = without["value"] - without["value"].mean()
     assert without["contrast"].to_list() == pytest.approx(apart.to_list(), abs=1e-5)
     mixed = found["mixed"].filter(reading=CORRECTED)
@@ -316,7 +304,7 @@ def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path)
 
 
 @pytest.mark.parametrize("names", [2, 3, 5])
-def test_a_country_of_fewer_than_five_effective_names_has_no_p_country(tmp_path, names):
+def test_a_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names):
     """The analysis in which 2 and 3 names had false findings in .39 and .19 of families."""
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -332,7 +320,7 @@ def test_a_country_of_fewer_than_five_effective_names_has_no_p_country(tmp_path,
     found = contrasts(nationality.run(inputs, given), CORRECTED)
     tested = found.filter(pl.col("country") != "c06") if names == 5 else found.clear()
     assert found.drop_nulls("value").height == 7
-    for column in ("p_country", "p_country_bh", "contrast_low"):
+    for column in ("p", "p_bh", "contrast_low"):
         assert found.drop_nulls(column)["country"].to_list() == tested["country"].to_list()
 
 

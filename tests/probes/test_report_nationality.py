@@ -35,9 +35,8 @@ def test_countries_are_ranked_in_a_figure_for_each_reading(page):
         assert name in figures[reading]
         lines = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*>([a-f]{2})</text>', figures[reading])
         assert [country for _, country in sorted(lines, key=lambda at: float(at[0]))] == ranked
-        # what is filled is told by p_country
-        told = delta.filter(reading=reading)["detectable_country"].median()
-        note = f"Half of the tests of p_country miss effects under {told:.2g} ("
+        told = delta.filter(reading=reading)["detectable"].median()
+        note = f"Half of these tests miss effects under {told:.2g} ("
         assert note in plain(text.split(figures[reading])[1])[:400]
 
 
