@@ -19,7 +19,7 @@ TOP = Path(__file__).parent.parent
 gc.set_threshold(100_000, 50, 100)  # seldom: what tests make is mostly gone without it
 LONG = {  # minutes each: begun last, one process would be left with them and the other with nothing
     *("test_corruptions.py", "test_breakages.py", "test_breakages_studies.py", "test_clones.py"),
-    *("test_full_disk.py", "test_controls_break.py", "test_benchmarks.py", "test_plant.py"),
+    *("test_controls_break.py", "test_benchmarks.py", "test_plant.py"),
 }
 
 
