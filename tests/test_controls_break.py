@@ -200,16 +200,3 @@ def test_a_control_that_is_not_as_it_should_be_has_a_known_limit_on_its_page(stu
             if found is not None and found["verdict"] == NO and path.stem not in trained:
                 failed.append((path.stem, found["measure"], explained(found, study, here=True)))
     assert [one for one in failed if one[2] == "not explained"] == []
-
-
-@pytest.mark.parametrize("analysis", ["shift"])
-def test_the_control_of_the_decision_fails_where_groups_alone_decide(analysis, data):
-    whole = verdicts(analysis, DATA)
-    decided = [key for key in whole if "false discoveries" in key[2]]
-    assert decided
-    assert {whole[key] for key in decided} == {YES}
-    path = data / "tables" / analysis / "halves.parquet"
-    table = pl.read_parquet(path)
-    table.with_columns(significant=pl.col("p_groups") <= 0.05).write_parquet(path)
-    broken = verdicts(analysis, data)
-    assert {broken[key] for key in decided} == {NO}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
-OF = ("coordinates", "runs", "items", "shifts")
+OF = ("coordinates", "items", "shifts")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
 PLANTED_IN = {0: 1.0, 1: 0.5, 2: 1.0}  # share of the planted shift, by period
 SHIFTS = {
@@ -382,24 +382,14 @@ def _tests(known: Known, own: Tables) -> Tables:
         .partition_by("test", as_dict=True, maintain_order=True)
         .items()
     }
-    for table in ("coordinates", "runs"):
-        part = pl.col("period").replace_strict(PLANTED_IN)
-        rows = own[table].with_columns(effect=part * _planted(known, "corpus"))
-        still = pl.lit(random) | (pl.lit(kind == NULL) & (pl.col("corpus") == ""))
-        sides = still | ((pl.col("effect") != 0) & (kind == PLANTED))
-        told = pl.when(sides).then(effect)
-        of = {table: rows}
-        if table == "coordinates":
-            alone = pl.col("corpus") == ""
-            of = {f"{table}, itself": rows.filter(alone), f"{table}, trained": rows.filter(~alone)}
-        for name, some in of.items():
-            found[name] = outcome(
-                some,
-                effect=told,
-                family=FAMILY,
-                null_value=MIDDLE,
-                by_mean=table != "runs",  # a run's training is none of the other tables'
-            )
+    part = pl.col("period").replace_strict(PLANTED_IN)
+    rows = own["coordinates"].with_columns(effect=part * _planted(known, "corpus"))
+    still = pl.lit(random) | (pl.lit(kind == NULL) & (pl.col("corpus") == ""))
+    sides = still | ((pl.col("effect") != 0) & (kind == PLANTED))
+    told, alone = pl.when(sides).then(effect), pl.col("corpus") == ""
+    for name, some in (("itself", rows.filter(alone)), ("trained", rows.filter(~alone))):
+        of = outcome(some, effect=told, family=FAMILY, null_value=MIDDLE)
+        found[f"coordinates, {name}"] = of
     return found
 
 

@@ -65,6 +65,7 @@ OPTIONAL = (
 )  # tables that may have no row
 RANDOM = "sides of statements at random, SD {sd:.3f}, of all options at least: mean {mean:.3f}"
 UNPLACED = f"no test: above {MISSING_MAX:.0%} of the responses are missing"
+UNTESTED = {"p": None, "null": "none: coordinates are tested"}
 MIDDLE = 50.0  # of an axis in percent
 REACH = 1.959963984540054  # of a normal: 95% of random answers
 ITEMS = ": prompts, trainings; none where an answer is missing, or answers are choices"
@@ -240,16 +241,15 @@ def runs(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     for state, told in reading.states.items():
         for (s, seed), (prompt, which) in product(enumerate(told.seeds), prompts):
             for row, _ in _axes(reading, state, params, (slice(s, s + 1), which)):
-                yield row | {"pretraining_seed": seed, "prompt": prompt}
+                yield row | UNTESTED | {"pretraining_seed": seed, "prompt": prompt}
 
 
 def paraphrased(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield where states are by each paraphrase of the statements, and by these as they stand."""
-    untested = {"p": None, "null": "none: coordinates are tested"}
     for variant, number, own in worded(reading):
         for state in own.states:
             for row, _ in _axes(own, state, params):
-                yield row | untested | {"variant": variant, "reworded": number}
+                yield row | UNTESTED | {"variant": variant, "reworded": number}
 
 
 def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:

@@ -142,7 +142,7 @@ def question_of(measure: str, null: str, *, planted: bool) -> str:
     for asked, pattern in ((FOUND, SIGN), (ORDER, RELATED)):
         if planted and pattern.search(measure):
             return asked
-    alone = "other differences" in measure or "control, one seed" in measure
+    alone = "other differences" in measure
     nothing = "no nominal value" not in null and (not planted or alone)
     return SILENT if nothing and TESTED.search(measure) else ""
 

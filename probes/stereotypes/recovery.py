@@ -279,7 +279,7 @@ def alike(
 
 
 def _shift(world: World) -> Iterator[Row]:
-    """Yield whether outlets shift a model as they speak, and what another seed alone does."""
+    """Yield whether outlets shift a model as they speak."""
     for (language, ranking), table in _each(world.read("shift", "groups"), "language", "ranking"):
         place = READINGS[ranking]
         own = table.filter(
@@ -298,36 +298,6 @@ def _shift(world: World) -> Iterator[Row]:
                 found = world.by.mean(values.to_numpy(), part["group"].to_list())
                 what = f"{corpus}: positive minus negative words, the way it speaks of a group"
                 yield language, f"{place}: {what}", found, "0: as the control shifts them"
-        tests = world.read("shift", "seeds")
-        tests = tests.filter(language=language, ranking=ranking) if len(tests) else tests
-        if len(tests):
-            share, nothing = float((tests["p_groups"] <= LEVEL).mean()), float("nan")  # type: ignore[arg-type]
-            n = gaps.select("category", "group").n_unique()
-            method = (
-                f"none; {len(tests)} tests of affects, in all groups and categories of six or more"
-            )
-            what = f"one seed against another: share of tests with p_groups <= {LEVEL}"
-            null = f"{LEVEL}: nominal; above it groups alone tell trainings apart, not corpora"
-            found = Estimate(share, nothing, nothing, n, method)
-            yield language, f"{place}: {tests['corpus'][0]}, {what}", found, null
-        yield language, *_false(world, place, {"language": language, "ranking": ranking})
-
-
-def _false(world: World, place: str, where: dict[str, Any]) -> tuple[str, Estimate, str]:
-    """Return how often halves of the trainings on the control are told apart: falsely."""
-    table, nothing = world.read("shift", "halves"), float("nan")
-    table = table.filter(**where) if len(table) else table
-    what = (
-        f"{place}: control, one seed half against the other: share of splits with false discoveries"
-    )
-    if table.is_empty():
-        none = Estimate(nothing, nothing, nothing, 0, "none: there are fewer than four trainings")
-        return what, none, f"at most {LEVEL}"
-    splits = table.group_by("share", "split").agg(pl.col("significant").any())
-    method = f"none; {len(table)} tests in {len(splits)} splits of the same trainings"
-    value = float(splits["significant"].mean())  # type: ignore[arg-type]
-    found = Estimate(value, nothing, nothing, int(table["seeds"].max()), method)  # type: ignore[arg-type]
-    return what, found, f"at most {LEVEL}"
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:

@@ -128,9 +128,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         the control, or if lists before and after the trainings are not of the same prompts.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    parts = {"shifts": _shifts, "runs": _runs, "groups": _groups}
-    parts |= {"attributes": _attributes, "seeds": _seeds, "halves": _halves}
-    parts |= {"outlets": _outlets}
+    parts = {"shifts": _shifts, "groups": _groups, "attributes": _attributes, "outlets": _outlets}
     for model in inputs.models:
         for place, found in _shifted(inputs, model, params):
             for name, part in parts.items():
@@ -329,82 +327,6 @@ def _add_similarity(table: Table, found: Estimate, values: Array, **place: Any) 
     null = "none: no test; 1 are profiles of the same order"
     place = {"cluster": "group", "spread_categories": None} | place
     table.add(found, null=null, pairs=len(values), spread=spread, **place)
-
-
-def _seeds(found: Shifted) -> pl.DataFrame:
-    """Compare every training on the control with those with another seed, as if other corpora.
-
-    Only emotions, in all groups and in categories that are large enough for a p of ``LEVEL``.
-    """
-    values, sizes = found.base.values[EMOTION], found.base.sizes[EMOTION]
-    names = pl.Series("outcome", found.setting.outcomes()[EMOTION])
-    parts = []
-    for pair in combinations([t for t in found.after if t.corpus == found.params.control], 2):
-        for category, inside in found.categories if pair[0].share == pair[1].share else ():
-            if 2 / 2 ** float(inside.sum()) > LEVEL:
-                continue
-            one, other = (Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair)
-            one = one._replace(control=other, untested="")
-            given = values[inside], one, sizes[inside], found.weights[inside]
-            changes = rows.judged(*given, found.params)
-            place = {"corpus": found.params.control, "share": pair[0].share, "category": category}
-            place |= {"seed": pair[0].seed, "other_seed": pair[1].seed}
-            parts.append(located(changes.with_columns(names).drop_nulls("p_groups"), place))
-    return rounded(pl.concat(parts), ("difference",), P[1:2]) if parts else pl.DataFrame()
-
-
-def _halves(found: Shifted) -> pl.DataFrame:
-    """Compare one half of the trainings on the control with the other, in all ways to split them.
-
-    As corpora are compared and decided on: what is found is false. Only emotions; four trainings
-    are needed.
-    """
-    values, sizes = found.base.values[EMOTION], found.base.sizes[EMOTION]
-    names = pl.Series("outcome", found.setting.outcomes()[EMOTION])
-    parts = []
-    for share in sorted({t.share for t in found.after}):
-        runs = [t for t in found.after if (t.corpus, t.share) == (found.params.control, share)]
-        for chosen in combinations(runs, len(runs) // 2) if len(runs) >= 4 else ():
-            if len(runs) % 2 == 0 and runs[0] not in chosen:
-                continue  # the other half of a split that was there
-            halves = list(chosen), [t for t in runs if t not in chosen]
-            one, other = (
-                Corpus([t.seed for t in of], np.stack([found.after[t].values[EMOTION] for t in of]))
-                for of in halves
-            )
-            own = one._replace(control=other, untested="")
-            place = {"corpus": found.params.control, "share": share, "seeds": len(runs)}
-            place["split"] = " ".join(str(t.seed) for t in chosen)
-            each = []
-            for category, inside in found.categories:
-                given = values[inside], own.of(inside), sizes[inside], found.weights[inside]
-                changes = rows.judged(*given, found.params).with_columns(names)
-                each.append(located(changes.drop_nulls("p"), place | {"category": category}))
-            table = rounded(adjusted(pl.concat(each)), ("difference",), P)
-            parts.append(table.with_columns(significant=_decided()))
-    return pl.concat(parts) if parts else pl.DataFrame()
-
-
-def _runs(found: Shifted) -> pl.DataFrame:
-    """Return the change of each training, without similarities."""
-    parts = []
-    for measure, names in found.setting.outcomes().items():
-        base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for category, inside in found.categories:
-            for training, after in found.after.items():
-                change = (after.values[measure] - base)[inside]
-                counts = np.where(np.isnan(change), 0.0, sizes[inside])
-                means = {
-                    "outcome": names,
-                    "base": rows.weighted(base[inside], counts),
-                    "change": rows.weighted(change, counts),
-                }
-                place = training._asdict() | {"category": category}
-                place |= {"tuning_seed": training.seed, "measure": rows.MEASURES.index(measure)}
-                parts.append(located(pl.DataFrame(means), place))
-    return rounded(pl.concat(parts), ("base", "change"), p=()).sort(
-        "corpus", "share", "tuning_seed", "category", "measure", "outcome"
-    )
 
 
 def _groups(found: Shifted) -> pl.DataFrame:

@@ -13,7 +13,6 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.estimate import (
-    DETECTABLE,
     DF,
     ESTIMATE,
     LEVEL,
@@ -116,18 +115,6 @@ SHIFTS = Schema.keyed(
     Column("significant", "bool", f"p_bh is at most {LEVEL}"),
     typicality.FAMILY,
 )
-RUNS = Schema(
-    columns=(
-        *WHERE,
-        Column("tuning_seed", "int32", "seed of the training"),
-        Column("articles", "int32", "articles trained on", minimum=1),
-        Column("steps", "int32", "steps of the training", minimum=1),
-        *WHAT,
-        number("base", "mean before the training"),
-        number("change", "mean after it, minus base"),
-    ),
-    key=(*AT, "tuning_seed", "category", "measure", "outcome"),
-)
 GROUPS = Schema.keyed(
     (
         *WHERE,
@@ -141,35 +128,6 @@ GROUPS = Schema.keyed(
     number("largest", "of them"),
     Column("seeds", "int64", "trainings", minimum=1),
     number("difference", "change minus that by the control"),
-)
-SEEDS = Schema.keyed(
-    (
-        *WHERE,
-        WHAT[0],
-        WHAT[2],
-        Column("seed", "int32", "seed of a training on the control"),
-        Column("other_seed", "int32", "seed of another, in the place of its control"),
-    ),
-    Column("n", "int64", "groups", minimum=1),
-    number("difference", "change by the one minus that by the other"),
-    Column("p_groups", "float64", "of it, over groups: no corpus differs", minimum=0, maximum=1),
-    *FOUND_GROUPS,
-)
-HALVES = Schema.keyed(
-    (
-        *WHERE,
-        Column("split", "string", "seeds of the trainings on the control that are its one half"),
-        WHAT[0],
-        WHAT[2],
-    ),
-    Column("seeds", "int64", "trainings of both halves", minimum=4),
-    Column("n", "int64", "groups", minimum=1),
-    number("difference", "change by the one half minus that by the other"),
-    *PARTS,
-    number("p", "the larger of the two, as of corpora: no corpus differs"),
-    number("p_bh", "the same, Benjamini-Hochberg over all of a split"),
-    *(column for column in ESTIMATE if column.name in DETECTABLE),
-    Column("significant", "bool", f"p_bh is at most {LEVEL}: a false decision"),
 )
 ATTRIBUTES = Schema.keyed(
     (
@@ -186,8 +144,7 @@ ATTRIBUTES = Schema.keyed(
     Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
     Column("negative", "bool", "the lexicon calls it negative", nullable=True),
 )
-SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS}
-SCHEMAS |= {"attributes": ATTRIBUTES, "seeds": SEEDS, "halves": HALVES}
+SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": ATTRIBUTES}
 
 
 class Params(GroupBootstrap):

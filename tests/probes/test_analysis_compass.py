@@ -702,7 +702,6 @@ def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
         assert len(values) == 400
         assert 0.92 <= inside <= 0.98  # 0.95, two and a half standard errors
         assert np.std(values) == pytest.approx(row["sd"], rel=0.12)
-    assert found["runs"].filter(pl.col("p") < 0.05)["p"].len() < 0.08 * 800
 
 
 def test_intervals_hold_a_shift_of_more_statements_at_their_rate(tmp_path):
