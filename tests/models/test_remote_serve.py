@@ -89,7 +89,6 @@ def test_the_server_writes_what_the_model_writes(serve, folder):
     assert far.budget.spent == sum(
         len(model.tokenizer(text.prompt).input_ids) + text.tokens for text in texts
     )
-    assert far.budget.guessed == 0
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])
@@ -107,7 +106,7 @@ def test_the_server_tells_no_scores_and_takes_no_top_k(serve):
     far = there(serve)
     with pytest.raises(UserError, match=r"it does not echo the prompt; scores need one that takes"):
         list(far.logprobs([("he is", " kind")]))
-    with pytest.raises(UserError, match=r"HTTP 422, it does not take .* Unexpected fields .*top_k"):
+    with pytest.raises(UserError, match=r"HTTP 422.*top_k"):
         list(far.generate(PROMPTS, range(6), Sampling(tokens=4, top_k=5)))
 
 
