@@ -1,4 +1,4 @@
-"""What the tables of the study tell of the offsets that were planted for countries in worlds.
+"""Comparison of the study's tables with the offsets that were planted for countries in worlds.
 
 The planted mean of a country is that of the same texts: of the dataset ``counterfactuals`` and
 of what was planted for each text.
@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Resampling
+from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Resampling, discoveries
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, Table, finite
 from plumbline.probes.stats.intervals import spearman, wilson
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    Row = tuple[str, Estimate, str]  # measure, estimate, what it is judged against
+    Row = tuple[str, Estimate, str]  # measure, estimate, null hypothesis
 
-DATASETS = ("counterfactuals",)
-TABLES = ("nationality",)
-SCHEMAS = {"nationality": RECOVERY}
-TEXTS = "texts.parquet"
-FOUND = "share of tests of all, men and women with adjusted p at most .05"
-ROUNDED = 1e-5  # points: what tables and log-probabilities leave out
+DATASETS, TABLES, SCHEMAS = ("counterfactuals",), ("nationality",), {"nationality": RECOVERY}
+MODELS = {"delta": "model", "mixed": "model", "perplexities": "masked"}  # column of the model
+ROUNDED = 1e-5  # points: rounding of tables and log-probabilities
 CONTRAST = "positive minus negative"
-COUNTRIES = "0 where countries are alike, whatever their names"
-MEANS = "measured means"
 BESIDE = "0: as planted, without what tokens of names add"
-HALVES = "0: half of a country's names against the other half, which differ by chance alone"
+TESTED = {  # by whether it is placebo: what is tested, and the null hypothesis
+    False: ("against all countries", "0 where countries are alike, whatever their names"),
+    True: (
+        "half of a country's names against the other",
+        "0: half of a country's names against the other half, which differ by chance alone",
+    ),
+}
 
 
 class Params(Bootstrap):
@@ -49,41 +50,29 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables with what was planted, for all classifiers and masked models of worlds."""
     by = Resampling(params.n_bootstrap, params.seed, params.confidence)
     found = Table(RECOVERY, params.confidence)
-    parts = (
-        ("delta", "model", _classifier),
-        ("mixed", "model", _mixed),
-        ("perplexities", "masked", _masked),
-    )
     for model in inputs.models:
         weights = inputs.weights(model)
         path = weights / PLANTED
         if not path.is_file() or "country" not in pl.read_parquet_schema(path):
             continue
         offsets = pl.read_parquet(path, columns=["country", "offset"])
-        null = not (offsets["offset"] != 0).any()
-        for name, column, part in parts:
+        world = int(not (offsets["offset"] != 0).any())
+        for name, column in MODELS.items():
             path = inputs.tables("nationality") / f"{name}.parquet"
             if not path.is_file():
                 continue
             own = pl.read_parquet(path).filter(pl.col(column) == model)
-            for (config,), tests in own.group_by("targets", maintain_order=True):
+            for (config, code), table in own.group_by("targets", "reading", maintain_order=True):
+                place: dict[str, Any] = {"model": model, "language": str(config), "world": world}
                 rows = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-                truth = planted_means(rows, weights / TEXTS).join(offsets, on="country")
-                for (reading,), table in tests.group_by("reading", maintain_order=True):
-                    expected = truth.filter(reading=reading).drop("reading")
-                    if expected.is_empty():
-                        continue
-                    what = READINGS[1:][int(str(reading))]
-                    place: dict[str, Any] = {
-                        "model": model,
-                        "language": str(config),
-                        "world": int(null),
-                    }
-                    for measure, value, against in part(table, expected, by, what == "placebo"):
-                        place["measure"] = f"{what}: {measure}"
-                        cluster = "test" if "tests" in measure else "country"
-                        if finite(value.value) is not None:
-                            found.add(value, cluster=cluster, null=against, **place)
+                truth = planted_means(rows, weights / "texts.parquet").filter(reading=code)
+                truth = truth.drop("reading").join(offsets, on="country")
+                reading = READINGS[1:][int(str(code))]
+                for what, estimate, null in _rows(name, table, truth, reading, by):
+                    if finite(estimate.value) is not None:
+                        cluster = "test" if "tests" in what else "country"
+                        place["measure"] = f"{reading}: {what}"
+                        found.add(estimate, cluster=cluster, null=null, **place)
     return {"nationality": found.frame()} if found.rows else {}
 
 
@@ -100,71 +89,58 @@ def planted_means(rows: Path, texts: Path) -> pl.DataFrame:
     of = frame.select(reference_id="id", before="planted", before_of_tokens="of_tokens")
     means = frame.filter(pl.col("reading") > 0).join(of, on="reference_id", how="left")
     means = means.group_by("reading", "country").agg(
-        truth=change.mean(), beside=(change - longer).mean(), lacking=change.is_null().any()
+        truth=change.mean(), beside=(change - longer).mean(), missing=change.is_null().any()
     )
-    return means.filter(~pl.col("lacking").any().over("reading")).select(
+    return means.filter(~pl.col("missing").any().over("reading")).select(
         pl.col("reading").cast(pl.Int64) - 1, "country", "truth", "beside"
     )
 
 
-def _classifier(
-    table: pl.DataFrame, truth: pl.DataFrame, by: Resampling, placebo: bool
+def _rows(
+    name: str, table: pl.DataFrame, truth: pl.DataFrame, reading: str, by: Resampling
 ) -> Iterator[Row]:
-    """Yield what one reading of the table ``delta`` tells; of placebo swaps their tests alone."""
-    p = table["p_bh"].drop_nulls()
-    share = wilson(int((p <= LEVEL).sum()), max(1, len(p)), by.confidence)
-    if placebo:
-        yield f"{FOUND}, half of a country's names against the other", share, HALVES
+    """Yield the comparisons of one reading of a table; of placebo swaps, of their tests alone."""
+    if truth.is_empty():
         return
-    yield f"{FOUND}, against all countries", share, COUNTRIES
-    own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
-    own = own.join(truth.with_columns(pl.col("truth") * 100), on="country", maintain_order="left")
-    what = "mean over countries of |Delta - planted Delta|, points"
-    yield what, _mean_distance(own, by), "0: Delta is what was planted"
-    if _confounded(truth):
-        part = 100 * (pl.col("beside") - pl.col("beside").mean())
-        plain = own.with_columns(truth=part, value=pl.col("contrast"))
-        what = "mean over countries of |Delta from all countries - planted effect beside tokens|"
-        yield f"{what}, points", _mean_distance(plain, by), f"{BESIDE}, which Delta is not"
-    yield from _order(own, by)
-
-
-def _mixed(
-    table: pl.DataFrame, truth: pl.DataFrame, by: Resampling, placebo: bool
-) -> Iterator[Row]:
-    """Yield what one reading of the table ``mixed`` tells; from the mean of all countries."""
-    if placebo or not _confounded(truth):
+    placebo = reading == "placebo"
+    tests = table["p_bh"].drop_nulls().to_numpy() if name == "delta" else np.empty(0)
+    if len(tests):
+        against, null = TESTED[placebo]
+        what = f"share of tests of all, men and women with adjusted p at most .05, {against}"
+        yield what, discoveries(tests, LEVEL, by.confidence), null
+    # tokens of names add something that differs between countries
+    confounded = np.ptp((truth["truth"] - truth["beside"]).to_numpy()) > ROUNDED
+    if placebo or (name == "mixed" and not confounded):
         return
-    own = table.filter(pl.col("term").str.starts_with("country ")).drop_nulls("low")
-    own = own.with_columns(country=pl.col("term").str.strip_prefix("country "))
+    if name == "delta":
+        own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
+        truth = truth.with_columns(pl.col("truth") * 100)
+        distance, null = "Delta - planted Delta|, points", "0: Delta is what was planted"
+    elif name == "mixed":
+        own = table.filter(pl.col("term").str.starts_with("country ")).drop_nulls("low")
+        own = own.with_columns(country=pl.col("term").str.strip_prefix("country "))
+        distance = "effect beside tokens - planted effect beside them|, points"
+        null = BESIDE
+    else:  # sums, each token masked alone
+        own = table.filter(pl.col("perplexity") == 0).unique("country", maintain_order=True)
+        own = own.with_columns(value=-pl.col("value"))
+        distance, null = "change of log-probability - planted change|, nats", "0: as planted"
     own = own.join(truth, on="country", maintain_order="left")
-    own = own.with_columns(truth=100 * (pl.col("beside") - pl.col("beside").mean()))
-    inside = own["truth"].is_between(own["low"] - ROUNDED, own["high"] + ROUNDED)
-    what = "mean over countries of |effect beside tokens - planted effect beside them|, points"
-    yield what, _mean_distance(own, by), BESIDE
-    what = "share of countries whose interval holds the planted effect beside tokens"
-    null = f"{by.confidence:g}; the planted effect is that of the same texts"
-    yield what, wilson(int(inside.sum()), max(1, len(inside)), by.confidence), null
-    yield from _order(own, by, "effects beside tokens")
-
-
-def _confounded(truth: pl.DataFrame) -> bool:
-    """Return whether tokens of names add something that differs between countries."""
-    longer = (truth["truth"] - truth["beside"]).to_numpy()
-    return bool(np.ptp(longer) > ROUNDED)
-
-
-def _masked(
-    table: pl.DataFrame, truth: pl.DataFrame, by: Resampling, placebo: bool
-) -> Iterator[Row]:
-    """Yield what one reading of the table ``perplexities`` tells: of sums, each token alone."""
-    if placebo:
-        return
-    own = table.filter(pl.col("perplexity") == 0).unique("country", maintain_order=True)
-    own = own.with_columns(value=-pl.col("value")).join(truth, on="country", maintain_order="left")
-    what = "mean over countries of |change of log-probability - planted change|, nats"
-    yield what, _mean_distance(own, by), "0: as planted"
-    yield from _order(own, by)
+    beside = own.with_columns(truth=100 * (pl.col("beside") - pl.col("beside").mean()))
+    if name == "mixed":
+        own = beside
+    yield f"mean over countries of |{distance}", _mean_distance(own, by), null
+    if name == "delta" and confounded:
+        what = "Delta from all countries - planted effect beside tokens|, points"
+        plain = _mean_distance(beside.with_columns(value=pl.col("contrast")), by)
+        yield f"mean over countries of |{what}", plain, f"{BESIDE}, which Delta is not"
+    if name == "mixed" and len(own):
+        inside = own["truth"].is_between(own["low"] - ROUNDED, own["high"] + ROUNDED)
+        share = wilson(int(inside.sum()), len(inside), by.confidence)
+        what = "share of countries whose interval holds the planted effect beside tokens"
+        null = f"{by.confidence:g}; the planted effect is that of the same texts"
+        yield what, share, null
+    yield from _order(own, by, "effects beside tokens" if name == "mixed" else "")
 
 
 def _mean_distance(own: pl.DataFrame, by: Resampling) -> Estimate:
@@ -172,18 +148,19 @@ def _mean_distance(own: pl.DataFrame, by: Resampling) -> Estimate:
     return by.mean(distance, own["country"].to_list())
 
 
-def _order(own: pl.DataFrame, by: Resampling, measured: str = MEANS) -> Iterator[Row]:
+def _order(own: pl.DataFrame, by: Resampling, measured: str) -> Iterator[Row]:
     """Compare order and sign with what was planted; distances are from the mean country's."""
     offsets, value, truth = (own[x].to_numpy() for x in ("offset", "value", "truth"))
     if not offsets.any():
         return
     if len(value) >= 4:
-        what = f"Spearman correlation of planted offsets and {measured} over countries"
-        yield what, spearman(offsets, value, by.confidence), "0: no relation"
+        what = f"planted offsets and {measured or 'measured means'} over countries"
+        rank = spearman(offsets, value, by.confidence)
+        yield f"Spearman correlation of {what}", rank, "0: no relation"
     truth = truth - truth.mean()
-    apart = np.abs(truth) > np.abs(truth).max() / 4
-    if apart.any():
-        right = int((np.sign(value - value.mean()) == np.sign(truth))[apart].sum())
+    large = np.abs(truth) > np.abs(truth).max() / 4
+    if large.any():
+        right = int((np.sign(value - value.mean()) == np.sign(truth))[large].sum())
         what = "share of countries on the planted side of the mean, those near it left out"
-        what += "" if measured == MEANS else f", by {measured}"
-        yield what, wilson(right, int(apart.sum()), by.confidence), "0.5: by chance"
+        what += measured and f", by {measured}"
+        yield what, wilson(right, int(large.sum()), by.confidence), "0.5: by chance"
