@@ -52,7 +52,7 @@ PARAMS: dict[str, Any] = {
 SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
 KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
 POINTS = 100 * swaps.UNIT
-TESTED = ("p", "p_bh", *DETECTABLE)  # of the contrast
+NO_TEST = [pl.lit(None, pl.Float64).alias(name) for name in ("p", "p_bh", *DETECTABLE)]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -114,7 +114,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         low="contrast_low",
         high="contrast_high",
     )
-    untested = table.with_columns(pl.lit(None, pl.Float64).alias(c) for c in TESTED)
+    untested = table.with_columns(NO_TEST)
     by = ["reading", "gender"]
     found = {
         "delta: a country against the originals": outcome(
@@ -165,7 +165,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             family=["reading", "perplexity"],
         )
     sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
-    sums = sums.join(known, on="country", **KEPT)
+    sums = sums.join(known, on="country", **KEPT).with_columns(NO_TEST)
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
     found["perplexities"] = outcome(sums, effect=rare, target=pl.col("nats"))
     return found

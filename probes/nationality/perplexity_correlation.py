@@ -271,6 +271,4 @@ def _changes(
         cluster=pl.lit("source text"),
         method=pl.lit(METHOD),
         null=pl.lit("0: as likely"),
-        p=None,
-        p_bh=None,
     )

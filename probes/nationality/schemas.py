@@ -9,7 +9,7 @@ from pydantic import Field
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.nationality.cases import COMPARED, OTHER, SEXES
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import DETECTABLE, ESTIMATE
 
 SCOPES = ("originals", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
@@ -26,6 +26,7 @@ PERPLEXITY = Column(
 )
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 
+UNTESTED = tuple(c for c in ESTIMATE if c.name not in ("p", "p_bh", *DETECTABLE))
 OF_DELTA = {
     "p": "two-sided p of contrast, whichever texts and names of the country are drawn; null for a "
     "country of one text or fewer than five effective names, left out of the mean too; of placebo, "
@@ -89,7 +90,7 @@ SCHEMAS = {
         key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
     ),
     "perplexities": Schema(
-        columns=(*WHERE, MASKED, PERPLEXITY, COUNTRY, *ESTIMATE),
+        columns=(*WHERE, MASKED, PERPLEXITY, COUNTRY, *UNTESTED),
         key=("model", "targets", "reading", "perplexity", "country"),
     ),
 }
