@@ -9,8 +9,9 @@ from documented import TOP
 
 sys.path.insert(0, str(TOP / "docs"))
 
-import build
 from site_check import problems
+
+import build
 
 
 @pytest.fixture

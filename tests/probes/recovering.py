@@ -11,7 +11,8 @@ def plant(weights, words, **settings):
     """Write what was planted in a world of names: columns of words, and its settings."""
     weights.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(words).write_parquet(weights / "planted.parquet")
-    world = {"seed": 1, "word_effect": 1, "sentiment_effect": 0, "name_noise": 0.5}
+    world = {"language": "en", "seed": 1, "name_noise": 0.5}
+    world |= {"word_effect": 1, "sentiment_effect": 0, "supersense_effect": 0.6}
     world |= {"words_max": 16, "sentences": 100, "steps": 1, "learning_rate": 0.1}
     (weights / "world.json").write_text(json.dumps(world | settings), encoding="utf-8")
 
