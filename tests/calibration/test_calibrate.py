@@ -199,7 +199,7 @@ def test_what_was_simulated_with_other_settings_is_not_used(project, old, new):
 @pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_two_processes_and_a_cluster_write_what_one_does(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(calibrate.TOP.parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(TOP))
     calibrate.calibrate("pmi", 3, workers=1)
     one = table()
     for runner in ("local", "ray"):
