@@ -76,10 +76,10 @@ test-slow: $(TEST)  ## the tests that take longer; TESTS=... for other options o
 calibrate: $(READY)  ## simulate the tests of all analyses (hours); ANALYSIS=... for some
 	@python -m calibration $(ANALYSIS)
 
-LINKS := .lint/plumbline
 worlds: $(READY)  ## train the tiny model of a planted world again; WORLD=name
 	@python -m worlds $(WORLD)
 
+LINKS := .lint/plumbline
 lint: $(TEST)  ## style, types, generated docs
 	ruff check .
 	ruff format --check .
