@@ -9,9 +9,8 @@ from documented import TOP
 
 sys.path.insert(0, str(TOP / "docs"))
 
-from site_check import problems
-
 import build
+from site_check import problems
 
 
 @pytest.fixture
