@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from plumbline.probes.stats.estimate import LEVEL, Estimate
+from plumbline.probes.stats.estimate import Estimate
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -30,7 +30,6 @@ class Difference(NamedTuple):
     p: float  # of accuracy: both err equally often where only one of them errs
     p_macro_f1: float  # which is which does not matter
     alone: tuple[int, int]  # texts that the one alone has right, and the other alone
-    critical: float  # least distance of macro-F1 with p at most .05
 
 
 class Chance(NamedTuple):
@@ -99,21 +98,18 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
 
-def dealt_p(
-    true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1
-) -> tuple[float, float]:
+def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1) -> float:
     """Return the two-sided p of a macro-F1, the predictions being dealt out to the texts anew.
 
     The null is that predictions have nothing to do with the texts, however often each label is
     given: macro-F1 is as far from :func:`chance` in so many of the deals, the one seen included.
-    Also the least distance from chance that has p at most .05; infinite where none has.
 
     Examples
     --------
     Two of each of two classes, all right: of the six deals one is as good, one as bad.
 
     >>> labels = np.array([0, 0, 1, 1])
-    >>> round(dealt_p(labels, labels, 9999)[0], 1)
+    >>> round(dealt_p(labels, labels, 9999), 1)
     0.3
     """
     rng = np.random.default_rng(seed)
@@ -156,8 +152,7 @@ def difference(
     right, others = one == true, other == true
     alone = int((right & ~others).sum()), int((~right & others).sum())
     far = _randomised(true, one, other, n_permutations, seed)
-    p_macro_f1, critical = _tail(far)
-    return Difference(apart[0], apart[1], sign_p(*alone), p_macro_f1, alone, critical)
+    return Difference(apart[0], apart[1], sign_p(*alone), _tail(far), alone)
 
 
 def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> Floats:
@@ -170,11 +165,9 @@ def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, see
     return np.abs(_measures(first)[1] - _measures(second)[1])
 
 
-def _tail(far: Floats) -> tuple[float, float]:
-    """Return p of the first distance, and the least that has at most .05; inf: none has."""
-    few = int(LEVEL * len(far) + 1e-9) - 1  # of the drawn ones may be as far
-    least = np.partition(far[1:], -few)[-few] if few > 0 else np.inf
-    return float((far >= far[0] - 1e-12).mean()), float(least)
+def _tail(distances: Floats) -> float:
+    """Return the share of distances that are as large as the first."""
+    return float((distances >= distances[0] - 1e-12).mean())
 
 
 def _resampled(
@@ -214,7 +207,7 @@ def _measures(tables: Floats) -> tuple[Floats, Floats]:
 def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
-    return Estimate(float(values[0]), float(low), float(high), n, "percentile bootstrap over texts")
+    return Estimate(float(values[0]), float(low), float(high), n)
 
 
 def sign_p(one: int, other: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, fdtri, ncfdtrinc
+from scipy.special import fdtrc
 
 from plumbline.probes.stats.intervals import t_half_width, two_sided
 
@@ -156,26 +156,6 @@ def drop(
         return Drop(math.nan, math.nan, spent, residual, math.nan)
     f = max(lesser - full, 0.0) / spent / (squares / residual)
     return Drop(f, float(fdtrc(spent, residual, f)), spent, residual, math.sqrt(squares / residual))
-
-
-def detectable_f(
-    freedom: Integers, residual: Integers, rows: Integers, level: Floats | float, power: float
-) -> Floats:
-    """Return Cohen's f that an F test finds at a level with this power, one for each test.
-
-    f is the root mean square over rows of what a factor adds that the others do not explain, over
-    the residual standard deviation; F has the noncentrality rows times f squared. Cohen (1988),
-    Statistical Power Analysis for the Behavioral Sciences, equations 8.2.1 and 8.3.6.
-
-    Examples
-    --------
-    Cohen's table 8.4.4: four groups of 45 find .25 at .05 with power .8.
-
-    >>> float(detectable_f(np.array(3), np.array(176), np.array(180), 0.05, 0.8).round(3))
-    0.249
-    """
-    critical = fdtri(freedom, residual, 1 - np.asarray(level))
-    return np.asarray(np.sqrt(ncfdtrinc(freedom, residual, 1 - power, critical) / rows))
 
 
 def _left(response: Floats, design: Floats) -> tuple[float, int]:
