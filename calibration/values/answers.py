@@ -174,8 +174,8 @@ def _questions(shape: AnswersShape) -> pl.DataFrame:
     names = ("method", "frame", "form", "gender")
     each = (METHODS[:2], FRAMES[: shape.frames], FORMS, GENDERS)
     cells = pl.DataFrame(
-        [(m, frame, f, g) for m, frame, f, g in product((0, 1), each[1], (0, 1), (0, 1))],
-        schema=dict(zip(names, (pl.Int64, pl.String, pl.Int64, pl.Int64), strict=True)),
+        list(product(*each)),
+        schema=dict.fromkeys(names, pl.String),
         orient="row",
     )
     return about.join(cells, how="cross", maintain_order="left_right")
@@ -208,8 +208,7 @@ def write(
         disagree_nats=pl.Series(np.broadcast_to(x, err.shape).ravel()),
     )
     if causal:
-        whole = pl.lit(METHODS.index("sequence"), dtype=pl.Int64)
-        asked = asked.filter(method=0).with_columns(method=whole)
+        asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
     where = inputs.outputs("agreement", MODEL) / LANGUAGE
     where.mkdir(parents=True)
     asked.write_parquet(where / "00000.parquet")

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
-from plumbline.probes.prompts.opinions import GENDERS
+from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.values.schemas import (
     ALL,
     CALIBRATION,
@@ -25,6 +25,7 @@ from plumbline.probes.values.schemas import (
     FITTED,
     MEASURES,
     READINGS,
+    WHO,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+LABELS = {
+    "reading": READINGS,
+    "fitted": FITTED,
+    "gender": WHO,
+    "measure": MEASURES,
+    "form": FORMS,
+    "comparison": COMPARISONS,
+}
 MARGIN = 0.2
 NEAR = 1e-9
 SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
@@ -288,6 +297,16 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     return found | _consistency(tables["consistency"], known)
 
 
+def coded(table: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Return a table with the places of labels in their lists, which index what is planted."""
+    return table.with_columns(
+        pl.col(name).replace_strict(
+            {label: place for place, label in enumerate(LABELS[name])}, return_dtype=pl.Int64
+        )
+        for name in names
+    )
+
+
 def _effect(known: Known, digits: int, null_value: float = 0.0) -> pl.Expr:
     """Return the planted effect: what is true, and 0 of what a decoy may not make be found."""
     true = (pl.col("target") - null_value).round(digits)
@@ -296,7 +315,7 @@ def _effect(known: Known, digits: int, null_value: float = 0.0) -> pl.Expr:
 
 def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "axis", "gender"]
-    table = table.with_columns(pl.col("reading", "fitted", "gender").cast(pl.Int64))
+    table = coded(table, "reading", "fitted", "gender")
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
     moved = known.kind == DECOY and known.of.gender.any()  # which is one of differences
     return {
@@ -313,7 +332,7 @@ def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
 
 def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "measure", "axis"]
-    table = table.with_columns(pl.col("reading", "fitted", "measure").cast(pl.Int64))
+    table = coded(table, "reading", "fitted", "measure")
     table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
     table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
     # the null of equivalence is the margin; of what is outside nothing is told
@@ -332,7 +351,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
     kinds: dict[str, tuple[pl.DataFrame, pl.Expr, dict[str, Any]]] = {
         "difference": (table, effect, {}),
-        "equivalence": (alike, inside, {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}),
+        "equivalence": (alike, inside, {"p": "p_equivalence_bh", "p_adjusted": "p_equivalence_bh"}),
     }
     for kind, (own, planted_there, columns) in kinds.items():
         family = ["reading", "fitted", "checked"]
@@ -360,7 +379,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
 
 
 def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
-    table = table.with_columns(pl.col("reading", "fitted", "gender", "form").cast(pl.Int64))
+    table = coded(table, "reading", "fitted", "gender", "form")
     true, slopes = [], answers.slopes(known.shape)
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
     for row in table.select(names).iter_rows(named=True):
@@ -399,7 +418,7 @@ def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
 
 
 def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
-    table = table.with_columns(pl.col("comparison").cast(pl.Int64))
+    table = coded(table, "comparison")
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
@@ -425,11 +444,12 @@ def _people(tables: dict[str, pl.DataFrame], known: Known) -> dict[str, pl.DataF
     """Return respondents' means, and a mean of random answers where they are said to be."""
     axes = known.random, answers.survey_means(known.shape)
     random, means = (dict(zip(AXES, part.T.tolist(), strict=False)) for part in axes)
-    people = tables["respondents"].select("axis", "gender", "value", "low", "high", "p", "p_bh")
+    people = tables["respondents"].select("axis", "gender", "value", "low", "high")
+    people = people.with_columns(p=pl.lit(None, pl.Float64), p_bh=pl.lit(None, pl.Float64))
     of = {"female": np.array([1, 0]), "male": np.array([0, 1]), ALL: np.array([0.5, 0.5])}
     at = [of[gender] @ means[axis] for axis, gender in people.select("axis", "gender").rows()]
     nothing = pl.lit(None, dtype=pl.Float64)
-    drawn = tables["baselines"].filter(pl.col("baseline").cast(pl.Int64) == 0)
+    drawn = tables["baselines"].filter(baseline="random answers")
     drawn = drawn.with_columns(p=nothing, p_bh=nothing)
     parts = {
         "respondents": (people, at),

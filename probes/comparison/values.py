@@ -17,7 +17,7 @@ from plumbline.builders.core.params import section
 from plumbline.probes.comparison.difference import of_t
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import facing, fit, mean, ratings
-from plumbline.probes.values.ratings import UNOPPOSED, apart_error, balanced
+from plumbline.probes.values.ratings import apart_error, balanced
 from plumbline.probes.values.responses import answers, block, statements
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PROBE = "agreement"
 CLUSTER = "statement, with its opposite"
+UNOPPOSED = "no test: its statements have no opposites"
 NULL = "0: both models rate the value alike"
 UNIT = "of 1 to 5"
 METHODS = ("l2r", "sequence")  # of the corrected reading

@@ -45,16 +45,16 @@ SCHEMA = Schema(
         Column("scale", "string", "scale of the statement"),
         Column("id", "string", "id of the statement"),
         Column("frame", "string", "name of the frame in the params"),
-        Column("gender", "label", "gender of the one gendered word", labels=GENDERS),
+        Column("gender", "category", "gender of the one gendered word", labels=GENDERS),
         Column(
             "form",
-            "label",
+            "category",
             "plain: the statement as it stands; negated: that it is not so",
             labels=FORMS,
         ),
         Column(
             "method",
-            "label",
+            "category",
             "together: all pieces of the word masked at once; l2r: each piece with the ones before "
             "it in place and those behind it masked; sequence: the whole text, of models that read "
             "from left to right",
@@ -191,8 +191,7 @@ def _table(found: list[Told], scorer: Scorer) -> pa.Table:
     names = ("agree_nats", "agree_pieces", "disagree_nats", "disagree_pieces")
     told = [
         question._asdict()
-        | {"gender": GENDERS.index(question.gender), "form": FORMS.index(question.form)}
-        | {"method": METHODS.index(method), "unknown_pieces": unknown}
+        | {"method": method, "unknown_pieces": unknown}
         | dict(zip(names, chain(*sides), strict=True))
         for question, method, sides, unknown in found
     ]
