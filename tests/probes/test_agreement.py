@@ -20,7 +20,7 @@ from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import Model
-from plumbline.probes.prompts.opinions import METHODS, Frame, questions
+from plumbline.probes.prompts.opinions import Frame, questions
 from plumbline.probes.values.agreement import Params, masked, shards, whole
 
 TEXTS = {"a": "tea is good", "b": "war is peace"}
@@ -146,7 +146,7 @@ def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path, monk
         found[together] = rows
         assert {row["text"] for row in rows} == {q.text for q in asked}
         for row in rows:
-            assert METHODS[row["method"]] == ("together" if together else "l2r")
+            assert row["method"] == ("together" if together else "l2r")
             text = row["text"].replace("<mask>", "[MASK]")
             for side in ("agree", "disagree"):
                 true = by_hand(text, tails[side], known=not together)
@@ -177,7 +177,7 @@ def test_causal_models_give_the_probability_of_the_whole_text(folder, tmp_path):
     model = AutoModelForCausalLM.from_pretrained(where).double().eval()
     tokenizer = AutoTokenizer.from_pretrained(where)
     for row in rows[::5]:
-        assert METHODS[row["method"]] == "sequence"
+        assert row["method"] == "sequence"
         for side in ("agree", "disagree"):
             text = row["text"].replace("<mask>", row[side])
             ids = tokenizer(text, add_special_tokens=False)["input_ids"]
