@@ -67,8 +67,9 @@ PLACE = (
 METHOD = "95% percentile bootstrap over texts"
 AGREEMENT = Schema.keyed(
     PLACE,
-    Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
     columns.share("unknown", "share of the testing texts without any word of it"),
+    Column("negative_below", "float64", "means below it are negative", nullable=True),
+    Column("positive_above", "float64", "means above it are positive", nullable=True),
     columns.share(
         "chance",
         "expected value if the same labels were dealt out to the texts at random; like the value "
@@ -103,8 +104,9 @@ class Evaluation(NamedTuple):
     """How well one lexicon does, and by how much the first one does better."""
 
     lexicon: Any  # its key
-    words: int
     covered: float  # share of the texts with a word of it
+    low: float  # texts under it are negative
+    high: float  # texts over it are positive
     agreement: Agreement
     chance: Chance
     first_less_this: Difference | None  # None for the first lexicon
@@ -244,8 +246,9 @@ def evaluate(
         guess = classify(scores, low, high, rest)
         one = Evaluation(
             name,
-            len(lexicon),
             float((~np.isnan(scores)).mean()),
+            low,
+            high,
             agreement(true, guess, **settings),
             chance(true, guess),
             None if first is None else difference(true, first, guess, **paired),
@@ -291,12 +294,12 @@ def _rows(
     nothing = [Estimate(np.nan, np.nan, np.nan, number)] * len(MEASURES)
     for key in [key for key in compared if key not in known]:
         unknown = finite(float(np.isnan(mean_scores(testing[0], compared[key])).mean()))
-        same = {"words": len(compared[key]), "unknown": unknown}
-        yield from (("agreement", row) for row in _measured(key, nothing, params, **same))
+        for row in _measured(key, nothing, params, unknown=unknown):
+            yield "agreement", row
     guess = np.full(number, majority(tuning[1]))  # the baseline: all get one label
     baseline = agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
     chances = [finite(estimate.value) for estimate in baseline]  # the same in any order
-    same = {"words": 0, "unknown": 1.0, "chance": chances}
+    same = {"unknown": 1.0, "chance": chances}
     for row in _measured(("majority class", "majority class"), baseline, params, **same):
         yield "agreement", row
 
@@ -308,8 +311,9 @@ def _evaluated(one: Evaluation, params: Params) -> Iterator[dict[str, Any]]:
         one.lexicon,
         one.agreement,
         params,
-        words=one.words,
         unknown=finite(1 - one.covered),
+        negative_below=finite(one.low),
+        positive_above=finite(one.high),
         chance=[finite(value) for value in one.chance],
         p=[one.less_majority.p, one.dealt_p],
         **{TESTED_ERROR: [error, None]},
