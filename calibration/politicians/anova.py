@@ -97,8 +97,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             for level, effect in enumerate(effects):
                 for language in own_languages:
                     planted = effect * sum(x in CHANGED for x in (family, size, language))
-                    for gender, more in (("male", planted), ("female", 0)):
-                        moved = np.array([1, -1, 0]) * (own[level, gender] + more) / 100
+                    for g, (gender, more) in enumerate((("male", planted), ("female", 0))):
+                        moved = np.array([1, -1, 0]) * (own[level, g] + more) / 100
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [

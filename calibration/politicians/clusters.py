@@ -141,7 +141,7 @@ def _write_lists(
     listed = pl.Series("word", words, dtype=pl.String).gather(row)
     pl.DataFrame(
         {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
-    ).with_columns(pos=pl.lit(0, pl.Int64), frame=pl.lit("bare")).write_parquet(
+    ).with_columns(pos=pl.lit("ADJ"), frame=pl.lit("bare")).write_parquet(
         where / "00000.parquet"
     )
 
