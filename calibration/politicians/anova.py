@@ -1,10 +1,8 @@
 """Analysis ``anova`` on simulated shares of ``sentiment``.
 
 A model has a deviation of its own, the same in all languages, as a training gives it, and its words
-are drawn one by one. What p would be of words as rows, which the tables do not have, is told for
-what it is: a test of these trainings, not of architectures. Simplified: adjectives, one reading,
-men and women. Deviations and readings stand for three sizes of what is planted: by
-`latent-corrected` there is no p.
+are drawn one by one. Simplified: adjectives, one reading, men and women. Deviations and readings
+stand for three sizes of what is planted: by `latent-corrected` there is no p.
 """
 
 from __future__ import annotations
@@ -16,21 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import fdtrc
 
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
-from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.anova import (
-    DESIGNS,
-    FACTORS,
-    INTERVALS,
-    NAMES,
-    RESPONSES,
-    UNITS,
-    build,
-)
+from plumbline.probes.politicians.anova import DESIGNS, GROUPS, build
+from plumbline.probes.politicians.words.columns import DIFFERENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,9 +62,12 @@ TRUTHS = {
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
-F = ("df", "residual_df", "f")
 FAMILY = ["deviation", "reading"]
-PLACES = ((0, 0), (0, 1), (1, 1))  # deviations and readings of the sizes
+PLACES = (
+    ("pmi", "pairs"),
+    ("pmi", "argmax"),
+    ("latent-faithful", "argmax"),
+)  # deviations and readings of the sizes
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -98,25 +91,25 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.settings.get("spread", 1) if size != "base" else 1
-            group = int(family in shape.of_many)
+            group = GROUPS[family in shape.of_many]
             described += [(group, names[-1], family, size, x) for x in own_languages]
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
             for level, effect in enumerate(effects):
                 for language in own_languages:
                     planted = effect * sum(x in CHANGED for x in (family, size, language))
-                    for gender, more in enumerate((planted, 0)):
-                        moved = np.array([1, -1, 0]) * (own[level, gender] + more) / 100
+                    for g, (gender, more) in enumerate((("male", planted), ("female", 0))):
+                        moved = np.array([1, -1, 0]) * (own[level, g] + more) / 100
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [
                             (names[-1], language, *PLACES[level], gender, s, hit)
-                            for s, hit in enumerate(hits.tolist())
+                            for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
                         ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
     inputs.tables("sentiment").mkdir(parents=True)
     keys = ["model", "language", *FAMILY, "gender", "sentiment", "hits"]
     pl.DataFrame(rows, schema=keys, orient="row").with_columns(
-        pos=0, top_k=shape.words
+        pos=pl.lit("ADJ"), top_k=shape.words
     ).write_parquet(inputs.tables("sentiment") / "shares.parquet")
     facts_of = pl.DataFrame(
         described, schema=["group", "model", *DESIGNS["three-way"]], orient="row"
@@ -130,12 +123,12 @@ def _moved(described: pl.DataFrame, *, worlds: bool) -> pl.DataFrame:
     That is the root mean square over models of its planted levels, less what all other factors of
     the design explain: what F tests.
     """
-    parts = [(0, g, x, own) for (g, x), own in described.group_by("group", "language")]
-    group = 0 if worlds else 1
-    parts.append((1, group, "all", described.filter(group=group)))
+    parts = [("two-way", g, x, own) for (g, x), own in described.group_by("group", "language")]
+    group = GROUPS[not worlds]
+    parts.append(("three-way", group, "all", described.filter(group=group)))
     found = []
     for design, g, language, own in parts:
-        factors = DESIGNS[NAMES[design]]
+        factors = DESIGNS[design]
         built = build(own, factors, REFERENCES)
         planted = {f: own[f].is_in(CHANGED).to_numpy().astype(float) for f in factors}
         planted["all"] = np.sum([*planted.values()], axis=0)
@@ -145,7 +138,7 @@ def _moved(described: pl.DataFrame, *, worlds: bool) -> pl.DataFrame:
             ]
             matrix = built.matrix[:, others]
             left = of - matrix @ np.linalg.lstsq(matrix, of)[0]
-            found.append((design, g, language, FACTORS.index(factor), (left**2).mean() ** 0.5))
+            found.append((design, g, language, factor, (left**2).mean() ** 0.5))
     keys = ["design", "group", "language", "factor", "moved"]
     return pl.DataFrame(found, schema=keys, orient="row")
 
@@ -153,36 +146,29 @@ def _moved(described: pl.DataFrame, *, worlds: bool) -> pl.DataFrame:
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
     effects, moved = drawn.known
-    sizes = {sum(place): float(effect) for place, effect in zip(PLACES, effects, strict=False)}
-    planted = pl.sum_horizontal(pl.col(FAMILY).cast(pl.Int64)).replace_strict(sizes)
-    men = pl.col("response").is_in([GENDERS.index("male"), RESPONSES.index("male minus female")])
-    sign = pl.col("sentiment").cast(pl.Int64).replace_strict({0: 1.0, 1: -1.0, 2: 0.0})
+    sizes = {" ".join(p): float(effect) for p, effect in zip(PLACES, effects, strict=False)}
+    planted = pl.concat_str(FAMILY, separator=" ").replace_strict(sizes)
+    men = pl.col("response").is_in(["male", DIFFERENCE])
+    sign = pl.col("sentiment").replace_strict(SENTIMENTS, [1.0, -1.0, 0.0])
     sign = pl.when(men).then(sign).otherwise(0.0)
     found = {}
-    table = tables["coefficients"].filter(pl.col("factor") != FACTORS.index("intercept"))
+    table = tables["coefficients"].filter(pl.col("factor") != "intercept")
     effect = pl.when(pl.col("level").is_in(CHANGED)).then(planted * sign).otherwise(0.0) + 0.0
-    for d, design in enumerate(DESIGNS):
-        for i, interval in enumerate(INTERVALS):
-            rows = table.filter(design=d, interval=i)
+    for design in DESIGNS:
+        for interval in ("least squares", "jackknife"):
+            rows = table.filter(design=design, interval=interval)
             found[f"coefficients: {design}, {interval}"] = outcome(
                 rows, effect=effect, target=effect, family=FAMILY
             )
         # every factor has a level with what is planted
         rows = (
             tables["tests"]
-            .with_columns(pl.col("design", "group", "factor").cast(pl.Int64))
-            .filter(design=d)
+            .filter(design=design)
             .join(moved, on=["design", "group", "language", "factor"], how="left")
             .with_columns(value=0.0, low=None, high=None)
         )
         effect_of = planted * sign + 0.0
-        shares, words = (rows.filter(unit=unit) for unit in range(len(UNITS)))
         found[f"tests: {design}"] = outcome(
-            shares, effect=effect_of, target=effect_of.abs() * pl.col("moved"), family=FAMILY
+            rows, effect=effect_of, target=effect_of.abs() * pl.col("moved"), family=FAMILY
         )
-        p = fdtrc(*(words[name].cast(pl.Float64).to_numpy() for name in F))
-        none = dict.fromkeys(("detectable", "detectable_bh", "p_bh"))
-        words = words.with_columns(p=pl.Series(p).fill_nan(None), **none)
-        name = f"not in the tables: F of words, {design}"
-        found[name] = outcome(words, effect=effect_of)
     return found

@@ -21,12 +21,9 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.cluster_rows import (
     FAITHFUL,
-    GROUPS,
     JOINT,
     LARGEST,
-    SILHOUETTE,
 )
-from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,19 +83,19 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         words = [f"adj{n:03d}" for n in range(len(women))]
         points = _states(truth, shape, women, apart, rng)
         deviation = rng.uniform(0.1, 1, len(women))
-        for gender in (columns.MALE, columns.FEMALE):
-            own = women == (gender == columns.FEMALE)
+        for gender in ("male", "female"):
+            own = women == (gender == "female")
             deviations.append(
                 pl.DataFrame(
                     {
                         "model": MODEL,
                         "language": language,
-                        "pos": 0,
+                        "pos": "ADJ",
                         "word": words,
                         "form": words,
                         "gender": gender,
-                        "reading": OF_PMI.index("smoothed"),
-                        "unit": UNITS.index("lemma"),
+                        "reading": "smoothed",
+                        "unit": "lemma",
                         "value": np.where(own, deviation, -deviation),
                     }
                 )
@@ -144,7 +141,7 @@ def _write_lists(
     listed = pl.Series("word", words, dtype=pl.String).gather(row)
     pl.DataFrame(
         {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
-    ).with_columns(pos=pl.lit(0, pl.Int64), frame=pl.lit("bare")).write_parquet(
+    ).with_columns(pos=pl.lit("ADJ"), frame=pl.lit("bare")).write_parquet(
         where / "00000.parquet"
     )
 
@@ -176,9 +173,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     truth, shape, known = drawn.known
     planted = known.select("language", "apart").unique()
     fits = tables["fits"].filter(reading=LARGEST).join(planted, on="language")
-    fits = fits.filter(pl.col("measure") == SILHOUETTE)
+    fits = fits.filter(pl.col("measure") == "silhouette")
     fits = fits.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
-    joint = pl.col("group") == GROUPS.index(JOINT)
+    joint = pl.col("group") == JOINT
     apart: pl.Expr = pl.when(joint).then("apart").otherwise(0.0)
     if "topics" in truth.settings or "forms" in truth.settings:
         apart = pl.lit(None, pl.Float64)  # there are clusters
@@ -206,7 +203,7 @@ def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame
     ``target``: that less what is true of all words, which those that were drawn differ from.
     """
     both, own = shape.both, pl.col("female")
-    words = tables["words"].filter(group=GROUPS.index(JOINT)).join(known, on=["language", "word"])
+    words = tables["words"].filter(group=JOINT).join(known, on=["language", "word"])
     chances = {"women": both + (1 - both) * own, "men": 1 - (1 - both) * own}  # of being listed
     alone = pl.col("reading") == LARGEST
     sides = {"women": own, "men": 1 - own}
@@ -215,7 +212,7 @@ def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame
     words = words.with_columns(**each, **whole)
     by = ["language", "reading", "cluster_id"]
     told = words.group_by(by).agg(pl.col(*each, *whole).mean())
-    female = pl.col("gender") == columns.FEMALE
+    female = pl.col("gender") == "female"
     shares = tables["shares"].join(told, on=by, maintain_order="left")
     true, over_all = (
         pl.when(female).then(women).otherwise(men) / (women + men)

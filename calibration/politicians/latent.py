@@ -85,7 +85,7 @@ def _known(
     )
     true = latent_model.average(fits, len(fits.phi))
     words = lists.words_of(cell.pos, shape.words)
-    axes = {"word": words, "sentiment": range(len(SENTIMENTS)), "gender": GENDER}
+    axes = {"word": words, "sentiment": SENTIMENTS, "gender": ("male", "female")}
     odds = np.log(true.sentiments[0, 0] / true.sentiments[0, 1])
     values = {
         "latent": true.eta[0].transpose(2, 0, 1),
@@ -116,7 +116,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             else table.with_columns(target=pl.lit(known["target"][0]))
         )
         if name == "latent":
-            sign = pl.when(pl.col("gender") == columns.FEMALE).then(1.0).otherwise(-1.0)
+            sign = pl.when(pl.col("gender") == "female").then(1.0).otherwise(-1.0)
             whole = pl.col("value").sum().over("word", "sentiment")  # of both genders
             true = 2 * pl.col("target") - pl.col("target").sum().over("word", "sentiment")
             contrast = table.with_columns(
@@ -125,6 +125,6 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             found["latent: contrast"] = outcome(
                 contrast, effect=sign * pl.col("nats") + 0.0, target=pl.col("target")
             )
-            table = table.with_columns(p=None, p_bh=None)
+        table = table.with_columns(p=None, p_bh=None)
         found[name] = outcome(table, effect=0.0, target=pl.col("target"))
     return found

@@ -18,7 +18,7 @@ from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.lexicon_evaluation import CODES, KINDS, MEASURES
+from plumbline.probes.politicians.lexicon_evaluation import CODES, MEASURES
 from plumbline.probes.stats.classification import chance
 
 if TYPE_CHECKING:
@@ -166,10 +166,10 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     known = []
     for source, signal, means, labels in truths:
         first: dict[str, float] = {}
-        rows = tables["agreement"].filter(source=source, measure=0)
+        rows = tables["agreement"].filter(source=source, measure="accuracy")
         for row in rows.iter_rows(named=True):
             lexicon = row["lexicon"]
-            if row["kind"] == KINDS.index("view"):
+            if row["kind"] == "view":
                 lexicon = f"view {lexicon}"
             if lexicon not in LEXICA:
                 continue
@@ -185,7 +185,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
                         "source": source,
                         "kind": row["kind"],
                         "lexicon": row["lexicon"],
-                        "measure": m,
+                        "measure": measure,
                         "signal": float(signal),
                         "worse": float(worse.get(lexicon, 0)),
                         "true": measured[measure],
@@ -198,12 +198,12 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     informed = pl.col("signal")
     if truth.kind == NULL or "worse" in truth.settings:
         informed = pl.lit(None, pl.Float64)
-    for m, measure in enumerate(MEASURES):
+    for measure in MEASURES:
         for table, effect, target in (
             ("agreement", informed, pl.col("true")),
             ("differences", pl.col("worse"), pl.col("less")),
         ):
-            rows = tables[table].filter(measure=m).join(pl.DataFrame(known), on=keys)
+            rows = tables[table].filter(measure=measure).join(pl.DataFrame(known), on=keys)
             if table == "agreement":  # as far from what labels that mean nothing would reach
                 rows = rows.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
             found[f"{table}: {measure}"] = outcome(

@@ -309,7 +309,7 @@ def write_lists(
         for pos, utility in enumerate(each):
             places = best(utility, length, rng)[of.bearer].ravel()
             words = words_of(pos, utility.shape[1])
-            kind = {"pos": pl.lit(pos, dtype=pl.Int64), "frame": pl.lit(frame)}
+            kind = {"pos": pl.lit(associations.POS[pos]), "frame": pl.lit(frame)}
             of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
             texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
             parts.append(rows.with_columns(**texts, **kind))

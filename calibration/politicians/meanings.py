@@ -15,6 +15,7 @@ from pydantic import Field
 from calibration.politicians import lists
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def write(
                 people.select("qid", "name")[repeated].with_columns(
                     word=pl.Series(words),
                     lemma=pl.Series(words),
-                    pos=pl.lit(cell.pos, dtype=pl.Int64),
+                    pos=pl.lit(POS[cell.pos]),
                     frame=pl.lit("bare"),
                     rank=pl.Series(ranks, dtype=pl.Int32),
                     logprob_nats=pl.Series(-ranks.astype(np.float64)),

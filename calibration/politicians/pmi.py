@@ -16,7 +16,9 @@ import polars as pl
 
 from calibration.politicians import lists
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, OF_PMI, UNITS
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, OF_PMI
 from plumbline.probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
@@ -78,9 +80,9 @@ def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.Da
             parts.append(
                 pl.DataFrame(
                     {
-                        "pos": pos,
+                        "pos": POS[pos],
                         "word": lists.words_of(pos, shape.words),
-                        "gender": gender,
+                        "gender": GENDERS[gender],
                         "effect": told[gender] + 0.0,
                         "target": true[:, column],
                     }
@@ -101,16 +103,15 @@ def by_reading(
 
     Of lemmas alone: here each word is its own, and counts of forms are the same ones.
     """
-    table = table.filter(unit=UNITS.index("lemma")).with_columns(
-        pl.col("pos", "gender").cast(pl.Int64)
+    joined = table.filter(unit="lemma").join(
+        drawn.known, on=list(KEYS), how="left", maintain_order="left"
     )
-    joined = table.join(drawn.known, on=list(KEYS), how="left", maintain_order="left")
     return {
         f"{name}: {reading}": outcome(
-            joined.filter(reading=code),
+            joined.filter(reading=reading),
             effect=pl.col("effect"),
             target=pl.col("target"),
             family=[family],
         )
-        for code, reading in enumerate(OF_PMI)
+        for reading in OF_PMI
     }

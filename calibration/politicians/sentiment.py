@@ -14,8 +14,8 @@ from pydantic import Field
 from calibration.politicians import meanings
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.sentiment import TESTS
-from plumbline.probes.politicians.words import columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,8 +67,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             pl.DataFrame(
                 {
                     "language": cell.language,
-                    "pos": cell.pos,
-                    "sentiment": range(len(SENTIMENTS)),
+                    "pos": POS[cell.pos],
+                    "sentiment": SENTIMENTS,
                     "effect": effect + 0.0,
                     "men": mean[0],
                     "women": mean[1],
@@ -108,12 +108,12 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     """Return the rows of each test and interval; a test for each unit."""
     keys = ["language", "pos", "sentiment"]
     differences = tables["differences"].join(drawn.known, on=keys)
-    shares = tables["shares"].join(drawn.known, on=keys)
-    mean = pl.when(pl.col("gender") == columns.MALE).then("men").otherwise("women")
+    shares = tables["shares"].join(drawn.known, on=keys).with_columns(p=None, p_bh=None)
+    mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
     found = {"shares: pmi": outcome(shares, effect=pl.col("effect"), target=mean)}
-    for t, test in enumerate(TESTS):
+    for test in TESTS:
         found[f"differences: pmi, argmax, {test}"] = outcome(
-            differences.filter(test=t),
+            differences.filter(test=test),
             effect=pl.col("effect"),
             target=pl.col("men") - pl.col("women"),
             family=["model"],

@@ -24,6 +24,8 @@ from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.intervals import rank_correlations
@@ -40,6 +42,13 @@ Shape = lists.ListsShape
 SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
+}
+LABELS = {
+    "pos": POS,
+    "contrast": CONTRASTS,
+    "sentiment": SENTIMENTS,
+    "subgroup": SUBGROUPS,
+    "gender": GENDERS,
 }
 NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
 TRUTHS = {
@@ -237,7 +246,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     ]
     table = table.with_columns(effect=pl.Series(effects, dtype=pl.Float64))
     found["shares"] = outcome(
-        table.filter(pl.col("p").is_not_null()),
+        table.with_columns(p=None, p_bh=None),
         effect=pl.col("effect"),
         target=pl.col("target"),
         null_value=1 / len(SENTIMENTS),
@@ -263,6 +272,7 @@ def _with(
     table: pl.DataFrame, keys: list[str], means: dict[tuple[int, ...], float]
 ) -> pl.DataFrame:
     """Add the column ``target``."""
-    table = table.with_columns(pl.col(keys).cast(pl.Int64))
+    codes = (pl.col(k).replace_strict(LABELS[k], range(len(LABELS[k]))) for k in keys)
+    table = table.with_columns(codes)
     target = [means.get(key) for key in table.select(keys).iter_rows()]
     return table.with_columns(target=pl.Series(target, dtype=pl.Float64))

@@ -39,9 +39,9 @@ def read(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], Named]:
     """Return a model's lists by language and part of speech."""
     folder, people = inputs.outputs(PROBE, model), inputs.datasets["politicians"]
     return {
-        (language, name): named
+        (language, pos): named
         for language in languages(folder)
-        for pos, name in enumerate(POS)
+        for pos in POS
         if (named := by_name(Lists((folder / language,), pos), people / f"{language}.parquet", 1))
     }
 

@@ -67,7 +67,7 @@ def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
             each = joined.group_by("pos", statement="qid", template="frame").agg(
                 pl.col("score").mean()
             )
-            part = pl.col("pos").replace_strict({0: "adjectives", 1: "verbs"}, default="words")
+            part = pl.col("pos").replace_strict({"ADJ": "adjectives", "VERB": "verbs"})
             yield each.with_columns(
                 measure=pl.lit("sentiment"), scale=part, language=pl.lit(language)
             )
