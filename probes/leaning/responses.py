@@ -10,7 +10,6 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.choices import Choice, choice, refused
-from plumbline.probes.leaning.schemas import FORMATS, READINGS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import (
     DECIMALS,
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     Masses = tuple[str, pl.DataFrame, tuple[Array, Array], Words]
 
 Rows = list[dict[str, Any]]
-CLUSTER = "statement, with its opposite"
-PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
+PLAIN, NEGATED, PARAPHRASE, PRIOR = FORMS
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
@@ -50,13 +48,13 @@ class State(NamedTuple):
     """What a model was trained on, without the seed of the training."""
 
     corpus: str
-    period: int
+    period: str
     share: float
     epoch: int
 
 
 STATE = State._fields
-ITSELF = State("", 0, 0.0, 0)
+ITSELF = State("", "all", 0.0, 0)
 MISSING_MAX = 0.2  # share of the statements of an axis; above it there is no coordinate
 EVERY = (slice(None), slice(None))  # trainings and prompts
 
@@ -106,8 +104,8 @@ class Reading(NamedTuple):
         return {
             **state._asdict(),
             "questionnaire": self.scale.name,
-            "response_format": FORMATS.index(self.asked),
-            "reading": READINGS.index(self.name),
+            "response_format": self.asked,
+            "reading": self.name,
         }
 
     def added(
@@ -133,10 +131,10 @@ class Reading(NamedTuple):
             reach = self.scale.reach()
             share = ((prompts > 0) * reach).sum(axis=-1, keepdims=True) / reach.sum(-1)[:, None]
             rescaled: Array = np.where(prompts > 0, filled, 0.0) / share
-        rescaled[:, :, self.lost(state, at) > MISSING_MAX] = np.nan
+        rescaled[:, :, self.missing_shares(state, at) > MISSING_MAX] = np.nan
         return rescaled
 
-    def lost(self, state: State, at: tuple[slice, slice] = EVERY) -> Array:
+    def missing_shares(self, state: State, at: tuple[slice, slice] = EVERY) -> Array:
         """Return the share of missing responses to the statements that move an axis, (axes,)."""
         moving = self.scale.moving()
         missing = self.states[state].missing[at].mean(axis=(0, 1))
@@ -352,21 +350,20 @@ def _reading(
     return Reading(asked, name, scale, found, single, *_states(own, scale))
 
 
-def worded(reading: Reading) -> Iterator[tuple[str, int, Reading]]:
-    """Yield each paraphrase, how many statements have it, and the reading of it; plain ones first.
+def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
+    """Yield the reading, "" first, and by each paraphrase, in the prompts of paraphrases.
 
-    In the prompts of paraphrases; a statement that has no such wording is there as it stands.
+    A statement that has no such paraphrase is in it as it stands.
     """
-    answers, where = reading.answers, [*CHECKPOINT, "prompt", "id"]
-    others = answers.filter(pl.col("form") == PARAPHRASE).sort("variant", maintain_order=True)
+    yield "", reading
+    responses, where = reading.answers, [*CHECKPOINT, "prompt", "id"]
+    others = responses.filter(pl.col("form") == PARAPHRASE).sort("variant", maintain_order=True)
     here = pl.col("prompt").is_in(others["prompt"].unique().to_list())
-    plain = answers.filter(here & (pl.col("form") == PLAIN) & (pl.col("variant") == ""))
-    for variant in ["", *others["variant"].unique().sort()] if len(others) else []:
-        own = others.filter(pl.col("variant") == variant)
-        rest = plain.join(own, on=where, how="anti")
-        prompts, states = _states(pl.concat([own, rest]), reading.scale)
-        number = own["id"].n_unique()
-        yield variant, number, reading._replace(prompts=prompts, states=states)
+    plain = responses.filter(here & (pl.col("form") == PLAIN) & (pl.col("variant") == ""))
+    for (variant,), worded in others.group_by("variant", maintain_order=True):
+        rest = plain.join(worded, on=where, how="anti")
+        prompts, states = _states(pl.concat([worded, rest]), reading.scale)
+        yield str(variant), reading._replace(prompts=prompts, states=states)
 
 
 def _states(own: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:

@@ -52,9 +52,14 @@ class Scale(NamedTuple):
     axes: tuple[str, ...]  # sorted
     points: Array  # (axes, statements, options), in the unit of the axis; 0: does not move it
     constants: dict[str, Array]  # (axes,) by reading: what is added to the sum
-    unit: int
+    unit: str
     clusters: tuple[str, ...]  # of each statement: it, with the one that says the opposite
     opposites: dict[int, int]  # places of pairs, each once
+
+    @property
+    def center(self) -> float:
+        """Return the middle of an axis."""
+        return 50.0 if self.unit == "percent" else 0.0
 
     def middle(self) -> Array:
         """Return what answering at random adds on average, (axes, statements)."""
@@ -222,7 +227,7 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
         axes,
         points,
         constants,
-        UNITS.index("points from -10 to 10" if given else "percent"),
+        "points from -10 to 10" if given else "percent",
         tuple(min(one, opposite.get(one, one)) for one in ids),
         {ids.index(a): ids.index(b) for a, b in sorted(pairs)},
     )

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF
-from plumbline.probes.leaning.scoring import NATS_UNIT, UNITS
-from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
+from plumbline.probes.leaning.scoring import NATS_UNIT
+from plumbline.probes.stats.crossed import estimated, of_difference, of_mean, of_total
 from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, finite
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from plumbline.probes.stats.crossed import Contrast, Part
 
 SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: one - other - (third - fourth)
-OVER = "0: trainings on other texts of the kind, the same statements and prompts"
-ALONE = "no test: one training, or answers that are samples or choices, of one model"
-STUDENT = "t interval over trainings (Student; Welch of unequally many)"
 GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
 
 
@@ -52,10 +48,8 @@ class Axis(NamedTuple):
     def estimate(self, start: float, confidence: float) -> Estimate:
         """Return where it leads to, with its interval over statements and trainings."""
         parts = self._parts()
-        names = zip(("statements", "trainings"), parts, strict=True)
         _, low, high = estimated(self.value, parts, confidence)[:3]
-        method = f"{METHOD}: {', '.join(name for name, part in names if part.df)}"
-        return Estimate(start + self.value, start + low, start + high, len(self.totals), method)
+        return Estimate(start + self.value, start + low, start + high, len(self.totals))
 
     @property
     def error(self) -> float:
@@ -115,37 +109,35 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     for state, rest, contrast, baseline in contrasts(reading, params):
         sides, itself = (state, *rest), rest == (ITSELF,)
         read = [(reading.leaned if nats else reading.added)(side) for side in sides]
-        steps = states[state].steps
-        others = max((states[side].steps for side in rest), key=lambda of: abs(of - steps))
         ends = [states[side].steps for side in sides]
         unequal = not itself and params.unequal(min(ends), max(ends))
         for a, axis in enumerate(scale.axes):
             found = moved(scale, a, *(side[:, :, a] for side in read))
             told = over_trainings(found, params.confidence, itself=itself)
             value, low, high, p = told[:4]
-            null = OVER
+            reason = None
             if unequal:
-                null, p = schemas.UNEQUAL.format(steps, others), float("nan")
-            elif (itself and alone) or np.isnan(p):
-                null, p = ALONE, float("nan")
+                reason = "unequal steps"
+            elif np.isnan(value):
+                reason = "missing responses"
+            elif itself and alone:
+                reason = "single model"
+            elif np.isnan(p):
+                reason = "single training"
             if not nats:
                 most = far[a] * len(rest[1:] or rest)
                 low, high = np.clip([low, high], -most, most)
-            yield Estimate(value, low, high, len(found.seeds), STUDENT).row(
+            yield Estimate(value, low, high, len(found.seeds)).row(
                 **reading.about(state),
-                cluster="training",
-                null=null,
-                p=p,
+                p=None if reason else p,
                 # the interval is cut at the ends of the scale
                 **{DF: finite(told.df), TESTED_ERROR: finite(told.error)},
-                contrast=schemas.CONTRASTS.index(contrast),
+                contrast=contrast,
                 baseline=baseline,
                 axis=axis,
-                unit=UNITS.index(NATS_UNIT) if nats else scale.unit,
+                unit=NATS_UNIT if nats else scale.unit,
                 seed_sd=found.seed_sd,
-                statements=len(found.totals),
-                steps=steps,
-                baseline_steps=others,
+                reason=reason,
             )
 
 
@@ -153,20 +145,19 @@ def contrasts(
     reading: Reading, params: Params
 ) -> Iterator[tuple[State, tuple[State, ...], str, str]]:
     """Yield a state, one or three that it is compared with, how, and the name of these."""
-    before, later = schemas.PERIODS.index("before"), schemas.PERIODS.index("from")
     for state in reading.states:
         if state == ITSELF:
             continue
         found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "base model", "")]
-        earlier = state._replace(period=before)
+        earlier = state._replace(period="before")
         if (control := params.against(state.corpus)) != state.corpus:
             found.append(((state._replace(corpus=control),), "control", control))
-        if state.period == later:
-            found.append(((earlier,), "period", schemas.PERIODS[before]))
+        if state.period == "from":
+            found.append(((earlier,), "period", "before"))
         if other := params.contrasts.get(state.corpus):
             beside = state._replace(corpus=other)
             found.append(((beside,), "corpora", other))
-            if state.period == later:
+            if state.period == "from":
                 apart = earlier, beside, earlier._replace(corpus=other)
                 found.append((apart, "polarisation", other))
         yield from ((state, *own) for own in found if {*own[0]} <= {*reading.states})

@@ -10,7 +10,6 @@ import polars as pl
 
 from plumbline.probes.leaning.responses import (
     ANSWERED,
-    CLUSTER,
     NEGATED,
     NOT_CLEAR,
     PARAPHRASE,
@@ -23,9 +22,9 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
-from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, Estimate, finite
+from plumbline.probes.stats.estimate import TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import critical, permutation_p
+from plumbline.probes.stats.tests import permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-SHUFFLED = "clusters of one side shuffled: the two have nothing to do with each other"
 TURNED = ("negated", "opposites")  # where a response must change sides
 FREE = {  # in what alone two promptings differ
     "prompts": "prompt",
@@ -100,6 +98,8 @@ def _pairs(comparison: str, ways: pl.DataFrame) -> pl.DataFrame:
     same += ["template"] if comparison == "suffixes" else []
     others = ways.filter(pl.col("form") == OTHER.get(comparison, PLAIN))
     pairs = plain.join(others, on=same, suffix="_other", maintain_order="left_right")
+    if comparison in OTHER:
+        return pairs
     return pairs.filter(pl.col(free) < pl.col(f"{free}_other"))
 
 
@@ -125,18 +125,14 @@ def _agreement(
         for table in (product, both)
     )
     chance = sign * float(mean / of_all) if of_all else float("nan")
-    far = critical((null - chance)[:, None])[0] / 2  # of a share, which these are twice, less 1
     # of a ratio of totals (Kish 1965, Survey Sampling, section 6.5); Wilson's is of one hit each
     rest, number = (of - value * total)[total > 0], len(shares)
     error = float((rest @ rest * number / max(1, number - 1)) ** 0.5 / total.sum())
-    method = "Wilson score over clusters, their shares for hits"
     low, high = min(found.low, value), max(found.high, value)
-    return Estimate(value, low, high, len(shares), method).row(
-        cluster=CLUSTER,
-        null=SHUFFLED,
+    return Estimate(value, low, high, len(shares)).row(
         p=float(permutation_p(2 * value - 1 - chance, null - chance)),
-        **{CRITICAL: float(far), TESTED_ERROR: error if error > EPSILON else None},
-        comparison=COMPARISONS.index(comparison),
+        **{TESTED_ERROR: error if error > EPSILON else None},
+        comparison=comparison,
         chance=finite((1 + chance) / 2),
     )
 
@@ -176,11 +172,8 @@ def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
         kinds = part["kind"]
         shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == ANSWERED).mean())
         found = wilson(float(shares["kind"].sum()), len(shares), params.confidence)
-        method = "Wilson score over statements, their shares for hits"
-        yield found._replace(method=method).row(
+        yield found.row(
             **reading.about(State(*state)),
-            cluster="statement",
-            null="none: a count",
             prompt=prompt,
             answers=len(part),
             refused=(kinds == REFUSED).sum(),

@@ -54,7 +54,7 @@ ASKED = (
     Column("frame", "string", "name of the prompt"),
     Column(
         "form",
-        "label",
+        "category",
         "plain: the statement as it stands; negated: that it is not so; paraphrase: in other "
         "words; prior: a text without content in its place",
         labels=FORMS,
@@ -378,7 +378,7 @@ def _blocks(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _row(question: Question) -> dict[str, Any]:
-    own = question._asdict() | {"form": FORMS.index(question.form)}
+    own = question._asdict()
     del own["wording"]
     return own
 
