@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plumbline.probes.leaning.predictions import (
-    OVER_TRAININGS,
     Case,
+    Measured,
     Runs,
     cases,
+    contrast_rows,
+    metric_rows,
+    spread,
     tables,
-    training_columns,
 )
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
-from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
+from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
-from plumbline.probes.stats.crossed import Part, estimated, left_out, own_part
+from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,13 +36,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats, Measured
-    from plumbline.probes.stats.crossed import Contrast
+    from plumbline.probes.leaning.predictions import Bools, Floats, Row
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-FAITHFUL, CORRECTED = range(len(ROUNDED))
-OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 FEWER = 200  # replicates, for what pretrainings have by themselves of the variance over texts
 __all__ = ["SCHEMAS", "Params"]
 
@@ -64,6 +63,7 @@ class Voters(NamedTuple):
     predicted: Bools  # (ensembles, texts)
 
 
+Scored = list[tuple[Voters, Measured]]
 Scores = dict[tuple[str, ...], tuple["Floats", int]]  # by name and vote: measures, and size
 
 
@@ -75,112 +75,113 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returned: ``scores`` and ``differences``; nothing of a model that was trained on fewer than two
     of the partisan corpora. Columns as in :data:`SCHEMAS`.
     """
-    every = cases(inputs, params.positive, 1, "ensemble")
-    return tables(every, lambda case: _rows(case, params), SCHEMAS, params.confidence)
+    tasks = cases(inputs, params.positive, 1, "ensemble")
+    return tables(tasks, lambda case: _rows(case, params), SCHEMAS, params.confidence)
 
 
-def _rows(case: Case, params: Params) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(case: Case, params: Params) -> Iterator[tuple[str, Row]]:
     weights = case.weights(params.n_bootstrap, params.seed)
     itself = next((runs for state, runs in case.states.items() if state.itself), None)
-    partisan: dict[tuple[int, float], dict[str, Runs]] = {}
+    partisan: dict[tuple[str, float], dict[str, Runs]] = {}
     for state, runs in case.states.items():
         if state.corpus in params.partisan:
             partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
-    for (period, share), members in sorted(partisan.items(), key=lambda each: each[0]):
+
+    def scored(voters: Iterator[Voters]) -> Scored:
+        return [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
+
+    for (period, share), members in sorted(partisan.items(), key=lambda item: item[0]):
         if len(members) < 2:
             continue
         drawn = (case, members, itself, params.max_ensembles, params.seed)
-        for reading, voters, without in (
-            (FAITHFUL, first_run(case, list(members.values())), {}),
-            (CORRECTED, all_runs(*drawn), without_seeds(*drawn, weights[:, : 1 + FEWER])),
-        ):
-            place = {"reading": reading, "period": period, "share": share}
-            scored = [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
-            for row in scores(scored, case, params):
-                yield "scores", place | row
-            for row in differences(scored, case, without, params):
-                yield "differences", place | row
+        faithful = scored(first_run(case, list(members.values())))
+        corrected = scored(all_runs(*drawn))
+        place = {"period": period, "share": share}
+        for reading, voters in (("faithful", faithful), ("corrected", corrected)):
+            for row in _scores(voters, case, params):
+                yield "scores", place | {"reading": reading} | row
+        without = without_seeds(*drawn, weights[:, : 1 + FEWER])
+        for row in _differences(corrected, case, without, params):
+            yield "differences", place | row
 
 
-def scores(
-    scored: list[tuple[Voters, Measured]], case: Case, params: Params
-) -> Iterator[dict[str, Any]]:
+def _scores(scored: Scored, case: Case, params: Params) -> Iterator[Row]:
     """Yield how well ensembles of each kind do."""
-    for own, measured in scored:
-        yield from case.rows(
-            *(measured.mean, case.every, OVER_TEXTS, params.confidence),
-            ensemble=own.name,
-            vote=own.vote,
-            size=own.size,
-            ensembles=len(measured.each),
-            sd=measured.sd,
+    clusters = len(set(case.units))
+    for voters, measured in scored:
+        yield from metric_rows(
+            measured.mean[0],
+            percentiles(measured.mean[1:].T, params.confidence),
+            clusters,
+            ensemble=voters.name,
+            vote=voters.vote,
+            size=voters.size,
+            ensembles=len(measured.runs),
+            sd=spread(measured.runs),
         )
 
 
-def differences(
-    scored: list[tuple[Voters, Measured]],
-    case: Case,
-    without: dict[int, Scores],
-    params: Params,
-) -> Iterator[dict[str, Any]]:
-    """Yield the partisan ensemble minus all else, each way of voting by itself.
+def _differences(
+    scored: Scored, case: Case, without: dict[int, Scores], params: Params
+) -> Iterator[Row]:
+    """Yield the partisan ensemble minus all others, each way of voting by itself.
 
     ``without``: the same without seeds; see :func:`without_seeds`.
     """
-    texts = int(case.numbers(case.every).max()) + 1
-    for (own, mine), (other, others) in product(scored, scored):
-        if own.name != PARTISAN or other.name == PARTISAN or other.vote not in ("", own.vote):
+    clusters = len(set(case.units))
+    for (one, mine), (other, others) in product(scored, scored):
+        if one.name != PARTISAN or other.name == PARTISAN or other.vote not in ("", one.vote):
             continue
-        apart = mine.mean - others.mean
-        se = np.nanstd(apart[1:], axis=0, ddof=1)
-        gains = _gains(own, other, without)
-        trained = [
+        difference = mine.mean - others.mean
+        variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
+        gains = _gains(one, other, without)
+        contrasts = [
             _over_trainings(
-                apart[:, m],
+                difference[:, m],
                 {seed: gain[:, m] for seed, gain in gains.items()},
-                (float(se[m]) ** 2, max(1, texts - 1)),
+                Part(float(variances[m]), max(1, clusters - 1)),
                 params.confidence,
             )
             for m in range(len(METRICS))
         ]
-        yield from case.rows(
-            *(apart, case.every, OVER_TRAININGS, params.confidence),
+        yield from contrast_rows(
+            contrasts,
+            clusters,
             baseline=other.name,
-            vote=own.vote,
-            size=own.size,
+            vote=one.vote,
+            size=one.size,
             baseline_size=other.size,
-            **training_columns(trained, len(gains)),
         )
 
 
-def _gains(own: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
+def _gains(one: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
     """Return differences without each training, (1 + replicates, measures); nothing with too few.
 
     Too few are left where without one there are fewer than vote.
     """
-    found: dict[int, Floats] = {}
-    for seed, scored in without.items():
-        if other[:2] not in scored or scored[other[:2]][1] != other.size:
+    gains: dict[int, Floats] = {}
+    for seed, scores in without.items():
+        if other[:2] not in scores or scores[other[:2]][1] != other.size:
             return {}
-        found[seed] = scored[own[:2]][0] - scored[other[:2]][0]
-    return found
+        gains[seed] = scores[one[:2]][0] - scores[other[:2]][0]
+    return gains
 
 
 def _over_trainings(
-    every: Floats, gains: dict[int, Floats], texts: tuple[float, int], confidence: float
-) -> Contrast | None:
-    """Return a difference over texts and trainings, (1 + replicates,); None with too few of these.
+    drawn: Floats, gains: dict[int, Floats], texts: Part, confidence: float
+) -> Contrast:
+    """Return a difference over texts and trainings, (1 + replicates,); no interval with too few.
 
     Jackknife: a statistic is P times itself minus P - 1 times that without a training, of that
     training. What such values have each by itself over texts counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
     """
+    value = float(drawn[0])
     if len(gains) < 2:
-        return None
+        return Contrast(value, *[float("nan")] * 3)
     alone, n = np.array(list(gains.values())), len(gains)  # (trainings, 1 + replicates)
-    whole = every[: alone.shape[1]]
-    twice = own_part((n * whole - (n - 1) * alone)[:, 1:])
-    return estimated(float(every[0]), [Part(*texts), left_out(alone[:, 0])], confidence, twice)
+    pseudo = n * drawn[: alone.shape[1]] - (n - 1) * alone
+    return estimated(value, [texts, left_out(alone[:, 0])], confidence, own_part(pseudo[:, 1:]))
 
 
 def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
@@ -249,7 +250,7 @@ def without_seeds(
         scored = found.setdefault(out, {})
         for own in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
             if own.name not in (BEST, BLIND):
-                drawn = case.drawn(own.predicted, case.every, weights)
+                drawn = case.resampled(own.predicted, case.every, weights)
                 scored[own[:2]] = drawn.mean(axis=0), own.size
     return found
 

@@ -307,9 +307,7 @@ FAIRNESS = {
         Column("contrast", "float64", "value minus that of all texts", nullable=True),
         Column("contrast_low", "float64", "lower end of its interval", nullable=True),
         Column("contrast_high", "float64", "upper end of its interval", nullable=True),
-        Column(
-            "published", "float64", "of the paper's RoBERTa (Table 12)", nullable=True, **SHARE
-        ),
+        Column("published", "float64", "of the paper's RoBERTa (Table 12)", nullable=True, **SHARE),
     ),
     "disagreements": Schema.keyed(
         (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "text, as in `downstream`")),
