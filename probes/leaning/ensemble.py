@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from itertools import combinations, product
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
