@@ -25,14 +25,9 @@ ROUNDED = ("faithful", "corrected")
 class Compared(Section):
     """What trainings are compared with."""
 
-    control: dict[str, str] = Field(
-        description="baseline corpus of each; other: of all that are not named"
-    )
+    control: dict[str, str] = Field(description="baseline of each corpus; other: of the others")
     max_size_difference: float = Field(
-        0.05,
-        ge=0,
-        lt=1,
-        description="part of the larger number of steps up to which two trainings are tested",
+        0.05, ge=0, lt=1, description="of the steps of trainings that are tested, of the larger"
     )
 
     def against(self, corpus: str) -> str:
@@ -48,22 +43,12 @@ class CompassParams(Compared):
     """How responses are scored, and how intervals and tests are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    frames: dict[Literal["mask", "generation"], str] = Field(
-        description="frame of the readings `faithful` and `paper`, by response format"
-    )
-    positive: list[str] = Field(
-        min_length=1, description="words that agree, as probes.stances has them"
-    )
+    frames: dict[Literal["mask", "generation"], str] = Field(description="of `faithful`, `paper`")
+    positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree")
-    threshold: float = Field(
-        0.3, gt=0, lt=1, description="difference of the masses from which a stance is strong"
-    )
-    min_confidence: float = Field(
-        0.9, gt=0.5, le=1, description="probability from which a response has a stance"
-    )
-    contrasts: dict[str, str] = Field(
-        {}, description="further pairs of corpora: the second is the baseline of the first"
-    )
+    threshold: float = Field(0.3, gt=0, lt=1, description="strong: difference of masses at least")
+    min_confidence: float = Field(0.9, gt=0.5, le=1, description="probability of a stance at least")
+    contrasts: dict[str, str] = Field({}, description="further baselines, by corpus")
     n_permutations_stability: int = Field(ge=99, description="permutations of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of shuffles")
@@ -73,14 +58,11 @@ class FairnessParams(Compared, Resampling):
     """Positive classes and contrasts, and how intervals and tests are computed."""
 
     positive: dict[str, str] = Field(
-        description="the positive class, by config of downstream or by what its name begins "
-        "with, up to the first dash"
+        description="class, by config of downstream or what its name begins with, up to a dash"
     )
     left: list[str] = Field(description="corpora that are compared, one by one, with")
     right: list[str] = Field(description="these")
-    texts_min: int = Field(
-        20, ge=1, description="test texts that a group or source must have to be in the tables"
-    )
+    texts_min: int = Field(20, ge=1, description="test texts of a group or source at least")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
@@ -96,9 +78,7 @@ class EnsembleParams(Bootstrap):
         min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
     )
     positive: dict[str, str] = Field(description="the positive class, as in fairness")
-    max_ensembles: int = Field(
-        100, ge=1, description="ensembles of one corpus at most; all choices if they are no more"
-    )
+    max_ensembles: int = Field(100, ge=1, description="ensembles of one corpus at most")
 
 
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
