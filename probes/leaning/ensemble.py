@@ -185,10 +185,10 @@ def _over_trainings(
 
 
 def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
-    """Yield what the paper compares, of one training of each partisan corpus."""
-    own = np.stack([runs.probability[0] for runs in members])
-    yield Voters(PARTISAN, HARD, len(own), vote(own, HARD)[None])
-    yield from _singles(case, [runs.predicted[:1] for runs in members], blind=False)
+    """Yield the ensemble of the paper, of one training of each partisan corpus, and its members."""
+    first = np.stack([runs.probability[0] for runs in members])
+    yield Voters(PARTISAN, HARD, len(first), vote(first, HARD)[None])
+    yield from _singles(case, [runs.predicted[:1] for runs in members])
 
 
 def all_runs(
@@ -203,28 +203,29 @@ def all_runs(
     shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))
     if not shared:
         return
-    own = [runs.pick(shared).probability for runs in members.values()]
-    mixed = enumerate(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
-    together = np.array(  # a run of each corpus, their seeds as different as those of one
-        [[x[at[(i + number) % len(at)]] for i, x in enumerate(own)] for number, at in mixed]
+    each = [runs.pick(shared).probability for runs in members.values()]
+    chosen = enumerate(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
+    mixed = np.array(  # a run of each corpus, their seeds as different as those of one
+        [[x[at[(i + number) % len(at)]] for i, x in enumerate(each)] for number, at in chosen]
     )
     for how in VOTES:
-        yield Voters(PARTISAN, how, size, vote(together, how))
-    yield from _singles(case, [runs.predicted for runs in members.values()], blind=True)
-    several = [(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
-    several += [(ITSELF, "", itself)] if itself else []
+        yield Voters(PARTISAN, how, size, vote(mixed, how))
+    predicted = [runs.predicted for runs in members.values()]
+    yield from _singles(case, predicted)
+    yield _blind(case, predicted)
+
+    def of_one(name: str, corpus: str, runs: Runs, how: str) -> Voters:
+        at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
+        return Voters(name, how, at.shape[1], vote(runs.probability[at], how))
+
     for how in VOTES:
-        every = []
-        for name, corpus, runs in several:  # one after the other: all of them fill the memory
-            at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
-            voted = vote(runs.probability[at], how)
-            every.append(Voters(name, how, at.shape[1], voted))
-        ones = every[: len(members)]
+        ones = [of_one(ONE.format(corpus), corpus, runs, how) for corpus, runs in members.items()]
         yield from ones
         if len({voters.size for voters in ones}) == 1:
-            predicted = np.concatenate([voters.predicted for voters in ones])
-            yield Voters(ONES, how, ones[0].size, predicted)
-        yield from every[len(members) :]
+            together = np.concatenate([voters.predicted for voters in ones])
+            yield Voters(ONES, how, ones[0].size, together)
+        if itself:
+            yield of_one(ITSELF, "", itself, how)
 
 
 def without_seeds(
@@ -240,25 +241,24 @@ def without_seeds(
     Those of the model itself that have its fine-tuning seeds are left out with it. Empty where a
     corpus would be left without a training. The best are left out: how they are chosen jumps.
     """
-    found: dict[int, Scores] = {}
-    for out in sorted({own[0] for runs in members.values() for own in runs.seeds}):
-        gone = {own[1] for runs in members.values() for own in runs.seeds if own[0] == out}
+    scores: dict[int, Scores] = {}
+    for out in sorted({seeds[0] for runs in members.values() for seeds in runs.seeds}):
+        tuned = {s[1] for runs in members.values() for s in runs.seeds if s[0] == out}
         kept = {name: _without(runs, {out}, 0) for name, runs in members.items()}
         if not all(runs.seeds for runs in kept.values()):
             return {}
-        base = _without(itself, gone, 1) if itself else None
-        scored = found.setdefault(out, {})
-        for own in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
-            if own.name not in (BEST, BLIND):
-                drawn = case.resampled(own.predicted, case.every, weights)
-                scored[own[:2]] = drawn.mean(axis=0), own.size
-    return found
+        base = _without(itself, tuned, 1) if itself else None
+        scores[out] = {}
+        for voters in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
+            if voters.name not in (BEST, BLIND):
+                drawn = case.resampled(voters.predicted, case.every, weights)
+                scores[out][voters[:2]] = drawn.mean(axis=0), voters.size
+    return scores
 
 
 def _without(runs: Runs, out: set[int], place: int) -> Runs:
     """Return the runs without those that have a seed, of pretraining (0) or fine-tuning (1)."""
-    keep = [own for own in runs.seeds if own[place] not in out]
-    return runs.pick(keep) if keep else Runs([], runs.probability[:0])
+    return runs.pick([seeds for seeds in runs.seeds if seeds[place] not in out])
 
 
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
@@ -268,26 +268,27 @@ def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]
         return list(combinations(range(runs), size))
     digest = hashlib.sha256(key.encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    found: set[tuple[int, ...]] = set()
-    while len(found) < draws:
-        found.add(tuple(sorted(rng.choice(runs, size, replace=False).tolist())))
-    return sorted(found)
+    choices: set[tuple[int, ...]] = set()
+    while len(choices) < draws:
+        choices.add(tuple(sorted(rng.choice(runs, size, replace=False).tolist())))
+    return sorted(choices)
 
 
-def _singles(case: Case, each: list[Bools], *, blind: bool) -> Iterator[Voters]:
+def _singles(case: Case, members: list[Bools]) -> Iterator[Voters]:
     """Yield the mean of the partisan members, and the best of them."""
-    yield Voters(MEAN, NONE, 1, np.concatenate(each))
-    yield Voters(BEST, NONE, 1, each[_best(case.true, each)])
-    if blind:
-        half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
-        told, others = (
-            each[_best(case.true[own], [x[:, own] for x in each])] for own in (~half, half)
-        )
-        runs = min(len(own) for own in each)
-        yield Voters(BLIND, NONE, 1, np.where(half, told[:runs], others[:runs]))
+    yield Voters(MEAN, NONE, 1, np.concatenate(members))
+    yield Voters(BEST, NONE, 1, members[_best(case.true, members)])
 
 
-def _best(true: Bools, each: list[Bools]) -> int:
-    """Return whose balanced accuracy is the best, the mean over runs."""
-    scored = [metrics(cells(true, own))[:, 0, CHOSEN_BY].mean() for own in each]
-    return int(np.nan_to_num(scored, nan=-1.0).argmax())
+def _blind(case: Case, members: list[Bools]) -> Voters:
+    """Return the member that is the best on one half of the texts, on the other half."""
+    half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
+    on, off = (members[_best(case.true[at], [x[:, at] for x in members])] for at in (~half, half))
+    runs = min(map(len, members))
+    return Voters(BLIND, NONE, 1, np.where(half, on[:runs], off[:runs]))
+
+
+def _best(true: Bools, members: list[Bools]) -> int:
+    """Return the place of the member with the best balanced accuracy, the mean over runs."""
+    scores = [metrics(cells(true, one))[:, 0, CHOSEN_BY].mean() for one in members]
+    return int(np.nan_to_num(scores, nan=-1.0).argmax())
