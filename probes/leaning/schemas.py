@@ -98,22 +98,12 @@ UNIT = Column("unit", "category", "of the value", labels=UNITS)
 READING = Column(
     "reading",
     "category",
-    "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
-    "continuous, corrected without thresholds. multiple_choice: the option named in the "
-    "response; the likeliest; expected, all four by their probability",
+    "faithful: released code; paper; corrected; continuous: without thresholds; of options: the "
+    "one named, the likeliest, or all by their probability (expected)",
     labels=READINGS,
 )
-PLACE = (
-    *(MODEL, *STATE, QUESTIONNAIRE),
-    Column(
-        "response_format",
-        "category",
-        "mask: a masked word; generation: a response in words, classified by an NLI model; "
-        "multiple_choice: one of four options",
-        labels=FORMATS,
-    ),
-    READING,
-)
+FORMAT = Column("response_format", "category", "a word, text, or an option", labels=FORMATS)
+PLACE = (MODEL, *STATE, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
 PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
 SCHEMAS = {
@@ -147,8 +137,7 @@ SCHEMAS = {
             Column(
                 "constants",
                 "category",
-                "faithful: 0.38 and 2.41 are added on the compass; corrected: 3/8 and 47/19.5. The "
-                "same on linear scales",
+                "added on the compass; faithful: 0.38 and 2.41; corrected: 3/8 and 47/19.5",
                 labels=ROUNDED,
             ),
             Column("baseline", "category", "simulated respondent", labels=BASELINES),
@@ -164,12 +153,7 @@ SCHEMAS = {
         (*PLACE, Column("id", "string", "statement")),
         Column("value", "float64", "mean stance from -1 to 1; null: no response", nullable=True),
         *(
-            Column(
-                f"share_{option.replace(' ', '_')}",
-                "float64",
-                f"of the responses (prompts, seeds, trainings): {option}",
-                **SHARE,
-            )
+            Column(f"share_{option.replace(' ', '_')}", "float64", "of the responses", **SHARE)
             for option in OPTIONS
         ),
         Column("share_missing", "float64", "and those that are none", **SHARE),
@@ -180,9 +164,8 @@ SCHEMAS = {
             Column(
                 "contrast",
                 "category",
-                "minus the model itself; minus the control corpus; texts from 2017 minus those "
-                "before; minus the corpus that it is compared with; how much further it is from "
-                "that with texts from 2017 than with those before",
+                "what is subtracted: the model itself; the control corpus; texts before 2017; "
+                "another corpus; its distance from that with texts before 2017",
                 labels=CONTRASTS,
             ),
             Column("baseline", "string", "corpus, or period, that is subtracted; empty: the model"),
@@ -214,10 +197,8 @@ SCHEMAS = {
             Column(
                 "comparison",
                 "category",
-                "share of statements with stances on the same side: in two prompts, in a template "
-                "with and without a forced-choice suffix, as paraphrased, in two orders of the "
-                "options, in two samples. On the other side, as they should be: denied, and its "
-                "opposite",
+                "share of statements with stances on one side: in two prompts, with and without a "
+                "forced-choice suffix, ..., in two samples; on the other side: negated, opposites",
                 labels=COMPARISONS,
             ),
         ),
@@ -235,13 +216,7 @@ SCHEMAS = {
         Column("answers", "int64", "responses in all", minimum=1),
         Column("refused", "int64", "of them refused", minimum=0),
         Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
-        Column(
-            "unlisted",
-            "int64",
-            "of mask: without a word of either list among the ten; `faithful` takes them for "
-            "disagreeing",
-            minimum=0,
-        ),
+        Column("unlisted", "int64", "without a listed word: disagree if faithful", minimum=0),
     ),
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
@@ -294,9 +269,7 @@ FAIRNESS = {
         Column("positive", "bool", "whether it is of the positive class"),
         Column("left", "float64", "share of the left's classifiers that call it so", **SHARE),
         Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
-        Column(
-            "base_model", "float64", "share of those of the model itself", nullable=True, **SHARE
-        ),
+        Column("base_model", "float64", "share of the model's own", nullable=True, **SHARE),
     ),
     "differences": Schema.keyed(
         (
