@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from statistics import stdev
 
 import numpy as np
 import polars as pl
@@ -27,8 +26,6 @@ from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.leaning import compass as analysis
 from plumbline.probes.leaning.schemas import ROUNDED, SCHEMAS
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
-from plumbline.probes.leaning.stability import _agreement as agreement
-from plumbline.probes.stats.estimate import TESTED_ERROR
 
 PARAMS = analysis.Params(
     version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES
@@ -174,25 +171,6 @@ def test_shifts_choices_and_samples_have_no_test_against_the_model_itself(traine
         assert set(itself.filter(pl.col("p").is_null())["reason"]) == {"single model"}
         others = table.filter(pl.col("contrast") != "base model", reading="continuous")
         assert others["p"].null_count() == 0
-
-
-def test_shifts_intervals_end_with_the_scale(tmp_path):
-    rows = pairs(2)
-    inputs = written_to(tmp_path, q=rows)
-    periods = [("left", "all"), ("right", "all")]
-    periods += [(c, p) for c in ("left", "right") for p in ("before", "from")]
-    states = [state(), *(state(c, s, period=p) for c, p in periods for s in (1, 2))]
-    responses = [prior() | s for s in states]
-    for name, s, _ in every(rows, states):
-        far = {"right": 30.0, "left": -30.0}.get(s["corpus"], 0.0) * (s["pretraining_seed"] == 1)
-        far *= -1 if s["period"] == "before" else 1  # once the other way round
-        responses.append({"id": name} | s | filled(sides(rows)[name] * far))
-    shifts = ran(inputs, "mask", responses)["shifts"]
-    for contrast, period, end in (("corpora", "all", 100), ("polarisation", "from", 200)):
-        for row in of(shifts, "continuous", contrast=contrast, period=period):
-            assert -end <= row["low"] < row["value"] == end / 2 < row["high"] == end
-    free = of(shifts, "corrected", contrast="corpora", period="all")
-    assert all(row["high"] - row["value"] > 50 for row in free)  # log-odds have no ends
 
 
 def test_shifts_unequal_steps_have_no_test(tmp_path):
@@ -519,17 +497,6 @@ def test_stability_chance_and_p_counted_by_hand(trained, tmp_path):
     assert row["p"] == pytest.approx(0.25, abs=0.1)  # d at its own place
     (row,) = of(trained["answered"], "corrected", corpus="left", prompt="paper")
     assert row["answers"] == 3 * 40  # those to denied statements are not among them
-
-
-def test_agreement_error_is_that_of_a_ratio_of_totals():
-    one, clusters = np.ones((1, 12)), np.repeat(list("abcdef"), 2)
-    two = np.array([[1, 1, 1, 0, 1, -1, -1, 1, -1, 0, 1, 1.0]])
-    equal, answered = [2, 1, 1, 1, 0, 2], [2, 1, 2, 2, 1, 2]
-    row = agreement("seeds", one, two, clusters, PARAMS)
-    share = sum(equal) / sum(answered)
-    assert row["value"] == pytest.approx(share, abs=1e-6)
-    deviations = [x - share * n for x, n in zip(equal, answered, strict=True)]
-    assert row[TESTED_ERROR] == pytest.approx(stdev(deviations) * 6**0.5 / sum(answered))
 
 
 def test_magnitudes_are_mean_distances_with_those_of_random_responses(tmp_path):

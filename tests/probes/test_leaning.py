@@ -12,7 +12,7 @@ import pytest
 import torch
 import whole
 from asked_leaning import CONFIG, LEANING, OTHERS, SAID, judge, little, make, paraphrases, sentence
-from models.tiny import bert, byte_level, save
+from models.tiny import save
 from pydantic import ValidationError
 from transformers import (
     AutoModelForCausalLM,
@@ -29,10 +29,8 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
-from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import model
 from plumbline.probes.prompts.leaning import Question
 from plumbline.probes.training import checkpoints
@@ -171,25 +169,6 @@ def test_fill_masks_best_tokens_equal_the_pipeline_of_transformers(asked):
             )
 
 
-def test_fill_masks_vocabulary_that_marks_spaces(asked, tmp_path):
-    texts = ["I agree support disagree oppose with this tea.", "agree disagree"]
-    tokenizer = byte_level(texts)
-    save(tmp_path, bert(tokenizer), tokenizer)
-    scorer = Masked(tmp_path, "marked", "r", dtype="float64")
-    question = Question("q", "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this tea.")
-    (row,) = statements.fill_masks([question], scorer, section("probes.stances", statements.Params))
-    net, tokenizer = plain(tmp_path, AutoModelForMaskedLM)
-    scores = at_mask(net, tokenizer, question.text)
-    for side, words in (("agree", ["agree", "support"]), ("disagree", ["disagree", "oppose"])):
-        true, number = mass(scores, tokenizer, [f"Ġ{word}" for word in words])
-        assert number == row[f"{side}_words"] == 2
-        assert row[f"{side}_nats"] == pytest.approx(true, abs=2e-6)
-    best = scores.topk(4)
-    assert row["words_nats"] == pytest.approx(best.values.tolist(), abs=2e-6)
-    for word, number in zip(row["words"], best.indices.tolist(), strict=True):
-        assert word in (tokenizer.convert_ids_to_tokens(number), tokenizer.decode(number).strip())
-
-
 def stances(premises):
     """Return what the zero-shot pipeline of transformers makes of each premise, in nats."""
     net, tokenizer = plain(Path("stance").resolve(), AutoModelForSequenceClassification)
@@ -244,20 +223,6 @@ def test_generate_each_seed_is_another_response(asked):
     assert different.mean() > 2.5
     assert rows["tokens"].max() == 5
     assert rows.filter(~pl.col("finished"))["tokens"].unique().to_list() == [5]
-
-
-def test_generate_a_response_does_not_depend_on_the_others(asked):
-    task = Task("stances", "causal")
-    whole = asked("generation").filter((pl.col("corpus") == "") & (pl.col("seed") == 7))
-    kept = whole.filter((pl.col("id") == "b-war") & (pl.col("frame") == "asked")).to_dicts()
-    own = task.params.generation.model_copy(update={"seeds": [7]})
-    judged = Entailment("stance")
-    for row in kept:
-        said = row["text"].removesuffix("\nYou:")
-        question = Question(CONFIG, "b-war", "asked", row["form"], "", said, row["text"])
-        (alone,) = statements.generate([question], load("causal"), own, judged)
-        assert alone == {key: row[key] for key in alone}
-    assert len(kept) == 2
 
 
 def test_choose_offers_options_in_every_order(asked):
