@@ -26,7 +26,6 @@ from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.stats.estimate import (
     DECIMALS,
     TESTED_ERROR,
-    Estimate,
     adjusted,
     finite,
     least_p,
@@ -159,10 +158,10 @@ def _places(
         low, high = (start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in bounds)
         sums = moved(scale, a, added[:, :, a], keep=keep)
         place = sums.estimate(float(start[a]), params.confidence)
-        place = Estimate(
-            np.clip(place.value, low, high),
-            *(np.clip(end, *ends[a]) for end in (place.low, place.high)),
-            place.n,
+        place = place._replace(
+            value=float(np.clip(place.value, low, high)),
+            low=float(np.clip(place.low, *ends[a])),
+            high=float(np.clip(place.high, *ends[a])),
         )
         options = scale.points[a, keep].std(axis=-1) / scale.reach()[a, keep].sum()
         error = max(
