@@ -66,7 +66,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _disagreements(case, params)
 
     tasks = cases(inputs, params.positive, params.texts_min, "fairness")
-    return tables(tasks, rows, SCHEMAS, params.confidence, least_p(params.n_permutations))
+    least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail
+    return tables(tasks, rows, SCHEMAS, params.confidence, least)
 
 
 def _value_rows(

@@ -170,7 +170,7 @@ def test_the_analyses_follow():
     known = dict(
         right.group_by("corpus").agg((pl.col("logprob_nats").exp() > 0.5).mean()).iter_rows()
     )
-    rows = overall.filter((pl.col("metric") == "accuracy") & (pl.col("reading") == 1))
+    rows = overall.filter(metric="accuracy", reading="corrected")
     assert dict(rows.select("corpus", "value").iter_rows()) == pytest.approx(known, abs=1e-6)
     votes = pl.read_parquet("data/tables/ensemble/scores.parquet")
     assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
