@@ -8,7 +8,7 @@ that one sees whether it is partisanship that helps, or voting.
 from __future__ import annotations
 
 import hashlib
-from itertools import combinations, product
+from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +27,7 @@ from plumbline.probes.leaning.predictions import (
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
+from plumbline.probes.stats.classification import METRICS, cells, metrics, vote
 from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ BLIND = "best member, chosen on other texts"
 ONE = "one corpus, by seed: {}"
 ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
-HARD, NONE = VOTES[0], ""  # no vote
 CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
@@ -58,13 +57,12 @@ class Voters(NamedTuple):
     """Ensembles of one kind, or single classifiers."""
 
     name: str
-    vote: str  # how they vote; empty: they are single
     size: int  # voters of each
     predicted: Bools  # (ensembles, texts)
 
 
 Scored = list[tuple[Voters, Measured]]
-Scores = dict[tuple[str, ...], tuple["Floats", int]]  # by name and vote: measures, and size
+Scores = dict[str, tuple["Floats", int]]  # by name: measures, and size
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -114,7 +112,6 @@ def _scores(scored: Scored, case: Case, params: Params) -> Iterator[Row]:
             percentiles(measured.mean[1:].T, params.confidence),
             clusters,
             ensemble=voters.name,
-            vote=voters.vote,
             size=voters.size,
             ensembles=len(measured.runs),
             sd=spread(measured.runs),
@@ -124,13 +121,14 @@ def _scores(scored: Scored, case: Case, params: Params) -> Iterator[Row]:
 def _differences(
     scored: Scored, case: Case, without: dict[int, Scores], params: Params
 ) -> Iterator[Row]:
-    """Yield the partisan ensemble minus all others, each way of voting by itself.
+    """Yield the partisan ensemble minus all others.
 
     ``without``: the same without seeds; see :func:`without_seeds`.
     """
     clusters = len(set(case.units))
-    for (one, mine), (other, others) in product(scored, scored):
-        if one.name != PARTISAN or other.name == PARTISAN or other.vote not in ("", one.vote):
+    one, mine = next(pair for pair in scored if pair[0].name == PARTISAN)
+    for other, others in scored:
+        if other.name == PARTISAN:
             continue
         difference = mine.mean - others.mean
         variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
@@ -148,7 +146,6 @@ def _differences(
             contrasts,
             clusters,
             baseline=other.name,
-            vote=one.vote,
             size=one.size,
             baseline_size=other.size,
         )
@@ -161,9 +158,9 @@ def _gains(one: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, 
     """
     gains: dict[int, Floats] = {}
     for seed, scores in without.items():
-        if other[:2] not in scores or scores[other[:2]][1] != other.size:
+        if other.name not in scores or scores[other.name][1] != other.size:
             return {}
-        gains[seed] = scores[one[:2]][0] - scores[other[:2]][0]
+        gains[seed] = scores[one.name][0] - scores[other.name][0]
     return gains
 
 
@@ -187,7 +184,7 @@ def _over_trainings(
 def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
     """Yield the ensemble of the paper, of one training of each partisan corpus, and its members."""
     first = np.stack([runs.probability[0] for runs in members])
-    yield Voters(PARTISAN, HARD, len(first), vote(first, HARD)[None])
+    yield Voters(PARTISAN, len(first), vote(first)[None])
     yield from _singles(case, [runs.predicted[:1] for runs in members])
 
 
@@ -208,24 +205,21 @@ def all_runs(
     mixed = np.array(  # a run of each corpus, their seeds as different as those of one
         [[x[at[(i + number) % len(at)]] for i, x in enumerate(each)] for number, at in chosen]
     )
-    for how in VOTES:
-        yield Voters(PARTISAN, how, size, vote(mixed, how))
+    yield Voters(PARTISAN, size, vote(mixed))
     predicted = [runs.predicted for runs in members.values()]
     yield from _singles(case, predicted)
     yield _blind(case, predicted)
 
-    def of_one(name: str, corpus: str, runs: Runs, how: str) -> Voters:
+    def of_one(name: str, corpus: str, runs: Runs) -> Voters:
         at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
-        return Voters(name, how, at.shape[1], vote(runs.probability[at], how))
+        return Voters(name, at.shape[1], vote(runs.probability[at]))
 
-    for how in VOTES:
-        ones = [of_one(ONE.format(corpus), corpus, runs, how) for corpus, runs in members.items()]
-        yield from ones
-        if len({voters.size for voters in ones}) == 1:
-            together = np.concatenate([voters.predicted for voters in ones])
-            yield Voters(ONES, how, ones[0].size, together)
-        if itself:
-            yield of_one(ITSELF, "", itself, how)
+    ones = [of_one(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
+    yield from ones
+    if len({voters.size for voters in ones}) == 1:
+        yield Voters(ONES, ones[0].size, np.concatenate([voters.predicted for voters in ones]))
+    if itself:
+        yield of_one(ITSELF, "", itself)
 
 
 def without_seeds(
@@ -252,7 +246,7 @@ def without_seeds(
         for voters in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
             if voters.name not in (BEST, BLIND):
                 drawn = case.resampled(voters.predicted, case.every, weights)
-                scores[out][voters[:2]] = drawn.mean(axis=0), voters.size
+                scores[out][voters.name] = drawn.mean(axis=0), voters.size
     return scores
 
 
@@ -276,8 +270,8 @@ def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]
 
 def _singles(case: Case, members: list[Bools]) -> Iterator[Voters]:
     """Yield the mean of the partisan members, and the best of them."""
-    yield Voters(MEAN, NONE, 1, np.concatenate(members))
-    yield Voters(BEST, NONE, 1, members[_best(case.true, members)])
+    yield Voters(MEAN, 1, np.concatenate(members))
+    yield Voters(BEST, 1, members[_best(case.true, members)])
 
 
 def _blind(case: Case, members: list[Bools]) -> Voters:
@@ -285,7 +279,7 @@ def _blind(case: Case, members: list[Bools]) -> Voters:
     half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
     on, off = (members[_best(case.true[at], [x[:, at] for x in members])] for at in (~half, half))
     runs = min(map(len, members))
-    return Voters(BLIND, NONE, 1, np.where(half, on[:runs], off[:runs]))
+    return Voters(BLIND, 1, np.where(half, on[:runs], off[:runs]))
 
 
 def _best(true: Bools, members: list[Bools]) -> int:

@@ -98,15 +98,12 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
             permuted = null[(level, group), state]
             contrast = measured.mean - whole.mean
             ends = percentiles(contrast[1:].T, params.confidence)
-            place = (case.task.partition("-")[0], state.corpus, group)
-            percent = [published().get((*place, metric), np.nan) for metric in METRICS]
             columns = state._asdict() | {
                 "level": level,
                 "group": group,
                 "contrast": contrast[0],
                 "contrast_low": ends.low,
                 "contrast_high": ends.high,
-                "published": np.array(percent) / 100,
                 TESTED_ERROR: permuted[1:].std(axis=0, ddof=1),
             }
             p = two_tailed(permuted)

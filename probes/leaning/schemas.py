@@ -262,7 +262,6 @@ FAIRNESS = {
         Column("contrast", "float64", "value minus that of all texts", nullable=True),
         Column("contrast_low", "float64", "lower end of its interval", nullable=True),
         Column("contrast_high", "float64", "upper end of its interval", nullable=True),
-        Column("published", "float64", "of the paper's RoBERTa (Table 12)", nullable=True, **SHARE),
     ),
     "disagreements": Schema.keyed(
         (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "text, as in `downstream`")),
@@ -286,7 +285,6 @@ ENSEMBLE = {
         (
             *(*CASE_READING, PERIOD, TEXTS_SHARE),
             Column("ensemble", "string", "what is judged; see Ensembles"),
-            Column("vote", "string", "hard, mean probability; empty: single classifiers"),
             METRIC,
         ),
         *estimates(cluster=UNITS_OF_TEXTS, method="bootstrap percentiles, these trainings"),
@@ -298,7 +296,6 @@ ENSEMBLE = {
         (
             *(*CASE, PERIOD, TEXTS_SHARE),
             Column("baseline", "string", "what is subtracted from the partisan ensemble"),
-            Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
             METRIC,
         ),
         *estimates(**OVER_TRAININGS),

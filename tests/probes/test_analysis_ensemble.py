@@ -22,7 +22,6 @@ from plumbline.probes.leaning.ensemble import (
     without_seeds,
 )
 from plumbline.probes.leaning.predictions import Case, Runs
-from plumbline.probes.stats.classification import VOTES
 from plumbline.probes.stats.crossed import Part
 
 SEED = 20261122
@@ -78,12 +77,12 @@ def test_scores_of_three_independent_voters_follow_condorcet(independent):
     p = rows.filter(ensemble=MEAN)["value"].item()
     assert p == pytest.approx(0.7, abs=0.01)
     for name in (PARTISAN, ITSELF, ONES):
-        found = rows.filter(ensemble=name, vote="hard")["value"].item()
+        found = rows.filter(ensemble=name)["value"].item()
         assert found == pytest.approx(3 * p**2 - 2 * p**3, abs=0.02), name
 
 
 def test_differences_voting_alone_is_not_taken_for_partisanship(independent):
-    rows = independent["differences"].filter(metric="balanced accuracy", vote="hard")
+    rows = independent["differences"].filter(metric="balanced accuracy")
     by = {row["baseline"]: row for row in rows.to_dicts()}
     assert by[MEAN]["low"] > 0.04  # better than its members
     assert by[MEAN]["p_bh"] < 0.05
@@ -101,7 +100,7 @@ def test_differences_planted_partisanship_is_significant(tmp_path):
     design = {"corpora": CORPORA[:3], "pretraining": (1, 2, 3, 4), "groups": ("a", "b", "c")}
     inputs = outputs(tmp_path, good, number=80, seed=SEED, **design).inputs
     rows = ensemble.run(inputs, PARAMS)["differences"]
-    (row,) = rows.filter(baseline=ONES, vote="hard", metric="balanced accuracy").to_dicts()
+    (row,) = rows.filter(baseline=ONES, metric="balanced accuracy").to_dicts()
     assert row["low"] > 0.05
     assert row["p_bh"] < 0.05
 
@@ -130,10 +129,7 @@ def test_scores_readings(independent):
         MEAN: 3,
         BEST: 1,
     }
-    assert set(faithful.filter(ensemble=PARTISAN)["vote"]) == {"hard"}
-    corrected = rows.filter(reading="corrected", ensemble=PARTISAN)
-    assert set(corrected["vote"]) == set(VOTES)
-    assert set(corrected["size"]) == {3}
+    assert rows.filter(reading="corrected", ensemble=PARTISAN)["size"].to_list() == [3]
     names = set(rows["ensemble"])
     assert ONE.format("social-left") in names
     assert ONE.format("social-center") not in names  # which is not partisan
@@ -178,7 +174,7 @@ def test_without_seeds_leaves_out_all_runs_of_a_training():
         left = [own for own in seeds if own[0] != out]
         kept = {c: runs.pick(left) for c, runs in members.items()}
         rest = itself.pick([(0, own[1]) for own in left])
-        wanted = {v[:2]: v for v in all_runs(case, kept, rest, 30, 1) if "best" not in v.name}
+        wanted = {v.name: v for v in all_runs(case, kept, rest, 30, 1) if "best" not in v.name}
         assert set(scored) == set(wanted)
         for name, (drawn, size) in scored.items():
             mean = case.measured(wanted[name].predicted, case.every, weights).mean
