@@ -198,20 +198,14 @@ def pairs(
     case: Case, against: Callable[[str], str], sides: list[tuple[str, str]]
 ) -> list[tuple[State, State]]:
     """Return the states to compare: with the model itself, with the control, left with right."""
-    trained = [state for state in case.states if not state.itself]
     itself = [state for state in case.states if state.itself]
-    found = [
-        (one, other)
-        for one in trained
-        for other in (*itself, one._replace(corpus=against(one.corpus)))
-    ]
-    found += [
-        (one, one._replace(corpus=right))
-        for left, right in sides
-        for one in trained
-        if one.corpus == left
-    ]
-    return [pair for pair in dict.fromkeys(found) if pair[1] in case.states and len({*pair}) > 1]
+    found = []
+    for one in case.states:
+        if not one.itself:
+            corpora = [against(one.corpus), *(right for left, right in sides if left == one.corpus)]
+            others = [*itself, *(one._replace(corpus=corpus) for corpus in corpora)]
+            found += [(one, other) for other in others if other in case.states and other != one]
+    return list(dict.fromkeys(found))
 
 
 def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
