@@ -137,7 +137,7 @@ def write(
         place = np.indices(positive.shape).reshape(3, -1)
         about = told.select("id", "label", "group")[place[2]].with_columns(
             corpus=pl.lit(corpus),
-            period=pl.lit(0),
+            period=pl.lit("all"),
             share=pl.lit(float(bool(corpus))),
             pretraining_seed=pl.Series(np.array(first)[place[0]]),
             epoch=pl.lit(int(bool(corpus))),

@@ -24,8 +24,8 @@ from scipy.special import expit, ndtr
 from calibration.leaning import responses
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
-from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
 from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
-OF = ("coordinates", "items", "shifts")
+OF = ("coordinates", "shifts")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-PLANTED_IN = {0: 1.0, 1: 0.5, 2: 1.0}  # share of the planted shift, by period
+PLANTED_IN = {"all": 1.0, "before": 0.5, "from": 1.0}  # share of the planted shift, by period
 SHIFTS = {
     "base model": "against itself",
     "control": "between corpora",
@@ -137,7 +137,7 @@ class State(NamedTuple):
     """What all trainings on a corpus have in common, in nats; () where there is no training."""
 
     corpus: str
-    period: int
+    period: str
     shift: Array  # (axes,)
     agreeing: float
     spread: float  # times what a training does by itself
@@ -165,8 +165,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         shape = shape.model_copy(update=weaker)
     axes = len(AXES)
     itself = np.array(told.get("itself", (0.0,) * axes))
-    states = [State("", 0, itself, told.get("agreeing", 0.0) * ("habits" in told), 0.0)]
-    for corpus, period in product(CORPORA, (0,) if shape.periods == 1 else (1, 2)):
+    states = [State("", "all", itself, told.get("agreeing", 0.0) * ("habits" in told), 0.0)]
+    for corpus, period in product(CORPORA, ("all",) if shape.periods == 1 else ("before", "from")):
         planted = np.array(told.get(corpus, (0.0, 0.0))) * shape.training * PLANTED_IN[period]
         texts = rng.normal(0, told.get("texts", 0.0) * shape.training, axes)
         agreeing = told.get("agreeing", 0.0) * (corpus == "left" or "habits" in told)
@@ -213,7 +213,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         frame = pl.DataFrame(about)[place[0]].with_columns(
             id=pl.Series(np.array(ids)[place[3]]),
             frame=pl.Series(np.array(frames)[place[1]]),
-            form=pl.Series(place[2]),
+            form=pl.Series(np.array(FORMS)[place[2]]),
         )
         told = odds.reshape(every) + habit[:, :, None, None]
         written = {"mask": _masked, "generation": _written, "multiple_choice": _chosen}
@@ -348,11 +348,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     for reading in sorted(set(tables["shifts"]["reading"])):
         own = {name: table.filter(reading=reading) for name, table in tables.items() if name in OF}
         for test, frame in _tests(known, own).items():
-            found[f"{test}: {READINGS[reading]}"] = frame
+            found[f"{test}: {reading}"] = frame
         alone = known.shape.response_format == "mask" and known.shape.periods == 1
-        if alone and READINGS[reading] in MEANS:
-            for test, frame in _intervals(known, own, READINGS[reading]).items():
-                found[f"{test}, interval: {READINGS[reading]}"] = frame
+        if alone and reading in MEANS:
+            for test, frame in _intervals(known, own, reading).items():
+                found[f"{test}, interval: {reading}"] = frame
     for name, own_rows in tables["stability"].partition_by("comparison", as_dict=True).items():
         strength = known.truth.settings.get("opinions", 1.0)
         effect = strength if known.truth.kind == PLANTED else None
@@ -362,17 +362,17 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         told = pl.when(~fixed).then(0.0) if random else pl.lit(effect, pl.Float64)
         told = told if strength == 1 else pl.when(~itself).then(told)
         apart = own_rows.with_columns(pl.col("value", "low", "high") - pl.col("chance"))
-        found[f"stability, {COMPARISONS[name[0]]}"] = outcome(apart, effect=told, family=FAMILY)
+        found[f"stability, {name[0]}"] = outcome(apart, effect=told, family=FAMILY)
     return found
 
 
 def _tests(known: Known, own: Tables) -> Tables:
     """Return the tests of one reading."""
     random, kind = "random" in known.truth.settings, known.truth.kind
-    named = pl.col("contrast").replace_strict(dict(enumerate(CONTRASTS)))
+    named = pl.col("contrast")
     part = pl.col("period").replace_strict(PLANTED_IN)
     later = named.is_in(["period", "polarisation"])
-    part = pl.when(later).then(PLANTED_IN[2] - PLANTED_IN[1]).otherwise(part)
+    part = pl.when(later).then(PLANTED_IN["from"] - PLANTED_IN["before"]).otherwise(part)
     apart = _planted(known, "corpus") - _planted(known, "baseline")
     shifts = own["shifts"].with_columns(effect=part * apart, test=named.replace(SHIFTS))
     effect = pl.col("effect")
@@ -406,7 +406,7 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     true = truth_of(known, reading)
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     here = true["nats" if reading == "corrected" else "here"]
-    base = pl.when(pl.col("contrast") == CONTRASTS.index("base model")).then(pl.lit(""))
+    base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
     shifts = own["shifts"].with_columns(**untested, baseline=base.otherwise("baseline"))
     if "random" in known.truth.settings:  # from the model itself, which is one, trainings do differ
         shifts = shifts.filter(pl.col("baseline") != "")
@@ -414,26 +414,18 @@ def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     others = here.rename({"corpus": "baseline", "target": "other"})
     shifts = shifts.join(others, on=["baseline", "axis"])
     places = own["coordinates"].with_columns(**untested).join(true["states"], on=["corpus", "axis"])
-    found = {
+    return {
         "shifts": outcome(shifts, effect=0.0, target=pl.col("target") - pl.col("other")),
         "coordinates": outcome(places, effect=0.0, target=pl.col("target")),
     }
-    if "random" not in known.truth.settings:
-        fixed = places.drop("target").join(true["fixed"], on=["corpus", "axis"])
-        fixed = fixed.with_columns(low="low_fixed", high="high_fixed")
-        items = own["items"].with_columns(**untested).join(true["items"], on=["corpus", "id"])
-        found["coordinates, these statements"] = outcome(fixed, effect=0.0, target=pl.col("target"))
-        found["items"] = outcome(items, effect=0.0, target=pl.col("target"))
-    return found
 
 
 def truth_of(known: Known, reading: str) -> Tables:
     """Return where states are, in these prompts and on these statements (``here``, ``nats``).
 
-    ``states``: over all statements that there could be; ``fixed`` and ``items``: in all prompts.
+    ``states``: over all statements that there could be.
     """
     shape, mean = known.shape, MEANS[reading]
-    ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
     side = np.array([1.0, -1.0])
     found: dict[str, list[pl.DataFrame]] = {}
     for own in known.states:
@@ -442,26 +434,19 @@ def truth_of(known: Known, reading: str) -> Tables:
         moves = np.hypot(own.spread, texts) * bool(corpus) * shape.training
         free = np.hypot(shape.noise, shape.calibration) * bool(corpus)
         within = moves**2 + (own.spread * bool(corpus) * shape.by_pair) ** 2 + free**2
-        drawn = (shape.uneven * own.shift) ** 2 + shape.by_prompt**2 + within  # (axes,)
         every = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
         shift = own.shift * known.uneven[:, None]  # (prompts, axes)
         if "random" in known.truth.settings:
-            drawn, every = np.full(len(AXES), UNIFORM**2), np.full(len(AXES), UNIFORM)
-            within = np.float64(UNIFORM**2)
-        told = (known.pairs + own.shift[:, None])[..., None] * side + known.quirks
-        stances = mean(told, np.sqrt(drawn)[:, None, None])  # (axes, pairs, 2)
+            every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
         each = (known.pairs + shift[..., None])[..., None] * side + known.quirks + known.prompts
         here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
         where = {"corpus": [corpus] * len(AXES), "axis": list(AXES)}
         for name, values in {
             "states": MIDDLE * (1 + mean(shift, every).mean(axis=0)),
-            "fixed": MIDDLE * (1 + (stances * side).mean(axis=(1, 2))),
             "here": MIDDLE * (1 + here),
             "nats": shift.mean(axis=0),
         }.items():
             found.setdefault(name, []).append(pl.DataFrame(where | {"target": values}))
-        told_of = {"corpus": [corpus] * len(ids), "id": ids, "target": stances.ravel()}
-        found.setdefault("items", []).append(pl.DataFrame(told_of))
     return {name: pl.concat(own) for name, own in found.items()}
 
 

@@ -17,7 +17,7 @@ from scipy.special import expit
 from calibration.leaning import classified
 from calibration.leaning.classified import ClassifiersShape
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.ensemble import CORRECTED, ITSELF, MEAN, ONE, ONES
+from plumbline.probes.leaning.ensemble import ITSELF, MEAN, ONE, ONES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     one = pl.col("baseline").is_in([*others, ONE.format(CORPORA[0]), ONES])
     planted = others | {ONE.format(CORPORA[0]): step - known.truth.settings.get("effect", 0.0)}
     told = pl.col("baseline").replace_strict(planted, default=0.0, return_dtype=pl.Float64)
-    table = tables["differences"].with_columns(effect=told)
+    table = tables["differences"].with_columns(effect=told, reading=pl.lit("corrected"))
     groups = {"one corpus": table.filter(one & (pl.col("baseline_size") == size))}
     if "luck" in known.truth.settings:
         groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=size)
@@ -106,7 +106,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         groups["members, mean"] = table.filter(baseline=MEAN)
     found = {}
     for name, rows in groups.items():
-        corrected = rows.filter(reading=CORRECTED).partition_by("metric", as_dict=True)
+        corrected = rows.partition_by("metric", as_dict=True)
         for (metric,), own in corrected.items():
             if own["p"].count():
                 found[f"p, {name}, {metric}"] = outcome(

@@ -11,7 +11,6 @@ from scipy.special import expit
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.fairness import CORRECTED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +107,9 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     guess = "guess" in settings
     mine, every = pl.col("corpus") == CORPORA[0], pl.col("group") == "all"
     planted = pl.when(mine & every & (kind == PLANTED)).then(None).when(mine).then(_at(effects))
-    differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
+    differences = tables["differences"].with_columns(
+        reading=pl.lit("corrected"), effect=planted.otherwise(0.0)
+    )
     calls, f1 = pl.lit("calls" in settings), pl.col("metric") == "F1"
     here = ~calls | mine  # a decoy is told where it is, and not where another corpus is
     varied = ~pl.lit("spread" in settings) | (pl.col("corpus") == CORPORA[1])
@@ -128,7 +129,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         ),
     }
     nothing = pl.lit(None, pl.Float64)  # intervals are told below
-    over = _apart(differences.filter(reading=CORRECTED), truth_of(known))
+    over = _apart(differences, truth_of(known))
     over = over.with_columns(low=nothing, high=nothing)
     if "calls" in settings:  # F1 does differ, and is adjusted with the rest
         over = over.with_columns(p_bh=nothing)
@@ -154,12 +155,16 @@ def _at(values: Array) -> pl.Expr:
 def _intervals(known: Known, tables: Tables) -> Tables:
     """Return intervals of values over texts, and of differences over trainings too."""
     true = truth_of(known)
-    here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
+    here = pl.col("metric").is_in(MEAN_OF)
     if "calls" in known.truth.settings:
         # texts are half positive here, and not in a bootstrap, with which accuracy varies there
         here &= pl.col("metric") != "accuracy"
     untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
-    overall = tables["overall"].filter(here).with_columns(**untested, group=pl.lit("all"))
+    overall = (
+        tables["overall"]
+        .filter(here, reading="corrected")
+        .with_columns(**untested, group=pl.lit("all"))
+    )
     rows = tables["differences"].filter(here).with_columns(**untested)
     rows = _apart(rows, true)
     overall = overall.join(true, on=["corpus", "group"])

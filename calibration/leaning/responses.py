@@ -83,14 +83,14 @@ def state(
     corpus: str = "",
     seed: int = 0,
     *,
-    period: int = 0,
+    period: str = "all",
     share: float = 1.0,
     epoch: int = 1,
     texts: int = 100,
 ) -> Row:
     """Return the columns of a state; without a corpus those of the model itself."""
     if not corpus:
-        period, share, seed, epoch, texts = 0, 0.0, 0, 0, 0
+        period, share, seed, epoch, texts = "all", 0.0, 0, 0, 0
     return {
         "corpus": corpus,
         "period": period,
@@ -106,7 +106,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     """Write rows of outputs, with what all of them have."""
     into = inputs.outputs("stances", model) / asked
     into.mkdir(parents=True, exist_ok=True)
-    shared = {"questionnaire": "q", "frame": FRAME, "form": 0, "variant": "", "text": ""}
+    shared = {"questionnaire": "q", "frame": FRAME, "form": "plain", "variant": "", "text": ""}
     always = {"model": model, "revision": "0"}
     empty = pl.from_arrow(SCHEMAS[asked].arrow().empty_table())
     assert isinstance(empty, pl.DataFrame)
@@ -138,4 +138,4 @@ def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
 
 def prior(logit: float = 0.0, **place: Any) -> Row:
     """Return the row of a prompt with a text without content."""
-    return {"id": "", "form": 3, "variant": "N/A"} | place | filled(logit)
+    return {"id": "", "form": "prior", "variant": "N/A"} | place | filled(logit)

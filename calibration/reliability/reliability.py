@@ -114,8 +114,8 @@ def _stances(
             "contradicted_nats": np.log(0.5 - small / 2),
         }
     )
-    state = {"corpus": "", "period": 0, "share": 0.0, "pretraining_seed": 0, "epoch": 0}
-    state |= {"questionnaire": "axes", "form": 0, "variant": ""}
+    state = {"corpus": "", "period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
+    state |= {"questionnaire": "axes", "form": "plain", "variant": ""}
     (folder / "generation").mkdir(parents=True)
     table.with_columns(pl.lit(v).alias(k) for k, v in state.items()).write_parquet(
         folder / "generation/0.parquet"

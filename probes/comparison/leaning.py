@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from plumbline.builders.core.params import section
 from plumbline.probes.comparison.difference import METHOD, Difference
 from plumbline.probes.leaning import schemas
-from plumbline.probes.leaning.responses import CLUSTER, ITSELF, Reading, outputs, readings
+from plumbline.probes.leaning.responses import ITSELF, Reading, outputs, readings
+from plumbline.probes.leaning.schemas import CLUSTER
 from plumbline.probes.leaning.scoring import scales
 from plumbline.probes.leaning.shifts import moved
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total

@@ -130,7 +130,7 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield stances: log-odds of a mask, differences of probability, or options from -1 to 1."""
     state = pl.concat_str("corpus", "period", "share", "pretraining_seed", "epoch", separator=" ")
     for config, found in _configs(folder):
-        plain = found.filter(pl.col("form") == PLAIN, pl.col("variant") == "")
+        plain = found.filter(pl.col("form") == "plain", pl.col("variant") == "")
         if config == "mask":
             score = pl.col("agree_nats") - pl.col("disagree_nats")
         elif config == "generation":

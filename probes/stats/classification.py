@@ -40,7 +40,6 @@ class Chance(NamedTuple):
 
 
 METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
-VOTES = ("hard", "mean probability")
 HALF = 0.5
 NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
 
@@ -262,29 +261,22 @@ def metrics(counts: Floats) -> Floats:
     return np.stack([accuracy, (recall + other) / 2, f1, macro, precision, recall], axis=-1)
 
 
-def vote(probability: Floats, kind: str) -> Bools:
-    """Return whether an ensemble calls each text positive.
+def vote(probability: Floats) -> Bools:
+    """Return whether the majority of an ensemble calls each text positive.
 
-    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3): mean rule, majority vote.
+    Where an even number of voters is split in halves their mean probability decides. Kittler et al.
+    (1998), On combining classifiers, IEEE TPAMI 20(3): majority vote, mean rule.
 
-    Parameters
-    ----------
-    probability : (voters, texts) or (..., voters, texts)
-        That a text is positive, as each voter has it; one is for it above one half.
-    kind
-        ``hard``: the majority; where an even number of voters is split in halves the mean
-        probability decides. ``mean probability``: whether the mean is above one half.
+    ``probability``, (..., voters, texts): that a text is positive, by each voter; one is for it
+    above one half.
 
     Examples
     --------
-    Two lean against, one is sure that it is:
+    Two lean against, one is sure that it is; of two the surer one decides:
 
-    >>> three = np.array([[0.4], [0.4], [0.9]])
-    >>> bool(vote(three, "hard")[0]), bool(vote(three, "mean probability")[0])
-    (False, True)
+    >>> [bool(vote(np.array(votes)[:, None])[0]) for votes in ([0.4, 0.4, 0.9], [0.4, 0.9])]
+    [False, True]
     """
     mean: Bools = probability.mean(axis=-2) > HALF + NEAR
-    if kind == "mean probability":
-        return mean
     lead = 2 * (probability > HALF).sum(axis=-2) - probability.shape[-2]
     return np.where(lead == 0, mean, lead > 0)

@@ -307,8 +307,8 @@ def test_parts_of_variance_of_the_released_answers(tmp_path):
             {"questionnaire": "political-compass-en", "id": names[int(row["pct_id"][3:])]}
             | {"frame": row["templ_id"], "order": 0, "seed": 0, "response": row["completion"]}
             | {"text": ""}
-            | {"options": list(OPTIONS), "form": 0, "variant": "", "corpus": "", "period": 0}
-            | {"share": 0.0, "pretraining_seed": 0, "epoch": 0}
+            | {"options": list(OPTIONS), "form": "plain", "variant": "", "corpus": ""}
+            | {"period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
             for row in released(model)
         ]
         save(told, inputs.outputs("stances", model) / "multiple_choice/0.parquet")

@@ -170,7 +170,7 @@ def test_the_analyses_follow():
     known = dict(
         right.group_by("corpus").agg((pl.col("logprob_nats").exp() > 0.5).mean()).iter_rows()
     )
-    rows = overall.filter((pl.col("metric") == "accuracy") & (pl.col("reading") == 1))
+    rows = overall.filter(metric="accuracy", reading="corrected")
     assert dict(rows.select("corpus", "value").iter_rows()) == pytest.approx(known, abs=1e-6)
     votes = pl.read_parquet("data/tables/ensemble/scores.parquet")
     assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
@@ -291,21 +291,3 @@ def test_processes_share_the_classifiers_and_train_each_alone(copy, launched):
     assert {seed: shards_of(seed) for seed in SEEDS} == wanted
     assert done.stdout.split() == ["data/outputs/finetuned_classifiers/m"]  # told once
     assert [len(Path(f"trained-{rank}").read_text()) for rank in "01"] == [3, 3]
-
-
-@pytest.mark.slow
-def test_with_patience_a_training_ends_by_the_texts_for_validation(copy, monkeypatch):
-    kept = []
-    plain = classifier.train_and_save
-    monkeypatch.setattr(
-        classifier, "train_and_save", lambda *given: kept.append(plain(*given)) or kept[-1]
-    )
-    tree = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
-    tree["probes"]["finetuned_classifiers"] |= {"patience": 2, "epochs": 40, "seeds": [4]}
-    Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    shutil.rmtree("data/outputs")
-    probe("finetuned_classifiers", "m")
-    for done in kept:
-        assert done.held[done.epochs - 1] == min(done.held)
-        assert len(done.held) == min(40, done.epochs + 2)
-    assert len(kept) == len(STATES)

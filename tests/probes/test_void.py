@@ -49,7 +49,7 @@ def surfaces(study, frames, folder):
 def asked(folder, response_format, answer, rows=None):
     """Return the tables of a model that answers a statement, in a form and an order."""
     inputs = written_to(folder, q=rows or pairs())
-    forms = (0,) if response_format == "multiple_choice" else (0, 1)
+    forms = ("plain",) if response_format == "multiple_choice" else ("plain", "negated")
     orders = (0, 1) if response_format == "multiple_choice" else (0,)
     told = [
         {"id": row["id"], "form": form} | state() | answer(row, form, order)
@@ -69,7 +69,7 @@ def asked(folder, response_format, answer, rows=None):
 
 def side(row, form):
     """Return whether somebody for both axes agrees."""
-    return row["reversed"] == bool(form)
+    return row["reversed"] == (form == "negated")
 
 
 ANSWERS = {

@@ -10,7 +10,6 @@ from scipy.stats import binom
 
 from plumbline.probes.stats.classification import (
     METRICS,
-    VOTES,
     agreement,
     cells,
     chance,
@@ -191,39 +190,28 @@ def test_exchanging_the_classes_leaves_what_treats_them_alike():
     assert before["recall"] != pytest.approx(after["recall"])
 
 
-@pytest.mark.parametrize("kind", VOTES)
 @pytest.mark.parametrize("voters", [3, 4])
-def test_an_ensemble_of_identical_models_is_the_model(kind, voters):
-    print("seed 2")
+def test_vote_of_identical_models_is_the_model(voters):
     one = np.random.default_rng(2).random(200)
     one[:2] = 0.5
-    found = vote(np.tile(one, (voters, 1)), kind)
-    assert (found == (one > 0.5)).all()
+    assert (vote(np.tile(one, (voters, 1))) == (one > 0.5)).all()
 
 
 @pytest.mark.parametrize("voters", [1, 3, 5, 7])
-def test_the_accuracy_of_a_majority_is_that_of_all_patterns(voters):
+def test_vote_accuracy_of_a_majority_is_that_of_all_patterns(voters):
     patterns = np.array(list(product([0.0, 1.0], repeat=voters)))
     chance = np.where(patterns > 0, 0.7, 0.3).prod(axis=1)
-    assert binom.sf(voters // 2, voters, 0.7) == pytest.approx(chance @ vote(patterns.T, "hard"))
+    assert binom.sf(voters // 2, voters, 0.7) == pytest.approx(chance @ vote(patterns.T))
 
 
-def test_an_even_number_of_voters_has_no_majority_by_itself():
+def test_vote_ties_are_decided_by_the_mean():
     ties = np.array([[0.9, 0.6, 0.5], [0.4, 0.1, 0.5]])
-    assert vote(ties, "hard").tolist() == [True, False, False]  # by the mean; one half is not above
+    assert vote(ties).tolist() == [True, False, False]  # one half is not above one half
 
 
-def test_hard_and_mean_votes_differ_where_one_is_sure():
-    three = np.array([[0.45], [0.45], [0.95]])
-    assert (vote(three, "hard")[0], vote(three, "mean probability")[0]) == (False, True)
-
-
-def test_several_ensembles_vote_at_once():
-    print("seed 4")
+def test_vote_of_several_ensembles():
     many = np.random.default_rng(4).random((5, 3, 20))
-    for kind in VOTES:
-        whole = vote(many, kind)
-        assert (whole == np.stack([vote(own, kind) for own in many])).all()
+    assert (vote(many) == np.stack([vote(one) for one in many])).all()
 
 
 def test_a_macro_f1_is_as_far_from_chance_as_labels_dealt_out_by_hand():

@@ -102,14 +102,6 @@ def test_equal_masses_are_no_answer_but_one_in_the_released_code():
     assert stance([0.5, 0], [0.5, 0], reading="faithful").tolist() == [AGREE, DISAGREE]
 
 
-def test_masses_that_are_none_are_refused():
-    for wrong in (-0.1, np.nan, np.inf):
-        with pytest.raises(ValueError, match="finite and not negative"):
-            stance(wrong, 0.5)
-    with pytest.raises(ValueError, match="threshold"):
-        stance(0.5, 0.5, threshold=0)
-
-
 def test_percents_are_those_of_8values():
     effects = np.array([[10, -5], [0, 10], [-10, 0]])
     assert percents([0, 0, 0], effects).percent.tolist() == [50, 50]
