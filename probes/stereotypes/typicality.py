@@ -13,7 +13,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import bits, expanded_tail, keys, poisson
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def number(name: str, description: str) -> Column:
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the lists")
 READING, RANKING = (
-    Column(name, "label", "what lists are ranked by", labels=READINGS)
+    Column(name, "category", "score by which lists are ranked", labels=READINGS)
     for name in ("reading", "ranking")
 )
 TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
@@ -57,7 +57,6 @@ LIMITS = (
     number("low_difference", "lower end of its interval"),
     number("high_difference", "upper end of it"),
 )
-FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0)
 
 
 class GroupTests(Params):
@@ -97,6 +96,14 @@ def expanded(confidence: float, clusters: int) -> float:
 def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:
     """Add columns that have one value in all rows."""
     return table.with_columns(pl.lit(value).alias(name) for name, value in place.items())
+
+
+def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:
+    """Sort by the key, or some columns of it; labels in the order that the schema declares."""
+    keys = (schema[name] for name in columns or schema.key)
+    return table.sort(
+        pl.col(key.name).cast(pl.Enum(key.labels)) if key.labels else key.name for key in keys
+    )
 
 
 def languages(outputs: Path) -> list[str]:
