@@ -20,6 +20,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
+    Resampling,
     adjusted,
     estimates,
     least_p,
@@ -30,10 +31,10 @@ from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
-    GroupBootstrap,
     Reading,
     expanded,
     folded,
+    group_weights,
     located,
     number,
     sort_by_key,
@@ -83,7 +84,7 @@ EMOTIONS = Schema.keyed(
 SCHEMAS = {"emotions": EMOTIONS}
 
 
-class Params(GroupBootstrap):
+class Params(Resampling):
     """Which words are used, and how intervals and tests are computed."""
 
     top_k: dict[Reading, int] = Field(
@@ -262,7 +263,7 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
         for shares, n in zip(share.tolist(), covered.tolist(), strict=True)
         for value in shares
     ]
-    replicates = differences(profiles.shares(params.weights(profiles.words)))
+    replicates = differences(profiles.shares(group_weights(profiles.words, params)))
     limits = [
         percentiles(group, expanded(params.confidence, int(n)))
         for group, n in zip(replicates, covered, strict=True)
@@ -279,7 +280,7 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     defined = covered > 0
     share, coverage = profiles.share()[defined], (covered / profiles.sizes)[defined]
     groups = profiles.groups.filter(pl.Series(defined))
-    weights = params.weights(groups["group"].to_list()).astype(np.float64)
+    weights = group_weights(groups["group"].to_list(), params).astype(np.float64)
     weights = np.hstack([np.ones((len(groups), 1)), weights])
     rows, numbers, p = [], [], []
     for category in groups["category"].unique().sort():

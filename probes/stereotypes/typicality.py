@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from plumbline.probes.stats.estimate import Bootstrap
+
 VOCABULARY = "vocabulary"  # a config of the outputs that is no language
 SCORES = {  # nats
     "probability": pl.col("logprob_nats"),
@@ -68,14 +70,9 @@ class GroupTests(Params):
     seed: int = Field(1, ge=0, description="of the permutations")
 
 
-class GroupBootstrap(GroupTests):
-    """Tables whose intervals resample groups, or words."""
-
-    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
-
-    def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
-        """Return how often each group or word is in each replicate, (units, replicates)."""
-        return poisson(bits(keys(units), self.n_bootstrap, self.seed))
+def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32]:
+    """Return how often each group or word is in each replicate, (units, replicates)."""
+    return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
 def expanded(confidence: float, clusters: int) -> float:
