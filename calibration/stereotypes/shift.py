@@ -139,12 +139,11 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         own = own.drop("value", "low", "high").rename(
             {"difference": "value", "low_difference": "low", "high_difference": "high"}
         )
-        null = known.kind == NULL or (known.kind == DECOY and measure == EMOTION)
-        target = pl.lit(0.0 if null and measure in (EMOTION, RECALL) else None, dtype=pl.Float64)
         every = pl.col("category").is_in([EVERY, MEAN])
         for where, part in (("all groups", own.filter(every)), ("a category", own.filter(~every))):
+            # intervals are over groups, given the trainings: they have no target
             found[f"{measure}: {where}"] = outcome(
-                part, effect=pl.col("effect"), target=target, family=["measure"]
+                part, effect=pl.col("effect"), family=["measure"]
             )
     return found
 

@@ -73,7 +73,10 @@ TESTED = (
 )
 DIFFERENCE = (
     number("difference", "value minus that of the control at the same share; what p is a test of"),
-    number("low_difference", "lower end of its interval over groups, given the trainings"),
+    number(
+        "low_difference",
+        "lower end of its interval over groups, given these trainings: others would differ too",
+    ),
     number("high_difference", "upper end of it"),
 )
 WHERE = (
