@@ -18,14 +18,10 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
     Bootstrap,
-    Estimate,
     Table,
     adjusted,
     estimates,
-    finite,
     rounded,
     typed,
 )
@@ -279,82 +275,48 @@ def _similarities(trainings: Trainings) -> pl.DataFrame:
     """Return similarities of the model before, and after trainings on each outlet, to each other.
 
     Groups without direction in some training are left out, and categories with fewer than three
-    others.
+    others, or in which a similarity is not defined.
     """
     params, base = trainings.params, trainings.base.values[EMOTION]
     table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
     table.adjust("p", ("reading",))
-    corpora = trainings.corpora(EMOTION)
+    corpora, categories = trainings.corpora(EMOTION), trainings.categories()
     for share in sorted({share for _, share in corpora}):
-        runs = {
+        runs = {  # profiles by corpus and seed
             name: dict(zip(corpus.seeds, corpus.values, strict=True))
             for (name, part), (corpus, _) in corpora.items()
             if part == share
         }
         every = np.stack([base, *(x for profiles in runs.values() for x in profiles.values())])
         directed = (np.nan_to_num(every[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
-        runs = {BEFORE: {s: base for profiles in runs.values() for s in profiles}} | runs
+        runs = {BEFORE: {seed: base for profiles in runs.values() for seed in profiles}} | runs
+        pairs = [(a, b) for a, b in combinations(runs, 2) if runs[a].keys() & runs[b].keys()]
         for reading, (affects, diagonal) in READINGS.items():
-            similarities: dict[tuple[str, str], dict[str, Similarity]] = {}
-            for pair in combinations(runs, 2):
-                similarities[pair] = {}
-                for category, inside in trainings.categories().items():
+            found: dict[tuple[str, str], dict[str, Similarity]] = {}
+            for pair in pairs:
+                found[pair] = {}
+                for category, inside in categories.items():
                     kept = np.ix_(inside & directed, affects)
                     sides = ({s: x[kept] for s, x in runs[name].items()} for name in pair)
-                    similarity = Similarity.compare(*sides, diagonal=diagonal)
-                    if len(similarity.values) and not np.isnan(similarity.values).any():
-                        similarities[pair][category] = similarity
-            for (first, second), by_category in similarities.items():
+                    found[pair][category] = Similarity.compare(*sides, diagonal=diagonal)
+            defined = [
+                category
+                for category in categories
+                if not any(np.isnan(of_pair[category].values).any() for of_pair in found.values())
+            ]
+            for (first, second), of_pair in found.items() if defined else ():
                 corpus, control = corpora[second, share]
-                others = similarities[BEFORE, params.control] if first == BEFORE and control else {}
-                key = {"share": share, "first": first, "second": second, "reading": reading}
+                outlet, other = [of_pair[category] for category in defined], None
+                if first == BEFORE and control:
+                    of_control = found[BEFORE, params.control]
+                    other = [of_control[category].matching(corpus.seeds) for category in defined]
+                part = rows.similarity_rows(outlet, other, params.confidence)
                 comparable = control is not None and corpus.comparable(control)
-                _add_categories(table, by_category, others, params.confidence, comparable, key)
+                for category, (estimate, p, columns) in zip([*defined, MEAN], part, strict=True):
+                    key = {"share": share, "first": first, "second": second, "reading": reading}
+                    p_value = p if comparable else None
+                    table.add(estimate, p=p_value, **key, category=category, **columns)
     return table.frame()
-
-
-def _add_categories(
-    table: Table,
-    similarities: dict[str, Similarity],
-    control: dict[str, Similarity],
-    confidence: float,
-    comparable: bool,
-    key: dict[str, Any],
-) -> None:
-    """Add a row for each category, and that of their mean, with differences from the control.
-
-    ``comparable``: whether they are tested.
-    """
-
-    def add(value: Estimate, category: str, difference: Estimate | None, *sides: Array) -> None:
-        ends = difference[:3] if difference else [np.nan] * 3
-        names = (column.name for column in DIFFERENCE)
-        columns = dict(zip(names, map(finite, ends), strict=True))
-        test = rows.welch(*(side[:, None] for side in sides)) if difference and comparable else None
-        p = test.p.item() if test else np.nan
-        error, df = (finite(x.item()) for x in test[1:]) if test else (None, None)
-        table.add(value, p=p, **key, category=category, **columns, **{TESTED_ERROR: error, DF: df})
-
-    others = {
-        name: control[name].matching(similarity.seeds)
-        for name, similarity in similarities.items()
-        if name in control
-    }
-    differences = {
-        name: similarities[name].minus(other, confidence) for name, other in others.items()
-    }
-    for name, similarity in similarities.items():
-        sides = (similarity.values, others[name].values) if name in others else ()
-        add(similarity.estimate(confidence), name, differences.get(name), *sides)
-    if similarities:
-        means = np.array([similarity.values.mean() for similarity in similarities.values()])
-        mean, difference, sides = rows.mean_of_categories(means, confidence, 1), None, ()
-        if others:
-            values = np.array([difference.value for difference in differences.values()])
-            difference = rows.mean_of_categories(values, confidence)
-            both = [similarities[name] for name in others], others.values()
-            sides = tuple(np.mean([s.values for s in side], axis=0) for side in both)
-        add(mean, MEAN, difference, *sides)
 
 
 def _groups(trainings: Trainings) -> pl.DataFrame:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate
+from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import half_of_mean, t_half_width, two_sided
 from plumbline.probes.stereotypes import similarity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     Weights = NDArray[np.float32]
 
 APART = 0.05  # of the larger number of articles: corpora further apart are not compared
+DIFFERENCES = ("difference", "low_difference", "high_difference")
 NEAR = 1e-12  # standard errors below are rounding
 
 
@@ -68,10 +71,6 @@ class Test(NamedTuple):
     p: Array
     error: Array
     freedom: Array
-
-    def columns(self) -> dict[str, Array]:
-        """Return the columns of a table."""
-        return {"p": self.p, TESTED_ERROR: self.error, DF: self.freedom}
 
 
 def welch(trainings: Array, control: Array) -> Test:
@@ -151,8 +150,8 @@ def change_rows(
             test = welch(
                 *(np.stack([weighted_mean(one, counts) for one in x]) for x in (change, other))
             )
-    names = ("difference", "low_difference", "high_difference")
-    columns |= dict(zip(names, difference, strict=True)) | test.columns()
+    columns |= dict(zip(DIFFERENCES, difference, strict=True))
+    columns |= {"p": test.p, TESTED_ERROR: test.error, DF: test.freedom}
     return pl.DataFrame(columns)
 
 
@@ -191,21 +190,45 @@ class Similarity(NamedTuple):
         value, parts = float(self.values.mean()), self.parts.mean(axis=0)
         return Estimate(value, *similarity.limits(value, parts, confidence), len(parts))
 
-    def minus(self, other: Similarity, confidence: float) -> Estimate:
-        """Return the difference of two means, for the same groups."""
+    def minus(self, other: Similarity, confidence: float) -> tuple[float, float, float]:
+        """Return the difference of two means, for the same groups, with its limits."""
         value = float(self.values.mean() - other.values.mean())
         parts = self.parts.mean(axis=0) - other.parts.mean(axis=0)
         error = float(np.linalg.norm(parts))
         half = float(t_half_width(error, len(parts) - 1, confidence))
         half = half if error > similarity.NEAR else np.nan
-        return Estimate(value, value - half, value + half, len(parts))
+        return value, value - half, value + half
 
 
-def mean_of_categories(values: Array, confidence: float, limit: float = np.inf) -> Estimate:
-    """Return the mean of categories with the t interval over them, whatever their sizes.
+def similarity_rows(
+    outlet: Sequence[Similarity], control: Sequence[Similarity] | None, confidence: float
+) -> Iterator[tuple[Estimate, float, dict[str, Any]]]:
+    """Yield estimate, p and comparison with a control, of each category and of their mean.
 
-    ``limit``: of the ends of the interval, in either direction.
+    The mean of categories has the t interval over them, whatever their sizes.
     """
-    value, half = float(values.mean()), half_of_mean(values, confidence)
-    low, high = np.clip([value - half, value + half], -limit, limit)
-    return Estimate(value, float(low), float(high), len(values))
+    estimates = [part.estimate(confidence) for part in outlet]
+    value, low, high = _mean([estimate.value for estimate in estimates], confidence)
+    estimates.append(Estimate(value, max(low, -1.0), min(high, 1.0), len(outlet)))
+    differences = np.full((len(estimates), 3), np.nan)
+    test = Test(*np.full((3, len(estimates)), np.nan))
+    if control is not None:
+        both = zip(outlet, control, strict=True)
+        limits = [one.minus(other, confidence) for one, other in both]
+        differences = np.array([*limits, _mean([value for value, *_ in limits], confidence)])
+        test = welch(*(_with_mean(side) for side in (outlet, control)))
+    for i, estimate in enumerate(estimates):
+        columns = dict(zip(DIFFERENCES, map(finite, differences[i]), strict=True))
+        columns |= {TESTED_ERROR: finite(test.error[i]), DF: finite(test.freedom[i])}
+        yield estimate, float(test.p[i]), columns
+
+
+def _mean(values: Sequence[float], confidence: float) -> tuple[float, float, float]:
+    mean, half = float(np.mean(values)), half_of_mean(np.array(values), confidence)
+    return mean, mean - half, mean + half
+
+
+def _with_mean(categories: Sequence[Similarity]) -> Array:
+    """Return the similarity in each category and their mean, (seeds, categories + 1)."""
+    values = np.stack([category.values for category in categories], axis=1)
+    return np.column_stack([values, values.mean(axis=1)])
