@@ -134,13 +134,10 @@ def change_rows(
     change = corpus.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     columns = {"base": weighted_mean(base, sizes * present), "n": present.sum(axis=0)}
-    columns |= dict(
-        zip(("value", "low", "high"), mean_over_groups(change.mean(axis=0)), strict=True)
-    )
-    difference, test = (
-        np.full((3, base.shape[1]), np.nan),
-        Test(*np.full((3, base.shape[1]), np.nan)),
-    )
+    mean = mean_over_groups(change.mean(axis=0))
+    columns |= dict(zip(("value", "low", "high"), mean, strict=True))
+    difference = np.full((3, base.shape[1]), np.nan)
+    test = Test(*difference)
     if control is not None:
         other = control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
