@@ -12,9 +12,9 @@ import polars as pl
 
 from calibration.nationality import swaps
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.nationality.cases import COMPARED, CONTRAST, EVERY
-from plumbline.probes.nationality.schemas import SCOPES
-from plumbline.probes.stats.estimate import DETECTABLE
+from plumbline.probes.nationality.cases import CONTRAST, EVERY
+from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
+from plumbline.probes.stats.estimate import TEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ PARAMS: dict[str, Any] = {
 SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
 KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
 POINTS = 100 * swaps.UNIT
-NO_TEST = [pl.lit(None, pl.Float64).alias(name) for name in ("p", "p_bh", *DETECTABLE)]
+NO_TEST = [pl.lit(None, pl.Float64).alias(name) for name in TEST]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -104,7 +104,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     known, settings = drawn.known
     per_token = settings.get("per_token", 0.0) * POINTS
     unknown = pl.lit(None, dtype=pl.Float64)
-    placebo = pl.col("reading") == COMPARED.index("placebo")
+    placebo = pl.col("reading") == "placebo"
     signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
     moved = unknown if per_token else pl.col("shift") * pl.col("sign") + 0.0
     table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
@@ -129,7 +129,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     table = table.join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     # neutral is predicted less often where the others are moved either way
     sure = (pl.col("shift") == 0) | (pl.col("sign") != 0)
-    log = (pl.col("value", "low", "high", *DETECTABLE) / 100 + 1).log()  # as they are tested
+    log = (pl.col("value", "low", "high", "detectable") / 100 + 1).log()  # as they are tested
     found["changes: a class more often"] = outcome(
         table.filter(~placebo).with_columns(log),
         effect=pl.when(sure).then(moved),
@@ -159,12 +159,12 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     for n, scope in enumerate(SCOPES):
         effect = related if n else pl.lit(0.0)
         found[f"correlations: {scope}"] = outcome(
-            table.filter(scope=n),
+            table.filter(scope=scope),
             effect=effect,
             target=pl.when(effect == 0).then(0.0),
             family=["reading", "perplexity"],
         )
-    sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
+    sums = tables["perplexities"].filter(pl.col("perplexity") == PERPLEXITIES[0], ~placebo)
     sums = sums.join(known, on="country", **KEPT).with_columns(NO_TEST)
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
     found["perplexities"] = outcome(sums, effect=rare, target=pl.col("nats"))

@@ -18,7 +18,6 @@ from calibration.stereotypes import completions as made
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.emotions import LEVELS
-from plumbline.probes.stereotypes.typicality import READINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 LARGE = 300  # groups of a category that true shares are taken of
-GROUP, CATEGORY = range(len(LEVELS))
+GROUP, CATEGORY = LEVELS
 
 
 class Shape(made.ListsShape):
@@ -110,13 +109,13 @@ def _effects(shape: Shape, truth: Truth, nats: Array) -> pl.DataFrame:
         for affect, own in enumerate(nats[number].tolist()):
             known = own if "groups" in truth.settings and own else None
             effect = known if truth.kind == PLANTED else 0.0
-            rows.append((GROUP, category, group, affect, effect))
+            rows.append((GROUP, category, group, AFFECTS[affect], effect))
     for number, category in enumerate(shape.categories):
         first = int(np.flatnonzero(shape.category == number)[0])
         for affect, own in enumerate(nats[first].tolist()):
             known = own if "categories" in truth.settings and own else None
             effect = known if truth.kind == PLANTED else 0.0
-            rows.append((CATEGORY, category, "", affect, effect))
+            rows.append((CATEGORY, category, "", AFFECTS[affect], effect))
     names = ["level", "category", "group", "affect", "effect"]
     return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
 
@@ -157,7 +156,7 @@ def _shares(
             mean = np.average(of_others, axis=0, weights=sizes[others])
             for affect, share in enumerate(found[number][name].tolist()):
                 apart = share - float(mean[affect])
-                rows.append((READINGS.index(name), category, affect, share, apart))
+                rows.append((name, category, AFFECTS[affect], share, apart))
     names = ["reading", "category", "affect", "share", "apart"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
@@ -186,9 +185,7 @@ def _profiles(
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test: of groups and categories, in either reading."""
     known: Known = drawn.known
-    codes = pl.col("level", "affect", "reading").cast(pl.Int64)
-    table = tables["emotions"].with_columns(codes)
-    table = table.join(known.groups, on=["level", "category", "group", "affect"])
+    table = tables["emotions"].join(known.groups, on=["level", "category", "group", "affect"])
     targets = pl.lit(None, dtype=pl.Float64).alias("share"), pl.lit(None, dtype=pl.Float64)
     if known.shares is None:
         table = table.with_columns(targets[0], targets[1].alias("apart"))
@@ -196,9 +193,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         table = table.join(known.shares, on=["reading", "category", "affect"])
     found = {}
     for reading in sorted(set(table["reading"].to_list())):
-        for level, name in enumerate(LEVELS):
+        for level in LEVELS:
             own = table.filter(reading=reading, level=level)
-            place = f"{name}, {READINGS[reading]}"
+            place = f"{level}, {reading}"
             of_groups, null = level == GROUP, known.kind == NULL
             apart = own.drop("value", "low", "high").rename(
                 {"difference": "value", "low_difference": "low", "high_difference": "high"}
@@ -210,7 +207,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
                 apart, effect=effect, target=target if of_groups else pl.col("apart")
             )
             carry = pl.col("affect").replace_strict(
-                dict(enumerate(made.CARRY)), return_dtype=pl.Float64
+                dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
             )
             found[f"share: {place}"] = outcome(
                 own.with_columns(p=nothing, p_bh=nothing),

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 POPULATIONS = 12
 LARGE = 600  # groups of a category that true recall is taken of
 FIRST = " as few of many"  # what follows the first word of an attribute of several
-NULLS = {"p": "other_groups", "p_random_order": "random_order"}
-TRUE = ("target", *(f"true_{null}" for null in NULLS.values()))
+TRUE = ("target", "true_other_groups", "true_random_order")
 
 
 class Shape(made.ListsShape):
@@ -163,7 +162,7 @@ def recall(
     word = np.concatenate(of.said)
     place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
     listed = place < shape.top
-    found = np.zeros((1 + len(NULLS), len(READINGS), len(PARAMS["tested"])))
+    found = np.zeros((len(TRUE), len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
         by, kept = of.scores - prior.get(name, 0.0), listed
         if name.startswith("corrected"):
@@ -179,34 +178,26 @@ def recall(
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
-    """Return the rows of each test: of either null, each reading and kind of attributes.
+    """Return the rows of each test: of each reading and kind of attributes.
 
-    A decoy of one null is none of the other: frequent words are in no random order, and lists that
-    are shuffled are still those of their groups.
+    Lists that are shuffled are no decoy: they are still those of their groups.
     """
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
-    tested = tested.with_columns(pl.col("reading", "attributes").cast(pl.Int64))
     tested = tested.join(_known(*drawn.known), on=["category", "reading", "k"])
     kind, shuffled = drawn.known[1].kind, drawn.known[1].shuffled
     nothing = pl.lit(None, dtype=pl.Float64)
-    of_null = "p_random_order" if shuffled else "p"
     found = {}
-    for code, what in enumerate(KINDS):
-        own = tested.filter(pl.col("attributes") == code)
-        for p, null in NULLS.items():
-            apart = own.with_columns(
-                value=pl.col("value") - pl.col(null), low=nothing, high=nothing
-            )
-            effect = pl.lit(0.0) if shuffled else pl.col("effect")
-            if kind == DECOY and p != of_null:
-                effect = nothing
-            target = pl.col("target") - pl.col(f"true_{null}") if kind == PLANTED else None
-            how: dict[str, Any] = {"effect": effect, "target": target}
-            how |= {"p": p, "p_adjusted": f"{p}_bh"}
-            found[f"{p}: {what}"] = outcome(apart, **how)
-            for reading, name in enumerate(READINGS if not code else ()):
-                part = apart.filter(pl.col("reading") == reading)
-                found[f"{p}: {what}, {name}"] = outcome(part, **how)
+    for what in KINDS:
+        own = tested.filter(attributes=what)
+        apart = own.with_columns(
+            value=pl.col("value") - pl.col("other_groups"), low=nothing, high=nothing
+        )
+        effect = nothing if shuffled else pl.col("effect")
+        target = pl.col("target") - pl.col("true_other_groups") if kind == PLANTED else None
+        found[f"p: {what}"] = outcome(apart, effect=effect, target=target)
+        for reading in READINGS if what == KINDS[0] else ():
+            part = apart.filter(reading=reading)
+            found[f"p: {what}, {reading}"] = outcome(part, effect=effect, target=target)
         for name, part in (
             ("all", own.filter(pl.col("category") == EVERY)),
             ("a category", own.filter(pl.col("category") != EVERY)),
@@ -232,7 +223,7 @@ def _known(shape: Shape, known: Known) -> pl.DataFrame:
     rows = [
         {
             "category": name,
-            "reading": reading,
+            "reading": READINGS[reading],
             "k": k,
             "effect": effects[name],
             **dict(zip(TRUE, values[:, reading, at].tolist(), strict=True)),

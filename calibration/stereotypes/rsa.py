@@ -119,7 +119,7 @@ def _models(
 def _likeness(shape: Shape, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
     """Return the mean likeness of the first model and each other, over many draws."""
     rng, truth = np.random.default_rng(13), Truth("", "", dict(settings))
-    found: dict[tuple[str, str, int], list[float]] = {}
+    found: dict[tuple[str, str, str], list[float]] = {}
     for _ in range(MANY):
         affects = made.vocabulary(shape, rng).affects
         profiles = []
@@ -128,14 +128,14 @@ def _likeness(shape: Shape, settings: tuple[tuple[str, Any], ...]) -> pl.DataFra
             by = np.where(listed & ~words.pieces, scores - words.frequency, -np.inf)
             kept = (np.argsort(np.argsort(-by, axis=2), axis=2) < shape.short).any(axis=1)
             profiles.append(kept.astype(np.float64) @ affects / kept.sum(axis=1)[:, None])
-        for code, reading in enumerate(READINGS):
+        for reading in READINGS:
             some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
             for number, category in enumerate([*shape.categories, EVERY]):
                 inside = (shape.category == number) | (category == EVERY)
                 for model, other in zip(MODELS[1:], profiles[1:], strict=True):
                     pair = profiles[0][inside][:, some], other[inside][:, some]
                     own = _rank_correlation(*pair, diagonal=reading != "corrected")
-                    found.setdefault((model, category, code), []).append(own)
+                    found.setdefault((model, category, reading), []).append(own)
     rows = [(*key, float(np.nanmean(values))) for key, values in found.items()]
     return pl.DataFrame(rows, schema=["second", "category", "reading", "target"], orient="row")
 
@@ -158,8 +158,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     In pairs without the first model nothing is known but under the null.
     """
     known: Known = drawn.known
-    table = tables["rsa"].with_columns(pl.col("reading").cast(pl.Int64))
-    table = table.join(
+    table = tables["rsa"].join(
         known.likeness, on=["second", "category", "reading"], how="left", maintain_order="left"
     )
     nothing, effect = pl.lit(None, dtype=pl.Float64), pl.lit(0.0)
@@ -168,8 +167,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         part = pl.col("second").replace_strict(known.shared, default=None, return_dtype=pl.Float64)
         effect = pl.when(first).then(part).otherwise(nothing)
     found = {}
-    for code, reading in enumerate(READINGS):
-        own = table.filter(pl.col("reading") == code)
+    for reading in READINGS:
+        own = table.filter(reading=reading)
         apart = own.with_columns(pl.col("value", "low", "high", "target") - pl.col("expected"))
         target = pl.when(first).then(pl.col("target")).otherwise(nothing)
         every = pl.col("category") == EVERY

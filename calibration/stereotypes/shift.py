@@ -19,9 +19,9 @@ from pydantic import Field
 from calibration.stereotypes import completions as made
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes.shift_rows import MEASURES
+from plumbline.probes.stereotypes.shift import BEFORE, MEASURES, READINGS
 from plumbline.probes.stereotypes.training_effects import EMOTION, RECALL
-from plumbline.probes.stereotypes.typicality import EVERY
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,8 +67,6 @@ PARAMS: dict[str, Any] = {
     "top_k": {"corrected": 20},
     "top_k_followed": 15,
     "recall_at": [10, 30],
-    "n_permutations": 999,
-    "n_permutations_similarity": 99,
     "n_bootstrap": 100,
 }
 
@@ -130,27 +128,22 @@ def attributes(shape: Shape, rng: np.random.Generator) -> NDArray[np.int64]:
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test: of each measure, in categories and over all groups."""
-    shifts = tables["shifts"].with_columns(pl.col("measure").cast(pl.Int64))
     known: Known = drawn.known
+    similar = tables["similarities"].filter(first=BEFORE).with_columns(corpus="second")
+    parts = {name: tables["shifts"].filter(measure=name) for name in MEASURES}
+    parts |= {f"rsa {name}": similar.filter(reading=name) for name in READINGS}
     found = {}
-    for code, measure in enumerate(MEASURES):
-        own = shifts.filter(pl.col("measure") == code, pl.col("corpus") != CONTROL)
-        own = own.with_columns(effect=_effect(measure, known))
+    for measure, rows in parts.items():
+        own = rows.filter(pl.col("corpus") != CONTROL)
+        own = own.with_columns(effect=_effect(measure, known), measure=pl.lit(measure))
         own = own.drop("value", "low", "high").rename(
             {"difference": "value", "low_difference": "low", "high_difference": "high"}
         )
-        null = known.kind == NULL or (known.kind == DECOY and measure == EMOTION)
-        target = pl.lit(0.0 if null and measure in (EMOTION, RECALL) else None, dtype=pl.Float64)
-        every = pl.col("category") == EVERY
+        every = pl.col("category").is_in([EVERY, MEAN])
         for where, part in (("all groups", own.filter(every)), ("a category", own.filter(~every))):
+            # intervals are over groups, given the trainings: they have no target
             found[f"{measure}: {where}"] = outcome(
-                part, effect=pl.col("effect"), target=target, family=["measure"]
-            )
-        found[f"{measure}: decided"] = _decided(own)
-        unadjusted = own.with_columns(nothing=pl.lit(None, dtype=pl.Float64))
-        for name in ("p_groups", "p_seeds"):
-            found[f"{measure}: {name}"] = outcome(
-                unadjusted, effect=pl.col("effect"), p=name, p_adjusted="nothing"
+                part, effect=pl.col("effect"), family=["measure"]
             )
     return found
 
@@ -168,11 +161,3 @@ def _effect(measure: str, known: Known) -> pl.Expr:
         here = pl.col("outcome") == AFFECTS[RAISED] if measure == EMOTION else pl.lit(value=True)
         nats = pl.when(here).then(of)
     return nats
-
-
-def _decided(own: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the decision itself: p and p_bh are 0 where it is told, else 1."""
-    told = own.filter(pl.col("p").is_not_null()).with_columns(
-        pl.when("significant").then(0.0).otherwise(1.0).alias(name) for name in ("p", "p_bh")
-    )
-    return outcome(told, effect=pl.col("effect"), family=["measure"], by_mean=False)

@@ -41,7 +41,7 @@ def read(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.Data
     for language in typicality.languages(folder):
         answered = typicality.answers(folder / language).filter(~pl.col("rewritten"))
         lists = Lists.of(answered, READING)
-        for config, every in attributes(known, language, flagged=how.flagged).items():
+        for config, every in attributes(known, language).items():
             found[language, config] = _groups(lists, every[KIND], min(how.tested))
     return found
 

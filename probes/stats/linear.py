@@ -184,7 +184,7 @@ def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Co
     return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)
 
 
-def _sums(values: Floats, groups: Integers) -> Floats:
+def sum_groups(values: Floats, groups: Integers) -> Floats:
     """Add up the rows of each group, (rows, columns) to (groups, columns)."""
     length = int(groups.max()) + 1
     return np.stack([np.bincount(groups, each, length) for each in values.T], axis=1)
@@ -199,7 +199,7 @@ def centred(values: Floats, groups: Integers) -> Floats:
     [-1.0, 1.0, 0.0]
     """
     flat = values.reshape(len(values), -1)
-    means = _sums(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
+    means = sum_groups(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
     found = means[groups]
     return np.subtract(flat, found, out=found).reshape(values.shape)
 
