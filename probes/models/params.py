@@ -57,8 +57,6 @@ class Endpoint(Params):
     token_budget: int = Field(
         1_000_000, ge=1, description="tokens, asked and answered, after which a run stops"
     )
-    timeout_s: float = Field(120, gt=0, description="seconds to wait for an answer")
-    tries: int = Field(6, ge=1, description="times that one request is tried")
     concurrency: int = Field(4, ge=1, le=64, description="requests on their way at once")
 
     @model_validator(mode="after")
