@@ -1,14 +1,10 @@
 """XLM, XLNet, BERTweet, BART and mBART: what holds of all of them, against plain forwards."""
 
-import logging
 import math
 
 import pytest
-import torch
-from models import tiny
 from models.special_by_hand import (
     BOTH_SIDES,
-    CLASSES,
     MASKS,
     NAMES,
     SENTENCES,
@@ -23,17 +19,16 @@ from models.special_by_hand import (
     spelt,
     written,
 )
-from models.tiny_special import LANGUAGES, SPLIT, WORDS
+from models.tiny_special import SPLIT, WORDS
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
 
 
 @pytest.mark.parametrize(
     ("name", "dtype"), [*((name, "float64") for name in NAMES), ("xlnet", "float32")]
 )
-def test_answers_are_those_of_a_plain_forward(special, name, dtype):
+def test_fill_is_a_plain_forward(special, name, dtype):
     folder, language = special(name), SPOKEN[name]
     prompts = [written(words) for words in TEXTS]
     fills = filled(loaded(folder, dtype), prompts, WORDS, language=language)
@@ -48,7 +43,7 @@ def test_answers_are_those_of_a_plain_forward(special, name, dtype):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_word_of_several_pieces_is_read_from_left_to_right(special, name):
+def test_fill_words_of_several_pieces(special, name):
     folder, language = special(name), SPOKEN[name]
     scorer, mask = loaded(folder), MASKS[name]
     prompts = [written(words) for words in TEXTS]
@@ -74,23 +69,9 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(special, name):
             assert abs(said[word] - total) < 2e-6  # of up to three, each rounded to six digits
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_printed_while_a_model_is_loaded_and_asked(special, name, capfd, monkeypatch):
-    said = []
-    collector = logging.Handler()
-    collector.emit = lambda record: said.append(record.getMessage())
-    loggers = [logging.getLogger(name) for name in ("transformers", "", "sacremoses")]
-    for logger in loggers:
-        monkeypatch.setattr(logger, "handlers", [collector])
-    scorer = tiny.fresh(Masked, special(name))
-    filled(scorer, ["the <mask> Ada"], WORDS, language=SPOKEN[name])
-    assert said == []
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize("method", ["original", "within_word_l2r"])
 @pytest.mark.parametrize("name", BOTH_SIDES)
-def test_each_token_of_a_sentence_is_hidden_in_turn(special, name, method):
+def test_pseudo_logprobs_hide_each_token(special, name, method):
     folder, language = special(name), SPOKEN[name]
     (blank,) = numbered(folder, [MASKS[name]])
     texts = [written(words) for words in SENTENCES]
@@ -111,42 +92,8 @@ def test_each_token_of_a_sentence_is_hidden_in_turn(special, name, method):
         assert abs(score.logprob_nats - total) < 2e-6
 
 
-@pytest.mark.parametrize("method", ["aul", "aula"])
-@pytest.mark.parametrize("name", ["xlm", "bertweet"])
-def test_each_token_of_a_sentence_is_read_unmasked(special, name, method):
-    folder = special(name)
-    language = SPOKEN[name]
-    texts = [written(words) for words in SENTENCES]
-    found = list(loaded(folder).pseudo_logprobs(texts, method, language=language))
-    _, model = tiny.opened(CLASSES[name], folder, attention="eager")
-    for words, score in zip(SENTENCES, found, strict=True):
-        tokens = torch.tensor([numbered(folder, spelt(name, words))])
-        langs = {"langs": torch.full_like(tokens, LANGUAGES["en"])} if name == "xlm" else {}
-        with torch.no_grad():
-            out = model(input_ids=tokens, output_attentions=True, **langs)
-        paid = torch.stack(out.attentions)[:, 0].mean(dim=(0, 1, 2))  # to each token
-        logs = torch.log_softmax(out.logits[0], -1)
-        total = sum(
-            logs[i, tokens[0, i]].item() * (paid[i].item() if method == "aula" else 1)
-            for i in range(1, tokens.shape[1] - 1)
-        )
-        assert abs(score.logprob_nats - total) < 2e-6
-
-
 @pytest.mark.parametrize(("name", "method"), [*(("bart", m) for m in METHODS), ("mbart", "aul")])
-def test_a_decoder_has_no_pseudo_log_likelihood(special, name, method):
+def test_pseudo_logprobs_of_a_decoder(special, name, method):
     scorer = loaded(special(name))
     with pytest.raises(UserError, match=r"models\.tiny: M?Bart\w+ has no pseudo-log-likelihood"):
         list(scorer.pseudo_logprobs(["Ada the kind"], method, language="en"))
-
-
-@pytest.mark.parametrize(("name", "takes"), [("xlm", 40), ("bart", 40), ("bertweet", 128)])
-def test_the_last_position_is_taken_and_none_behind_it(special, name, takes):
-    scorer, language = loaded(special(name)), SPOKEN[name]
-    fits = " ".join(["<mask>", *["the"] * (takes - 3)])  # two special tokens
-    (fill,) = filled(scorer, [fits], WORDS, language=language)
-    assert sorted(fill.words) == sorted(WORDS)
-    with pytest.raises(UserError, match=f"has {takes + 1} tokens, the model takes {takes}"):
-        filled(scorer, [f"{fits} the"], WORDS, language=language)
-    with pytest.raises(UserError, match=f"has {takes + 2} tokens, the model takes {takes}"):
-        filled(scorer, [fits], [*WORDS, *SPLIT], multi=True, language=language)

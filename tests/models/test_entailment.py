@@ -22,7 +22,6 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.files import pin
-from plumbline.probes.models.load import load, pinned
 
 LABELS = ("CONTRADICTION", "NEUTRAL", "Entailment")
 HYPOTHESES = [f"{name} is {word}." for name in NAMES[:2] for word in WORDS[:2]]
@@ -78,7 +77,7 @@ def given(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_logits_are_those_of_a_plain_forward_of_each_pair_alone(given, kind):
+def test_logits_are_a_plain_forward(given, kind):
     found = Entailment(given(kind, MADE[kind]())).logits(PAIRS)
     net = AutoModelForSequenceClassification.from_pretrained(kind).double().eval()
     tokenizer = AutoTokenizer.from_pretrained(kind)
@@ -91,7 +90,7 @@ def test_logits_are_those_of_a_plain_forward_of_each_pair_alone(given, kind):
 
 
 @pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 2), ("gpt2", 0)])
-def test_softmax_of_two_hypotheses_is_the_zero_shot_pipelines(given, kind, first):
+def test_logits_give_the_zero_shot_pipeline(given, kind, first):
     labels = (*LABELS[2 - first :], *LABELS[: 2 - first])
     judged = Entailment(given(kind, MADE[kind](labels)))
     assert judged.follows == labels.index("Entailment") == first
@@ -108,12 +107,12 @@ def test_softmax_of_two_hypotheses_is_the_zero_shot_pipelines(given, kind, first
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(given, kind, monkeypatch):
+def test_logits_in_any_company(given, kind, monkeypatch):
     judged = Entailment(given(kind, MADE[kind](), dtype="float32"))
     in_any_company(monkeypatch, judged, judged.logits, PAIRS)
 
 
-def test_a_pair_too_long_for_the_model_is_refused_and_not_cut(given):
+def test_logits_too_long(given):
     judged = Entailment(given("short", judge(positions=20)))
     fits = " ".join(["calm"] * 15), "kind kind"
     assert len(judged.logits([fits])) == 1  # with three special tokens 20
@@ -124,12 +123,12 @@ def test_a_pair_too_long_for_the_model_is_refused_and_not_cut(given):
 @pytest.mark.parametrize(
     "labels", [("no", "maybe", "yes"), ("entailment", "Entails", "none"), ("entailment", "other")]
 )
-def test_a_classifier_that_knows_no_entailment_is_refused(given, labels):
+def test_load_labels_without_entailment(given, labels):
     with pytest.raises(UserError, match=r"models\.odd: .* name an NLI model"):
         Entailment(given("odd", judge(labels)))
 
 
-def test_what_is_no_classifier_or_not_there_is_told(given):
+def test_load_files_that_are_not_pinned(given):
     name = given("judge", judge())
     path = Path("judge/model.safetensors")
     kept = path.read_bytes()
@@ -144,15 +143,3 @@ def test_what_is_no_classifier_or_not_there_is_told(given):
     given("masked", (bert_classifier(pair_tokenizer()), pair_tokenizer()), kind="masked")
     with pytest.raises(UserError, match="of kind masked; stances need a classifier"):
         Entailment("masked")
-
-
-def test_what_was_brought_tells_folder_params_and_facts(given):
-    name = given("judge", judge())
-    where, params, facts = pinned(name)
-    assert where.resolve() == Path("judge").resolve()
-    assert params.kind == "classifier"
-    assert facts == json.loads(Path("data/models/judge/model.json").read_text("utf-8"))
-    assert Entailment(name).revision == load(name).facts()["revision"] == facts["revision"]
-    Path("judge/pytorch_model.safetensors").write_bytes(b"")
-    with pytest.raises(UserError, match=r"not in .*model\.json, and would be read"):
-        pinned(name)

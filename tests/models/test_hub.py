@@ -11,7 +11,7 @@ import sys
 import polars as pl
 import pytest
 import yaml
-from hub import FOREIGN, LET_IN, REVISION, hub
+from hub import FOREIGN, REVISION, hub
 from huggingface_hub import constants
 from imports import TOP
 from models.tiny import bert, wordpiece
@@ -63,7 +63,7 @@ def command(folder, endpoint, *words):
 
 
 @pytest.mark.slow
-def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(built, tmp_path, model):
+def test_weights_and_probe_of_a_hub_model(built, tmp_path, model):
     mine = shutil.copytree(built, tmp_path / "project")
     put_in(mine, "tiny", {"id": ID, "revision": REVISION})
     with hub({ID: model}) as (endpoint, asked):
@@ -90,9 +90,7 @@ def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(built, tmp_path, m
         (REVISION, {ID: "gated"}, f"{ID} is gated: request access on {{page}}"),
     ],
 )
-def test_a_pin_that_the_hub_does_not_give_out_is_one_sentence(
-    tmp_path, model, revision, closed, said
-):
+def test_weights_that_the_hub_refuses(tmp_path, model, revision, closed, said):
     mine = put_in(tmp_path, "tiny", {"id": ID, "revision": revision})
     with hub({ID: model}, closed) as (endpoint, _):
         done = command(mine, endpoint, "weights", "tiny")
@@ -139,7 +137,7 @@ def looking(tmp_path, model, monkeypatch):
         ("private", "hf_mistyped", "the Hub refuses your token; set HF_TOKEN to a valid one"),
     ],
 )
-def test_a_model_that_the_hub_keeps_closed_is_said_to_be_so(looking, how, token, said):
+def test_find_closed_model(looking, how, token, said):
     with pytest.raises(UserError) as caught:
         looking(how, token)
     message = str(caught.value)
@@ -147,11 +145,3 @@ def test_a_model_that_the_hub_keeps_closed_is_said_to_be_so(looking, how, token,
     assert said.format(page=f"{constants.ENDPOINT}/{ID}") in message
     assert "\n" not in message
     assert not token or token not in message
-
-
-@pytest.mark.parametrize("how", ["gated", "private"])
-def test_who_was_let_in_finds_it_by_the_variable_or_by_hf_auth_login(looking, how, tmp_path):
-    found = looking(how, LET_IN)
-    assert found.entry["revision"] == REVISION
-    (tmp_path / "token").write_text(LET_IN)  # where `hf auth login` puts it
-    assert looking(how) == found
