@@ -70,11 +70,12 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
         )
     if kind and known and kind != known and (kind, known) != ("seq2seq", "masked"):
         return f"{named} is of kind {known}; write `kind: {known}`"
+    missing = []
     if config.get("model_type") not in UNWRITTEN and not TOKENIZERS & set(files):
-        return "it has no tokenizer; save it there with tokenizer.save_pretrained"
+        missing.append("tokenizer")
     if not any(name.endswith((".safetensors", ".bin")) for name in files):
-        return "it has no weights, no *.safetensors; save them there with model.save_pretrained"
-    return ""
+        missing.append("weights")
+    return f"it has no {' and no '.join(missing)}; save both there" if missing else ""
 
 
 @contextmanager

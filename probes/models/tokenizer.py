@@ -90,25 +90,18 @@ class Tokens:
     ) -> list[list[int]]:
         """Return the ids of each text, with or without the model's own special tokens.
 
-        A UserError if the model was not trained on the language, or a package is missing that finds
-        its words.
+        A UserError if the model was not trained on the language.
         """
         if not texts:
             return []
         self._speak(language)
-        try:
-            ids: list[list[int]] = self.tokenizer(
-                list(texts),
-                add_special_tokens=special,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,  # over-long input is an error of ours
-            )["input_ids"]
-        except ImportError as error:
-            raise UserError(
-                f"models.{self.name}: its tokenizer cannot find the words of {language!r} "
-                f"({error}); install that package, or set languages"
-            ) from error
+        ids: list[list[int]] = self.tokenizer(
+            list(texts),
+            add_special_tokens=special,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,  # over-long input is an error of ours
+        )["input_ids"]
         return ids
 
     def _speak(self, language: str) -> None:

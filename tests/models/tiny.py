@@ -121,7 +121,6 @@ def shared(monkeypatch, scorer, tokens=1024, *, rows=None, cores=1, block=4096):
     monkeypatch.setattr(batching, "TOKENS", tokens)
     monkeypatch.setattr(scorer.batches, "tokens", tokens)
     if rows:
-        monkeypatch.setattr(batching, "ROWS", (rows, rows))
         monkeypatch.setattr(scorer.batches, "most", rows)
     monkeypatch.setattr(batching, "BLOCK", block)
     if hasattr(scorer, "scored"):
