@@ -93,8 +93,7 @@ class Tuning(NamedTuple):
     masked: float = MASKED  # share of the tokens that masked models predict
     optimizer: str = "adamw"
     batch_tokens: int = 0  # tokens in a step, where `batch` is not to count; at least two lengths
-    held_out: float = 0.0  # share of the texts that are not trained on, but tried after each epoch
-    patience: int = 0  # epochs without a lower loss on these that end the training; 0: none does
+    patience: int = 0  # epochs without a lower loss on held-out texts that end it; 0: none does
 
     @property
     def room(self) -> int:
@@ -142,12 +141,9 @@ def finetune(
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    aside = round(tuning.held_out * len(texts))
-    kept, held = texts[: len(texts) - aside], texts[len(texts) - aside :]
-    rows = stored(pieces(tokens, kept, room), into)
+    rows = stored(pieces(tokens, texts, room), into)
     if not len(rows.ends):
         raise UserError(f"models.{name}: nothing to train on; the texts are empty")
-    tried = stored(pieces(tokens, held, room), into, prefix=HELD) if aside else None
     loss = partial(
         parts,
         tokens,
@@ -156,7 +152,7 @@ def finetune(
         share=tuning.masked,
         mixed=tuning.precision == "bfloat16",
     )
-    return train_and_save(model, tokens, where, rows, tuning, into, loss, tried, each=each)
+    return train_and_save(model, tokens, where, rows, tuning, into, loss, each=each)
 
 
 def train_and_save(

@@ -301,31 +301,6 @@ def test_finetune_optimizers(base, tmp_path, name):
     )
 
 
-def test_finetune_early_stopping(base, tmp_path):
-    said, other = TEXTS[:1] * 24, TEXTS[3:] * 8  # what is held out says otherwise
-    long = TUNING._replace(epochs=12, learning_rate=1e-2, held_out=0.25, patience=2)
-    done = finetune(base, "tiny", "masked", said + other, long, tmp_path / "a")
-    best = min(done.held)
-    assert done.held[done.epochs - 1] == best
-    assert len(done.held) == min(12, done.epochs + 2) < 12
-    assert len(done.losses) == 6 * len(done.held)
-    assert done.steps == 6 * done.epochs
-    still, tried = long._replace(epochs=1, patience=0, learning_rate=1e-30), []
-    for name in ("kept", "base"):  # the loss of the state that was kept, once more
-        at = done.folder if name == "kept" else base
-        tried += finetune(at, "tiny", "masked", said + other, still, tmp_path / name).held
-    assert tried[0] == pytest.approx(best, abs=1e-6)
-    assert tried[1] > best + 0.1
-    same = long._replace(patience=0, epochs=3)
-    all_of = finetune(base, "tiny", "masked", said + other, same, tmp_path / "b")
-    assert (len(all_of.held), all_of.epochs) == (3, 3)
-    none = finetune(base, "tiny", "masked", said, same._replace(held_out=0.0), tmp_path / "c")
-    assert none.held == []
-    assert (
-        contents(all_of.folder)["model.safetensors"] == contents(none.folder)["model.safetensors"]
-    )
-
-
 def test_finetune_each_epoch(base, tmp_path):
     model = AutoModelForMaskedLM.from_pretrained(base)
     model.config.hidden_dropout_prob = 0.3
