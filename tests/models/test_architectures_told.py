@@ -5,7 +5,6 @@ import json
 import pytest
 from models import tiny_special
 from models.special_by_hand import (
-    SENTENCES,
     TEXTS,
     agreed,
     by_hand,
@@ -44,17 +43,6 @@ def test_xlm_unknown_language(special, language):
             list(scorer.pseudo_logprobs(["Ada the kind"], method, language=language))
 
 
-def test_xlm_words_of_each_language(special):
-    folder = special("xlm")
-    expected = {"fr": ["l'</w>", "ami</w>"], "en": ["l</w>", "'ami</w>"]}
-    for language in ("fr", "en", "fr"):
-        tokens = ["<s>", "<special1>", *expected[language], "Bo</w>", "</s>"]
-        ids = numbered(folder, tokens)
-        true = by_hand("xlm", folder, "float64", ids, 1, language=language)
-        (fill,) = filled(loaded(folder), ["<mask> l'ami Bo"], WORDS, language=language)
-        agreed(fill, "xlm", folder, true)
-
-
 def test_bertweet_normalises_users_links_and_emoji(special):
     folder = special("bertweet")
     said = json.loads((folder / "tokenizer_config.json").read_text())
@@ -91,13 +79,6 @@ def test_xlnet_context(special):
     said = agreed(fill, "xlnet", folder, true)
     for word, unprimed in zip(short.words, short.logprobs_nats, strict=True):
         assert abs(said[word] - unprimed) > 0.01
-    (score,) = primed.pseudo_logprobs([written(SENTENCES[0])])
-    assert score.text == f"{written(before)} {written(SENTENCES[0])}"
-    assert score.tokens == 4  # those of the sentence, the context is not scored
-    ids = numbered(folder, spelt("xlnet", [*before, *SENTENCES[0]]))
-    places = range(len(before), len(before) + 4)
-    total = sum(by_hand("xlnet", folder, "float64", ids, i)[ids[i]] for i in places)
-    assert abs(score.logprob_nats - total) < 2e-6
 
 
 def test_mbart_language(special):

@@ -69,13 +69,3 @@ def test_results_in_batches_of_other_sizes(saved, usual, monkeypatch):
     alone = everything(scorer, PROMPTS[:20], SENTENCES[:4])
     assert len(alone) > 30
     assert alone.items() <= usual.items()
-
-
-@pytest.mark.parametrize("encoder", SOME, indirect=True)
-def test_results_in_any_order_and_on_any_cores(saved, usual, monkeypatch):
-    prompts, sentences = list(PROMPTS), list(SENTENCES)
-    random.Random(SEED).shuffle(prompts)
-    random.Random(SEED).shuffle(sentences)
-    scorer = loaded(Masked, saved, "float32")
-    shared(monkeypatch, scorer, cores=2, block=50)
-    assert everything(scorer, prompts, sentences) == usual

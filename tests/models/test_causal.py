@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 from models import tiny
-from models.tiny import in_any_company, save, wordpiece
+from models.tiny import in_any_company, save
 from models.tiny_causal import (
     CAUSAL,
     CLOSING,
     LETTERS,
     NAMES,
-    SENTENCES,
     WORDS,
     gpt2,
     gpt2_tokenizer,
@@ -144,22 +143,6 @@ def test_logprobs_empty_prefix_without_beginning(folder, tmp_path):
     ):
         with pytest.raises(UserError, match=r"models\.tiny: has no beginning-of-text token"):
             list(asked)
-
-
-def test_logprobs_tokenizer_of_bert(tmp_path):
-    """Chinese GPT-2s have BERT's tokenizer: [CLS] begins every text."""
-    tokenizer = wordpiece(SENTENCES)
-    where = save(tmp_path, gpt2(tokenizer), tokenizer)
-    pairs = [("", "Ada is kind"), ("Ada is", " kind"), (" ", "Ada is kind"), ("Ada", " quux Bo")]
-    scores = list(loaded(where).logprobs(pairs))
-    for (prefix, rest), score in zip(pairs, scores, strict=True):
-        ids = tokenizer(prefix + rest)["input_ids"][:-1]
-        assert tokenizer.convert_ids_to_tokens(ids[0]) == "[CLS]"
-        start = len(tokenizer(prefix)["input_ids"]) - 1
-        assert score.logprob_nats == pytest.approx(summed(where, ids, start), abs=1e-6)
-        assert score.tokens == len(ids) - start
-    assert scores[0].logprob_nats == scores[2].logprob_nats  # the tokenizer drops the space
-    assert [score.unknown for score in scores] == [0, 0, 0, 1]  # quux
 
 
 def test_logprobs_add_up_to_one(tmp_path):

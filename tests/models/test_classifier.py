@@ -4,15 +4,13 @@ from functools import partial
 import pytest
 import torch
 from models import tiny
-from models.tiny import in_any_company, save, wordpiece
+from models.tiny import save, wordpiece
 from models.tiny_causal import (
     LABELS,
     NAMES,
     SENTENCES,
     WORDS,
     bert_classifier,
-    gpt2,
-    gpt2_tokenizer,
 )
 from transformers import AutoModelForSequenceClassification
 
@@ -57,14 +55,6 @@ def test_classify_is_a_plain_forward(folder, kind, problem, dtype, apart):
     assert len({p for answer in answers for p in answer.probabilities}) > 2 * len(TEXTS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_classify_in_any_company(folder, kind, monkeypatch):
-    """Also GPT-2's, which knows of no padding, so that transformers refuses it several texts."""
-    scorer = loaded(folder(kind), "float32")
-    together = in_any_company(monkeypatch, scorer, lambda x: list(scorer.classify(x)), TEXTS)
-    assert len({answer.probabilities for answer in together}) == len(TEXTS)
-
-
 @pytest.mark.parametrize(
     "change",
     [{"problem_type": "regression"}, {"id2label": {"0": "toxicity"}, "label2id": {"toxicity": 0}}],
@@ -95,13 +85,6 @@ def test_classify_too_long(folder, kind, words, takes):
     with pytest.raises(UserError, match=said) as caught:
         list(scorer.classify([*TEXTS, fits + " kind"]))
     assert f"models.tiny: the prompt {fits + ' kind'!r}" in str(caught.value)
-
-
-def test_load_without_a_head(tmp_path):
-    """Its labels would be noise: transformers makes up the missing weights."""
-    where = save(tmp_path, gpt2(gpt2_tokenizer()), gpt2_tokenizer())
-    with pytest.raises(UserError, match=r"models\.tiny: .* has no weights for score\.weight"):
-        loaded(where)
 
 
 def test_load_with_a_context(folder):

@@ -3,9 +3,8 @@
 import pytest
 import torch
 from models.tiny import bert, save, wordpiece
-from models.tiny_causal import SENTENCES, bert_classifier, gpt2_classifier, gpt2_tokenizer
+from models.tiny_causal import SENTENCES
 
-from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.models.kernels import head_only
 from plumbline.probes.models.masked import Masked
 
@@ -64,12 +63,3 @@ def test_narrow_layer_with_other_results(folder, part, monkeypatch):
     body = loaded(folder)
     assert not body.narrow
     assert torch.equal(at(body)[0], true)
-
-
-def test_narrow_classifiers(tmp_path):
-    for name, build, tokenizer, shortened in (
-        ("bert", bert_classifier, wordpiece(SENTENCES), True),
-        ("gpt2", gpt2_classifier, gpt2_tokenizer(), False),
-    ):
-        where = save(tmp_path / name, build(tokenizer), tokenizer)
-        assert Classifier(where, "tiny", "r1", dtype="float32").narrow == shortened

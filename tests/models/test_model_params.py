@@ -30,10 +30,6 @@ def test_model_from_three_lines(entry):
     assert (found.kind, found.dtype, found.languages) == ("masked", "float32", None)
 
 
-def test_model_local_folder(entry):
-    assert entry("{id: ./folder}").revision is None
-
-
 def test_model_world(tmp_path, entry):
     folder = tmp_path / WORLDS / "world"
     folder.mkdir(parents=True)

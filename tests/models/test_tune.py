@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from models.tiny import bert, byte_level, save, wordpiece
-from models.tiny_causal import bart, bart_tokenizer, gpt2
+from models.tiny_causal import gpt2
 from transformers import AutoModelForMaskedLM
 
 from plumbline.builders.core.errors import UserError
@@ -61,27 +61,6 @@ def test_finetune_masked_learns(base, tmp_path):
     assert chance["after"]["calm"] > chance["base"]["calm"] + 1
     assert chance["after"]["calm"] > -0.1
     assert chance["after"]["loud"] < chance["base"]["loud"]
-
-
-@pytest.mark.parametrize("kind", ["bert", "bart"])
-def test_loss_is_that_of_the_scored_forward(base, tmp_path, kind):
-    if kind == "bart":
-        tokenizer = bart_tokenizer()
-        base = save(tmp_path / "bart", bart(tokenizer), tokenizer)
-    scorer = Masked(base, "x", "r", dtype="float64")
-    tokens = scorer.tokens
-    model = AutoModelForMaskedLM.from_pretrained(base, dtype=torch.float64).eval()
-    text = "Ada is kind, and Ada was kind." if kind == "bart" else "the cook is calm today"
-    rows = list(pieces(tokens, [text], 64))
-    torch.manual_seed(5)
-    given, labels = hide(tokens, torch.tensor(rows), torch.ones(1, len(rows[0])), len(tokens))
-    with torch.no_grad():
-        plain = torch.log_softmax(model(input_ids=given).logits, -1)[0]
-    places = (labels[0] != IGNORED).nonzero().flatten()
-    wanted = -plain[places, labels[0, places]].mean().item()
-    torch.manual_seed(5)
-    batch = mlm.batched(tokens, rows, masked=True)
-    assert mlm.loss_of(model, batch, masked=True).item() == pytest.approx(wanted)
 
 
 def test_finetune_resumes(base, tmp_path, monkeypatch):
@@ -288,27 +267,6 @@ def test_within_a_token_budget(base):
     assert within(tokens, TEXTS, 3 * each) == (TEXTS[:3], 3 * each)
     assert within(tokens, TEXTS, 3 * each - 1) == (TEXTS[:2], 2 * each)
     assert within(tokens, TEXTS, 99 * each) == (TEXTS, 4 * each)
-
-
-@pytest.mark.parametrize("name", tune.OPTIMIZERS)
-def test_finetune_optimizers(base, tmp_path, name):
-    tuning = TUNING._replace(optimizer=name, weight_decay=0.1)
-    made = tune._optimizer(torch.nn.Linear(2, 2), tuning)
-    assert type(made).__name__.casefold() == name
-    found, before = weights(go(base, tmp_path / name, tuning=tuning)), weights(base)
-    assert not any(
-        torch.equal(found[key], value) for key, value in before.items() if value.ndim > 1
-    )
-
-
-def test_finetune_each_epoch(base, tmp_path):
-    model = AutoModelForMaskedLM.from_pretrained(base)
-    model.config.hidden_dropout_prob = 0.3
-    model.save_pretrained(base)
-    told = base, "tiny", "masked", TEXTS * 5, TUNING
-    each, last = (finetune(*told, tmp_path / str(e), each=e).folder for e in (True, False))
-    assert contents(each) == contents(last)
-    assert contents(tune.epoch(tmp_path / "True", 1)) != contents(last)
 
 
 def test_recipe(monkeypatch):

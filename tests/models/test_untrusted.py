@@ -80,15 +80,6 @@ def test_load_refuses_pickles(where, kind, mark):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_load_without_a_tokenizer(where, kind):
-    for path in where.iterdir():
-        if path.name not in ("config.json", "model.safetensors"):
-            path.unlink()
-    with pytest.raises(UserError, match=r"models\.tiny: .* has no tokenizer, no .*; save it there"):
-        loaded(kind, where)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_load_pickles_runs_no_code(where, kind, mark):
     true = answer(kind, loaded(kind, where))
     (where / "model.safetensors").unlink()
@@ -169,11 +160,6 @@ def test_load_broken_weights(where, kind):
         with pytest.raises(UserError, match=r"models\.tiny: could not be loaded from"):
             loaded(kind, where)
     file.write_bytes(whole)
-    config = json.loads((where / "config.json").read_text())
-    size = "d_ff" if kind == "seq2seq" else "n_inner" if kind == "causal" else "intermediate_size"
-    change(where / "config.json", **{size: 80})  # other sizes than the weights have
-    with pytest.raises(UserError, match=r"models\.tiny: could not be loaded from"):
-        loaded(kind, where)
-    (where / "config.json").write_text(json.dumps(config)[:-9])
+    (where / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"models\.tiny: "):
         loaded(kind, where)
