@@ -228,19 +228,14 @@ class Tokens:
         return self._pieces[language]
 
     def fits(self, text: str, ids: Sequence[int], longest: int) -> None:
-        """Refuse a text that is too long for the model, by a UserError with both lengths."""
+        """Refuse a text that is too long for the model, by a UserError with both lengths.
+
+        ``ids``: its tokens, with those that the model is to write behind it.
+        """
         if len(ids) > longest:
             raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {len(ids)} tokens, the model takes "
                 f"{longest}; it is never cut, leave the row out"
-            )
-
-    def room(self, text: str, given: int, wanted: int, longest: int) -> None:
-        """Refuse a prompt after which a model has no room, by a UserError with all numbers."""
-        if given + wanted > longest:
-            raise UserError(
-                f"models.{self.name}: {wanted} tokens cannot be written to {text!r}: the model "
-                f"takes {longest}, of which {given} are given; it is never cut, ask for fewer"
             )
 
     def opening(self) -> list[int]:

@@ -113,6 +113,11 @@ def test_load_files_that_are_not_pinned(given):
         Entailment(name)
     path.write_bytes(kept)
     Entailment(name)
+    added = Path("judge/pytorch_model.safetensors")
+    added.write_bytes(b"")
+    with pytest.raises(UserError, match="pytorch_model"):
+        Entailment(name)
+    added.unlink()
     Path("data/models/judge/model.json").unlink()
     with pytest.raises(UserError, match=r"STAGE=weights@judge` first"):
         Entailment(name)

@@ -6,7 +6,6 @@ from torch import nn
 from transformers import BertConfig
 from transformers.activations import ACT2FN
 
-from plumbline.probes.models.kernels import activations as vectors
 from plumbline.probes.models.kernels import packed_linear
 
 SEED = 5
@@ -47,7 +46,7 @@ def test_packed_product_of_any_number_of_rows(width, out):
 def test_activation_of_any_number_of_rows(name):
     inner = ACT2FN[name]
     model = nn.Sequential(inner)
-    vectors.whole(model)
+    packed_linear.pad_activations(model)
     draw = torch.Generator().manual_seed(SEED)
     states = torch.randn(10, 37, generator=draw)
     every = model(states)

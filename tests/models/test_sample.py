@@ -215,6 +215,6 @@ def test_generate_too_long(folder, kind, given):
     fits = "Ada" + " is" * (given - 1)  # Llama's has an opening token besides
     (text,) = scorer.generate([fits], [0], Sampling(tokens=10))
     assert text.tokens <= 10
-    with pytest.raises(UserError, match=r"models\.tiny: 11 tokens cannot be written") as caught:
+    with pytest.raises(UserError, match="has 65 tokens, the model takes 64") as caught:
         list(scorer.generate(["Ada", fits], [0, 1], Sampling(tokens=11)))
-    assert f"{fits!r}: the model takes 64, of which 54 are given" in str(caught.value)
+    assert repr(fits) in str(caught.value)
