@@ -251,23 +251,15 @@ class Masked(Reader):
         """
         if method not in METHODS:
             raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")
-        if self.kind in DECODERS:
+        if self.kind in DECODERS or (self.kind == "xlnet" and method in METHODS[2:]):
             raise UserError(
-                f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood, its "
-                "decoder reads a token from what stands before it alone; leave it out of this probe"
-            )
-        if self.kind == "xlnet" and method in METHODS[2:]:
-            raise UserError(
-                f"models.{self.name}: {method} reads each token off the unmasked sentence, and "
-                f"{self.architecture} never sees the token that it predicts; "
-                f"use {' or '.join(METHODS[:2])}"
+                f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood "
+                f"({method}); leave it out of this probe"
             )
         before = repeat("") if prefixes is None else prefixes
         pairs = zip(before, sentences, strict=prefixes is not None)
         for block in blocks(pairs):
-            with (
-                self._eager() if method == "aula" else nullcontext()
-            ):  # never while the caller has the word
+            with self._eager() if method == "aula" else nullcontext():  # not while yielding
                 scores = self._score(block, method, language)
             yield from scores
 
