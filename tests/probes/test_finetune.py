@@ -17,7 +17,7 @@ from plumbline.builders.core.snapshot import digest
 from plumbline.builders.datasets.downstream.build import SCHEMA
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_analysis import analyse
-from plumbline.probes.core.run_probe import probe, request
+from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import finetuned_classifiers
 from plumbline.probes.models.files import pin
@@ -165,18 +165,6 @@ def test_analyses():
     assert dict(rows.select("corpus", "value").iter_rows()) == pytest.approx(known, abs=1e-6)
     votes = pl.read_parquet("data/tables/ensemble/scores.parquet")
     assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
-
-
-def test_request_depends_on_the_pretraining():
-    first = Task("finetuned_classifiers", "m")
-    path = Path("data/pretrained/m") / checkpoints.LIST
-    before, kept = request(first), path.read_text()
-    try:
-        path.write_text(kept.replace('"steps": 20', '"steps": 21'))
-        assert request(first) != before
-    finally:
-        path.write_text(kept)
-    assert request(first) == before
 
 
 def test_shards_of_a_world():
