@@ -121,7 +121,7 @@ def looking(tmp_path, model, monkeypatch):
     ("how", "token"), [("gated", ""), ("gated", FOREIGN), ("private", ""), ("private", "hf_wrong")]
 )
 def test_find_closed_model(looking, how, token):
-    with pytest.raises(UserError, match=f"{ID} is gated, private or not on the Hub") as caught:
+    with pytest.raises(UserError, match=ID) as caught:
         looking(how, token)
     assert f"{constants.ENDPOINT}/{ID}" in str(caught.value)
     assert not token or token not in str(caught.value)

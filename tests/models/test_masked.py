@@ -56,12 +56,12 @@ def test_fill_not_one_mask(folder, wrong):
 
 def test_load_without_a_mask(tmp_path):
     tokenizer = wordpiece(SENTENCES, mask=None)
-    with pytest.raises(UserError, match=r"models\.tiny: has no mask token"):
+    with pytest.raises(UserError, match="mask"):
         loaded(save(tmp_path, bert(tokenizer), tokenizer))
 
 
 def test_load_empty_folder(tmp_path):
-    with pytest.raises(UserError, match="check id and revision"):
+    with pytest.raises(UserError, match="revision"):
         loaded(tmp_path)
 
 

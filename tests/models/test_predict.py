@@ -95,5 +95,5 @@ def test_predict_causal(folder, kind):
 
 def test_predict_no_mask(tmp_path):
     scorer = loaded(save(tmp_path, *build(ENCODERS["bert"])))
-    with pytest.raises(UserError, match=r"no mask in 'a kind person'"):
+    with pytest.raises(UserError, match="a kind person"):
         one(scorer.predict(["a <mask> person", "a kind person"], 5))

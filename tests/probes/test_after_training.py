@@ -6,7 +6,6 @@ from collections import Counter
 import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
-from page_read import shown
 from placed import hashes, validated
 from pydantic import ValidationError
 
@@ -21,7 +20,7 @@ from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
-from plumbline.probes.stereotypes import after_training, page
+from plumbline.probes.stereotypes import after_training
 
 ASKED = ["why are {group} so", "what makes {group} so"]
 RUNS = [(c, s) for c in ("control", "herald") for s in (0.1, 1.0)]
@@ -123,13 +122,11 @@ def test_texts_shares_are_nested(ready):
 
 
 @pytest.mark.slow
-def test_analyses_and_page(ready):
+def test_analyses(ready):
     for analysis in ("recall", "emotions", "rsa", "shift"):
         analyse(analysis)
     shifts = pl.read_parquet("data/tables/shift/shifts.parquet")
     assert set(shifts["corpus"]) == {"control", "herald"}
-    sections, _ = shown(ready / "data", page.STUDY, "recall", "shift")
-    assert all(section.groups for section in sections)
 
 
 def test_probe_unknown_corpus(change, ready):

@@ -156,20 +156,6 @@ def test_mask_is_a_plain_forward(asked, corpus):
     assert rows["agree_nats"].n_unique() > 15
 
 
-def test_mask_words_are_the_pipeline(asked):
-    for corpus in STATES:
-        net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
-        fill = pipeline("fill-mask", model=net, tokenizer=tokenizer, top_k=4, device="cpu")
-        rows = asked("mask").filter(pl.col("corpus") == corpus)
-        for row in rows.iter_rows(named=True):
-            told = fill(row["text"].replace("<mask>", tokenizer.mask_token))
-            pieces = [tokenizer.convert_ids_to_tokens(one["token"]) for one in told]
-            assert row["words"] == pieces  # words and ##pieces as the vocabulary has them
-            assert row["words_nats"] == pytest.approx(
-                [math.log(one["score"]) for one in told], abs=2e-5
-            )
-
-
 def stances(premises):
     """Return what the zero-shot pipeline of transformers makes of each premise, in nats."""
     net, tokenizer = plain(Path("stance").resolve(), AutoModelForSequenceClassification)

@@ -1,4 +1,4 @@
-"""The models of the studies: of politicians those of the full study, of others their lists."""
+"""The models of the full study of politicians."""
 
 from itertools import product
 from pathlib import Path
@@ -7,33 +7,18 @@ import polars as pl
 import yaml
 
 from plumbline.builders.core.params import section
-from plumbline.probes.models.params import NAME, Model
+from plumbline.probes.models.params import Model
 from plumbline.probes.politicians.anova import DESIGNS, build
 from plumbline.probes.politicians.anova import Params as Anova
 from plumbline.probes.stats.linear import estimable
 
 TOP = Path(__file__).parents[2]
-PAGES = TOP / "docs" / "studies"
 FULL = yaml.safe_load((TOP / "params" / "full.yaml").read_text(encoding="utf-8"))
 TREE = {name: FULL["models"][name] for name in FULL["assignments"]["associations"]}
-GROUPS = yaml.safe_load((PAGES / "stereotypes-models.yaml").read_text(encoding="utf-8"))
-LEANING = yaml.safe_load((PAGES / "leaning-models.yaml").read_text(encoding="utf-8"))["models"]
-
-
-def commits(entries):
-    return {m["id"]: m["revision"] for m in entries.values() if "revision" in m}
-
-
-def read(entries, **default):
-    return {name: Model.model_validate(default | entry) for name, entry in entries.items()}
-
-
-def filled(entries=TREE):
-    return read(entries, revision="0" * 40)
 
 
 def test_anova_of_the_full_study_is_estimable():
-    found = filled()
+    found = {name: Model.model_validate({"revision": "0" * 40} | TREE[name]) for name in TREE}
     rows = [
         {"model": name, "family": m.family, "size": m.size, "language": language}
         for name, m in found.items()
@@ -55,30 +40,3 @@ def test_anova_of_the_full_study_is_estimable():
         assert estimable(design.matrix).all()
     pairs = list(product(("XLM", "XLM-R"), ("base", "large")))
     assert {(r["family"], r["size"]) for r in rows} >= set(pairs)
-
-
-def test_stereotypes_models():
-    assert set(GROUPS) == {"models"}
-    found = read(GROUPS["models"])
-    assert {m.id.split("/")[1] for m in found.values()} == {
-        *("bert-base-uncased", "bert-large-uncased", "bert-base-multilingual-uncased"),
-        *("roberta-base", "roberta-large", "bart-base", "bart-large"),
-        *("xlm-roberta-base", "xlm-roberta-large"),
-    }
-    assert all(NAME.fullmatch(name) for name in found)
-    assert {m.kind for m in found.values()} == {"masked"}  # which can be asked and trained
-    assert len({m.revision for m in found.values()}) == 9
-
-
-def test_leaning_models():
-    found = filled(LEANING)
-    assert all(NAME.fullmatch(name) for name in found)
-    kinds = {name: model.kind for name, model in found.items()}
-    assert kinds.pop("stance") == "classifier"  # facebook/bart-large-mnli in the paper
-    assert found["stance"].id == "facebook/bart-large-mnli"
-    causal = {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gpt-j", "llama-7b", "alpaca"}
-    assert {name for name, kind in kinds.items() if kind == "causal"} == causal
-    masked = {name for name, kind in kinds.items() if kind == "masked"}
-    assert set(kinds) == causal | masked
-    assert len(masked) == 12  # of Table 10
-    assert {"roberta-base", "gpt2"} <= set(found)  # the two that the paper trains further
