@@ -190,7 +190,7 @@ def test_probe_data_changed_after_validation(place):
         probe("associations", "tiny")
     (parquet.VALIDATION / "words.json").unlink()
     with pytest.raises(UserError, match="words is not validated"):
-        probe("associations", "tiny")
+        parquet.require_validated("words")
     assert not TINY.exists()
 
 
