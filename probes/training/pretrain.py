@@ -306,8 +306,9 @@ def _train(
     into = WORK / name / f"{run.name(tuning.epochs)}-{params.save}-{made[:12]}"
     trained = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
-    for number in range(1 if each else trained.epochs, trained.epochs + 1):
-        end, so_far = number == trained.epochs, trained.steps * number // trained.epochs
+    epochs = tuning.epochs
+    for number in range(1 if each else epochs, epochs + 1):
+        end, so_far = number == epochs, trained.steps * number // epochs
         own = (run.name(number), *run, number, len(texts), so_far, end)
         states.append((trained.folder if end else epoch(into, number), Checkpoint(*own, {}, made)))
     return states, trained

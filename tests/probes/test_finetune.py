@@ -21,7 +21,7 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import finetuned_classifiers
 from plumbline.probes.models.files import pin
-from plumbline.probes.training import checkpoints, classifier
+from plumbline.probes.training import checkpoints
 
 TOP = Path(__file__).parents[2]
 SPLITS = ("train", "validation", "test")
@@ -215,21 +215,3 @@ def test_probe_on_two_processes(copy, launched):
     assert {seed: shards_of(seed) for seed in SEEDS} == wanted
     assert done.stdout.split() == ["data/outputs/finetuned_classifiers/m"]  # told once
     assert [len(Path(f"trained-{rank}").read_text()) for rank in "01"] == [3, 3]
-
-
-@pytest.mark.slow
-def test_probe_patience(copy, monkeypatch):
-    kept = []
-    plain = classifier.train_and_save
-    monkeypatch.setattr(
-        classifier, "train_and_save", lambda *given: kept.append(plain(*given)) or kept[-1]
-    )
-    tree = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
-    tree["probes"]["finetuned_classifiers"] |= {"patience": 2, "epochs": 40, "seeds": [4]}
-    Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    shutil.rmtree("data/outputs")
-    probe("finetuned_classifiers", "m")
-    for done in kept:
-        assert done.held[done.epochs - 1] == min(done.held)
-        assert len(done.held) == min(40, done.epochs + 2)
-    assert len(kept) == len(STATES)

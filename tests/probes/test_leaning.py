@@ -12,7 +12,8 @@ import pytest
 import torch
 import whole
 from asked_leaning import CONFIG, LEANING, OTHERS, SAID, judge, little, make, paraphrases, sentence
-from models.tiny import save
+from models.tiny import bert, byte_level, save
+from placed import hashes
 from pydantic import ValidationError
 from transformers import (
     AutoModelForCausalLM,
@@ -29,8 +30,11 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.params import model
 from plumbline.probes.prompts.leaning import FORMS, Question
 from plumbline.probes.training import checkpoints
 
@@ -105,7 +109,7 @@ def mass(scores, tokenizer, words):
     return scores[own].exp().sum().log().item(), len(own)
 
 
-def test_mask_rows(asked):
+def test_every_state_fills_every_wording_in_every_prompt(asked):
     rows = asked("mask")
     assert len(rows) == 3 * (2 * (3 * 2 + 2) + len(OTHERS))
     key = [*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"]
@@ -126,7 +130,7 @@ def test_mask_rows(asked):
     assert rows["unknown"].max() == 0
 
 
-def test_states(asked):
+def test_states_stand_in_their_columns_and_answer_for_themselves(asked):
     for config in ("mask", "generation", "multiple_choice"):
         rows = asked(config)
         told = set(rows.select(column.name for column in checkpoints.COLUMNS).unique().rows())
@@ -144,7 +148,7 @@ def test_states(asked):
 
 
 @pytest.mark.parametrize("corpus", STATES)
-def test_mask_is_a_plain_forward(asked, corpus):
+def test_masses_are_those_of_a_softmax_over_the_vocabulary(asked, corpus):
     net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
     rows = asked("mask").filter(pl.col("corpus") == corpus)
     for row in rows.iter_rows(named=True):
@@ -154,6 +158,39 @@ def test_mask_is_a_plain_forward(asked, corpus):
             assert row[f"{side}_nats"] == pytest.approx(true, abs=2e-6)
             assert row[f"{side}_words"] == number == 2  # "endorsing" is of several pieces
     assert rows["agree_nats"].n_unique() > 15
+
+
+def test_the_best_tokens_are_those_of_the_pipeline_of_transformers(asked):
+    for corpus in STATES:
+        net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
+        fill = pipeline("fill-mask", model=net, tokenizer=tokenizer, top_k=4, device="cpu")
+        rows = asked("mask").filter(pl.col("corpus") == corpus)
+        for row in rows.iter_rows(named=True):
+            told = fill(row["text"].replace("<mask>", tokenizer.mask_token))
+            pieces = [tokenizer.convert_ids_to_tokens(one["token"]) for one in told]
+            assert row["words"] == pieces  # words and ##pieces as the vocabulary has them
+            assert row["words_nats"] == pytest.approx(
+                [math.log(one["score"]) for one in told], abs=2e-5
+            )
+
+
+def test_words_of_a_vocabulary_that_marks_spaces_are_those_behind_one(asked, tmp_path):
+    texts = ["I agree support disagree oppose with this tea.", "agree disagree"]
+    tokenizer = byte_level(texts)
+    save(tmp_path, bert(tokenizer), tokenizer)
+    scorer = Masked(tmp_path, "marked", "r", dtype="float64")
+    question = Question("q", "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this tea.")
+    (row,) = statements.fill_masks([question], scorer, section("probes.stances", statements.Params))
+    net, tokenizer = plain(tmp_path, AutoModelForMaskedLM)
+    scores = at_mask(net, tokenizer, question.text)
+    for side, words in (("agree", ["agree", "support"]), ("disagree", ["disagree", "oppose"])):
+        true, number = mass(scores, tokenizer, [f"Ġ{word}" for word in words])
+        assert number == row[f"{side}_words"] == 2
+        assert row[f"{side}_nats"] == pytest.approx(true, abs=2e-6)
+    best = scores.topk(4)
+    assert row["words_nats"] == pytest.approx(best.values.tolist(), abs=2e-6)
+    for word, number in zip(row["words"], best.indices.tolist(), strict=True):
+        assert word in (tokenizer.convert_ids_to_tokens(number), tokenizer.decode(number).strip())
 
 
 def stances(premises):
@@ -168,7 +205,7 @@ def stances(premises):
     return found
 
 
-def test_generation_is_the_zero_shot_pipeline(asked):
+def test_stances_are_those_of_the_zero_shot_pipeline_and_of_entailment(asked):
     rows = asked("generation").to_dicts()[::3]
     said = {row["text"]: row for row in rows}
     wordings = {}
@@ -201,7 +238,7 @@ def test_generation_is_the_zero_shot_pipeline(asked):
     assert judges == [("stance", pointer["revision"])]
 
 
-def test_generation_seeds(asked):
+def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
     rows = asked("generation")
     assert len(rows) == 2 * (2 * 3 * 2 + len(OTHERS)) * 3
     assert set(rows["form"]) == {FORMS.index(f) for f in ("plain", "negated", "paraphrase")}
@@ -212,7 +249,21 @@ def test_generation_seeds(asked):
     assert rows.filter(~pl.col("finished"))["tokens"].unique().to_list() == [5]
 
 
-def test_multiple_choice_prompts(asked):
+def test_one_answer_is_the_same_whatever_else_is_asked(asked):
+    task = Task("stances", "causal")
+    whole = asked("generation").filter((pl.col("corpus") == "") & (pl.col("seed") == 7))
+    kept = whole.filter((pl.col("id") == "b-war") & (pl.col("frame") == "asked")).to_dicts()
+    own = task.params.generation.model_copy(update={"seeds": [7]})
+    judged = Entailment("stance")
+    for row in kept:
+        said = row["text"].removesuffix("\nYou:")
+        question = Question(CONFIG, "b-war", "asked", FORMS[row["form"]], "", said, row["text"])
+        (alone,) = statements.generate([question], load("causal"), own, judged)
+        assert alone == {key: row[key] for key in alone}
+    assert len(kept) == 2
+
+
+def test_options_are_offered_in_every_order_and_only_where_there_is_a_place(asked):
     rows = asked("multiple_choice")
     assert set(rows["form"]) == {FORMS.index("plain")}
     assert set(rows["template"]) == {*OPEN, *VIEW}
@@ -238,7 +289,7 @@ def test_multiple_choice_prompts(asked):
 
 
 @pytest.mark.parametrize("corpus", ["", "news-left"])
-def test_multiple_choice_is_a_plain_forward(asked, corpus):
+def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked, corpus):
     net, tokenizer = loaded("causal", corpus, AutoModelForCausalLM)
     rows = asked("multiple_choice").filter(
         (pl.col("corpus") == corpus) & pl.col("template").is_in(VIEW) & (pl.col("seed") == 1)
@@ -258,6 +309,25 @@ def test_multiple_choice_is_a_plain_forward(asked, corpus):
         assert row["option_nats"] == pytest.approx(true, abs=5e-6)
 
 
+def test_the_card_tells_what_was_written(asked):
+    for name, wanted in (("masked", {"mask"}), ("causal", {"generation", "multiple_choice"})):
+        folder = Path("data/outputs/stances") / name
+        assert {path.name for path in folder.iterdir()} == {*CARD, *wanted}
+        told = (folder / "README.md").read_text(encoding="utf-8")
+        assert all(f"config_name: {config}" in told for config in wanted)
+        for config in wanted:
+            rows = asked(config)
+            assert rows.columns == [column.name for column in statements.SCHEMAS[config].columns]
+
+
+def test_a_plan_counts_the_prompts_that_are_asked(asked):
+    params = section("probes.stances", statements.Params)
+    for name in ("masked", "causal"):
+        folders = Task("stances", name).folders
+        for config, number in statements.amount(params, model(name), folders).items():
+            assert number == len(asked(config)), config
+
+
 def of_part(part, **values):
     """Return the params of a part of the probe, some of them changed."""
     return {part: LEANING[part] | values}
@@ -267,7 +337,32 @@ ONE_FRAME = of_part("generation", frames={"asked": LEANING["generation"]["frames
 ONE_FRAME |= of_part("multiple_choice", templates={})
 
 
-def test_probe_does_not_resume_with_another_judge(place, monkeypatch):
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypatch):
+    place(**ONE_FRAME)
+    plainly, written = run_probe.write_bytes, []
+
+    def stopping(path, body):
+        if len(written) == 1:
+            raise KeyboardInterrupt
+        written.append(path)
+        plainly(path, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_probe, "write_bytes", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            probe("stances", "causal")
+    partial = Path("data/outputs/stances/.causal.partial")
+    done = {p.name: p.stat().st_ino for p in partial.rglob("generation/*.parquet")}
+    assert len(done) == 1
+    folder = probe("stances", "causal")
+    whole_run = hashes(ready / "data/outputs/stances/causal")
+    own = {name: body for name, body in whole_run.items() if "generation" in name and "-00" in name}
+    assert {name: told for name, told in hashes(folder).items() if name not in CARD} == own
+    assert len(own) == 2  # the model itself, and a state of it
+    assert {name: (folder / "generation" / name).stat().st_ino for name in done} == done
+
+
+def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
     shutil.rmtree("data/pretrained/causal")
     Path("data/pretrained/causal").mkdir()
     Path("data/pretrained/causal", checkpoints.LIST).write_text("[]", encoding="utf-8")
@@ -285,14 +380,14 @@ def test_probe_does_not_resume_with_another_judge(place, monkeypatch):
     assert not Path("data/outputs/stances/causal/multiple_choice").exists()  # without templates
 
 
-def test_probe_changed_state(place):
+def test_a_state_that_is_not_what_was_trained_is_told(place):
     path = checkpoints.FOLDER / "masked/state1/model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(UserError, match=r"state1/model\.safetensors: not the file that"):
         probe("stances", "masked")
 
 
-def test_probe_rejects(place, change):
+def test_what_cannot_be_asked_is_told(place, change):
     shutil.rmtree("data/pretrained/masked")
     with pytest.raises(UserError, match="STAGE=pretrain@masked` first"):
         Task("stances", "masked").shards()
@@ -301,10 +396,16 @@ def test_probe_rejects(place, change):
     place(language="cs")
     with pytest.raises(UserError, match=f"{CONFIG} has no statement in 'cs'"):
         probe("stances", "causal")
+    place(language="en", questionnaires=["compass"])
+    with pytest.raises(UserError, match="compass not in statements; add it under"):
+        probe("stances", "causal")
+    place(questionnaires=[CONFIG], paraphrases=["elsewhere.csv"])
+    with pytest.raises(UserError, match=r"elsewhere\.csv: could not be read"):
+        probe("stances", "causal")
 
 
 @pytest.mark.parametrize("side", ["positive", "negative"])
-def test_fill_masks_no_known_word(asked, side):
+def test_lists_of_which_a_model_knows_no_word_are_told(asked, side):
     params = section("probes.stances", statements.Params)
     params = params.model_copy(update={side: ["unheard", "endorsing"]})
     question = Question(CONFIG, "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this.")
@@ -317,11 +418,13 @@ def test_fill_masks_no_known_word(asked, side):
     ("rows", "header", "said"),
     [
         (OTHERS, ("questionnaire", "id", "variant", "wording"), "line 2: not a value for each of"),
+        ([*OTHERS, (CONFIG, "a-tea", "", "x")], None, "line 4: not a value for each of"),
         ([*OTHERS, OTHERS[0]], None, "line 4: variant one of a-tea again"),
         ([*OTHERS, (CONFIG, "z", "one", "x")], None, f"no statement 'z' in {CONFIG}"),
+        ([*OTHERS, ("other", "a-tea", "one", "x")], None, "no statement 'a-tea' in other"),
     ],
 )
-def test_paraphrases_rejects(place, rows, header, said):
+def test_a_file_of_paraphrases_that_does_not_fit_is_told(place, rows, header, said):
     paraphrases("paraphrases.csv", rows, header or ("questionnaire", "id", "variant", "text"))
     with pytest.raises(UserError, match=rf"^paraphrases\.csv.*{said}"):
         probe("stances", "masked")
@@ -331,10 +434,19 @@ def test_paraphrases_rejects(place, rows, header, said):
     ("values", "said"),
     [
         ({"negative": ["disagree", "agree"]}, "'agree' stands under positive and under negative"),
+        ({"positive": []}, "positive"),
+        ({"negated": "It is not so."}, "negated"),
         (of_part("mask", frames={"x": "{statement} I agree."}), "<mask>"),
+        (of_part("mask", frames={"x": "I <mask> that."}), "statement"),
+        (of_part("mask", frames={"x": "<mask> {statement} <mask>"}), "once"),
+        (of_part("mask", calibration_inputs=[]), "calibration_inputs"),
+        (of_part("generation", seeds=[]), "seeds"),
+        (of_part("generation", frames={"x": "Respond."}), "statement"),
         (of_part("multiple_choice", option_orders=[[0, 1, 2, 2]]), "each of 0 to 3 once"),
+        (of_part("multiple_choice", options=["no", "yes"]), "options"),
+        ({"questionnaires": []}, "questionnaires"),
     ],
 )
-def test_params_rejects(values, said):
+def test_params_that_make_no_sense_are_refused(values, said):
     with pytest.raises(ValidationError, match=said):
         statements.Params.model_validate(LEANING | values)
