@@ -44,7 +44,7 @@ ITSELF = "itself"  # in names of files: the model without further pretraining
 OWN = "downstream.parquet"  # of a world
 TUNING = (
     *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
-    *("optimizer", "precision", "patience"),
+    *("optimizer", "precision"),
 )
 
 SCHEMA = Schema(
@@ -79,12 +79,6 @@ class Params(Recipe):
         ge=0,
         description="texts of `length` that go through the model together, or more shorter ones; "
         "0: a step",
-    )
-    patience: int = Field(
-        0,
-        ge=0,
-        description="epochs without a lower loss on the texts for validation that end a training, "
-        "of which the best state is kept; 0: all epochs, and these texts are not used",
     )
     weight_decay: float = Field(0.1, ge=0, description="of matrices alone")
     periods: list[Literal["all", "before", "from"]] = Field(
@@ -213,13 +207,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     given = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     start = checkpoints.files(name, state, top)
     own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
-    held = given.tried if params.patience else ([], [])
-    made = recipe([*given.texts, *held[0]], given.labels, held[1], tuning, own, model.dtype)[:12]
+    made = recipe(given.texts, given.labels, tuning, own, model.dtype)[:12]
     where = WORK / f"{name}-{shard.config}-{shard.part}-{made}"
     place = {label: number for number, label in enumerate(given.classes)}
-    numbers, others = ([place[label] for label in own] for own in (given.labels, held[1]))
-    told = (start, name, given.texts, numbers, given.classes, tuning, where, (held[0], others))
-    trained = finetune_classifier(*told)
+    numbers = [place[label] for label in given.labels]
+    trained = finetune_classifier(start, name, given.texts, numbers, given.classes, tuning, where)
     classifier = Classifier(trained.folder, name, own, dtype=model.dtype)
     yield predictions(given, classifier, state.facts() | {"finetuning_seed": seed})
     shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
