@@ -355,12 +355,12 @@ def _report(_: argparse.Namespace) -> None:
 
 
 def _run(given: argparse.Namespace) -> None:
-    from plumbline.probes.core import side_by_side
+    from plumbline.probes.core import local_runner
 
     plain = not getattr(given, "part", None) and getattr(given, "runner", "local") == "local"
     several = isinstance(getattr(given, "model", None), list) and len(given.model) > 1
-    if given.command in side_by_side.LONG and several and plain:
-        side_by_side.run(given.command, given.model)
+    if given.command in local_runner.LONG and several and plain:
+        local_runner.run_models(given.command, given.model)
     else:
         given.run(given)
 

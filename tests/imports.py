@@ -27,7 +27,6 @@ NEUTRAL = {
     "builders/core/progress.py",
     "probes/core/assignments.py",
     "probes/core/ray_runner.py",
-    "probes/core/side_by_side.py",
     "probes/models/preflight.py",
 }
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
-from plumbline.probes.models.scorer import MASK, FillsSpans, Scorer, ScoresContinuations
+from plumbline.probes.models.scorer import MASK, Fills, Scorer, ScoresContinuations
 from plumbline.probes.prompts.opinions import (
     FORMS,
     GENDERS,
@@ -121,11 +121,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         assert isinstance(scorer, ScoresContinuations)
         yield whole(some, scorer)
         return
-    assert isinstance(scorer, FillsSpans)
+    assert isinstance(scorer, Fills)
     yield from masked(some, scorer, shard.config)
 
 
-def masked(prompts: Sequence[Question], scorer: FillsSpans, language: str) -> list[pa.Table]:
+def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
     """Return output rows of some prompts, the words put at the mask, a table for each method.
 
     Raises
@@ -149,7 +149,7 @@ def masked(prompts: Sequence[Question], scorer: FillsSpans, language: str) -> li
 def _filled(
     asked: list[Question],
     words: tuple[str, str],
-    scorer: FillsSpans,
+    scorer: Fills,
     language: str,
     *,
     together: bool,

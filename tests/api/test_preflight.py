@@ -61,7 +61,7 @@ def test_studies_fit_the_kinds_that_their_probes_can_ask():
         ({"files": ()}, "config.json"),
         ({"files": ("adapter_config.json",)}, "adapter_config.json"),
         ({"architecture": "BertModel"}, "BertModel"),
-        ({"architecture": "ElectraForPreTraining"}, "discriminator"),
+        ({"architecture": "ElectraForPreTraining"}, "ElectraForPreTraining"),
         ({"architecture": "BertForTokenClassification"}, "BertForTokenClassification"),
         ({"architecture": "BertForMaskedLM", "files": WHOLE[::2]}, "tokenizer"),
         ({"architecture": "BertForMaskedLM", "files": ("config.json", "vocab.txt")}, "weights"),
