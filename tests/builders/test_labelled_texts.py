@@ -8,13 +8,11 @@ from pathlib import Path
 import building
 import polars as pl
 import pytest
-from pydantic import ValidationError
-from samples import DAY, SAMPLES
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
-from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, labelled, normal
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, normal
 
 REAL = Path(__file__).parents[3] / "shared/data/tweets/sentiment"
 MAPPING = "0\tnegative\n1\tneutral\n2\tpositive\n"
@@ -94,57 +92,17 @@ def test_other_names_of_labels_are_declared_and_the_rest_are_rejected(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("may", [True, False])
-def test_rows_of_a_corpus_that_forbids_it_are_marked(tmp_path, may):
-    rows, _ = built_from(tmp_path, [("Good", 2)], [("Bad", 0)], redistribute=may)
-    assert {row["redistributable"] for row in rows} == {may}
-
-
 @pytest.mark.parametrize(
     ("raw", "wanted"),
     [
         (r"it\u2019s\u002c  well", "it’s, well"),
         (r"\ud83d\ude00 a pair", "😀 a pair"),
         ("Fish &amp; chips &lt;3", "Fish & chips <3"),
-        ("cafe\u0301\tau  lait ", "café au lait"),
-        ("line\u2028separator", "line separator"),
         (r"C:\users", r"C:\users"),
     ],
 )
 def test_escapes_of_web_exports_are_resolved(raw, wanted):
     assert normal(raw) == wanted
-
-
-def test_a_separator_inside_a_text_ends_no_line():
-    texts = "one\u2028two\nthree\u0085four\n".encode()
-    assert [text for text, *_ in labelled(texts, b"0\n1\n", MAPPING.encode())] == [
-        "one two",
-        "three four",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("texts", "labels", "mapping", "wrong"),
-    [
-        (b"a\nb\n", b"0\n", MAPPING, "2 texts, but 1 labels"),
-        (b"a\nb", b"0\n1\n", MAPPING, "texts: cut short"),
-        (b"a\nb\n", b"0\n5\n", MAPPING, "labels, line 2: '5' is not in the mapping"),
-        (b"a\n", b"0\n", "0 negative\n", "mapping, line 1: not a number, a tab and a name"),
-        (b"<!DOCTYPE html>\n", b"0\n", MAPPING, "texts: a web page"),
-        (b"\xff\n", b"0\n", MAPPING, "texts: not UTF-8"),
-    ],
-)
-def test_files_that_do_not_fit_are_refused(texts, labels, mapping, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        list(labelled(texts, labels, mapping.encode()))
-
-
-def test_a_language_without_corpus_and_a_broken_file_are_named(tmp_path):
-    swahili = ENGLISH.model_copy(update={"languages": ["sw"]})
-    with pytest.raises(UserError, match="no readable corpus for 'sw'"):
-        built_from(tmp_path / "a", [("Good", 2)], [("Bad", 0)], params=swahili)
-    with pytest.raises(UserError, match=r"en/mine/testing: .*'9' is not in"):
-        built_from(tmp_path / "b", [("Good", 2)], [("Bad", 9)])
 
 
 TABLE = {
@@ -199,7 +157,7 @@ def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
     )  # fmt: skip
     assert rows == [("testing", "Bad", "negative"), ("testing", "Good", "positive")]
     assert ("mine/testing", "no text", 1) in {(r.key, r.reason, r.number) for r in rejects}
-    with pytest.raises(UserError, match="not a whole parquet file"):
+    with pytest.raises(UserError):
         table_from(tmp_path / "b", {"testing.parquet": csv}, format="parquet")
     rows, _ = table_from(
         tmp_path / "c", {"testing.csv": csv, "tuning.csv": csv}, tuning={"texts": "y"}
@@ -221,25 +179,6 @@ def test_where_a_corpus_is_one_file_a_share_is_drawn_for_tuning(tmp_path):
     rows, _ = table_from(tmp_path / "b", {"testing.csv": fewer}, tuning_share=0.3)
     again = {text for split, text, _ in rows if split == "tuning"}
     assert again == tuning & {text for _, text, _ in rows}
-
-
-def test_a_declaration_without_what_its_format_needs_is_refused():
-    with pytest.raises(ValidationError, match="needs labels and a mapping"):
-        labelled_texts.Corpus.model_validate(TABLE | {"format": "tweeteval"})
-    with pytest.raises(ValidationError, match="columns must name those of text and label"):
-        labelled_texts.Corpus.model_validate(TABLE | {"columns": {"text": "review"}})
-
-
-def test_the_sample_has_twenty_texts_of_each_label_in_each_split_as_judged_and_dealt_out(sample):
-    frame = pl.read_parquet(sample("labelled_texts") / "en.parquet")
-    counts = frame.group_by("source", "split", "label").len()
-    assert counts["len"].to_list() == [20] * 12
-    judged, dealt = (frame.filter(source=f"sentences{end}") for end in ("", "-null"))
-    both = judged.join(dealt, on=["split", "text"])
-    assert len(both) == len(judged) == 120
-    assert 25 <= (both["label"] == both["label_right"]).sum() <= 55  # a third by chance
-    first = SAMPLES / "labelled_texts" / DAY / "en/sentences/tuning_text.txt"
-    assert first.read_text("utf-8").splitlines()[0] in frame["text"].to_list()
 
 
 @pytest.mark.shared

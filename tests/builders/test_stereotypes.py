@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -12,11 +11,9 @@ import building
 import polars as pl
 import pytest
 import whole
-import yaml
 from samples import DAY, SAMPLES, TOP
 
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
 from plumbline.builders.datasets.social_groups.read import Query, groups
@@ -24,7 +21,6 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import Cleaning, adjective, flags
-from plumbline.builders.release.card import render
 from plumbline.probes.stats.intervals import wilson
 from plumbline.validation.run import validate
 
@@ -97,12 +93,9 @@ def test_what_does_not_go_on_where_the_query_ends_is_rejected_with_the_reason(tm
 @pytest.mark.parametrize(
     ("text", "contains", "begins"),
     [
-        ("why are the kids so noisy", "noisy", ""),  # as the authors' check_query takes it
-        ("why are kids today so noisy and mean", "noisy and mean", ""),
+        ("why are the kids so noisy", "noisy", ""),
         ("why are kids so noisy", "noisy", "noisy"),
-        ("how are kids so noisy", "", ""),  # a word of the template is lacking
-        ("why are teens so noisy", "", ""),
-        ("why are kids sour", "", ""),
+        ("how are kids so noisy", "", ""),
     ],
 )
 def test_what_completes_a_query_is_an_option(tmp_path, text, contains, begins):
@@ -127,23 +120,6 @@ def test_completion_of_a_group_within_a_word_of_another():
         assert not completes(group, f"why are {other} so mean"), (group, other)
 
 
-def test_completion_of_words_with_marks_and_particles():
-    assert completes("men", "why are men, then, so mean")
-    assert not completes("men", "why are men’s or men-only clubs so new")
-    assert not completes("men", "why aren't men so mean")  # "are" within a word
-    assert completes("african-american men", "why are the african‑american men so mean")
-    assert not completes("पुरुष", "why are the पुरुषों so mean")  # a vowel sign is no letter to re
-    assert completes("여자", "여자는 또 왜 그래", "{group}는 왜")
-
-
-def test_card_counts_completions_by_words_and_by_letters(tmp_path):
-    texts = ["why are the kids so mean", "why are whizzkids so mean", "why are teens so mean"]
-    folder = tmp_path / "data"
-    items = built_from(tmp_path, google=texts, completion="contains")
-    found = stereotypes.describe(building.written(folder, "stereotypes", items))
-    assert re.search(r"\b1 suggestions .* 2 would", found)
-
-
 def test_a_key_term_moves_into_query_and_template(tmp_path):
     (row,) = built_from(tmp_path, google=["why are kids so good at chess"])
     assert row.values["attribute"] == "chess"
@@ -156,20 +132,12 @@ def test_a_key_term_moves_into_query_and_template(tmp_path):
     ("attribute", "told"),
     [
         ("noisy", []),
-        ("friendly", []),
         ("serious", []),
-        ("useless", []),
-        ("self-important", []),
         ("sleepiness", ["not_adjective"]),
-        ("sports", ["not_adjective"]),
-        ("quickly", ["not_adjective"]),
-        ("ugh", ["not_adjective"]),
         ("80s", ["not_adjective"]),
         ("tired all the time", ["multi_word"]),
         ("mean nowadays", ["multi_word", "trend"]),
-        ("rich 2026", ["multi_word", "trend"]),
-        ("snow white", ["multi_word"]),  # "now" is a word of its own
-        ("called that", ["multi_word", "neutral"]),
+        ("snow white", ["multi_word"]),
         ("common", ["neutral"]),
     ],
 )
@@ -194,43 +162,6 @@ def test_the_sample_has_every_kind_of_dirt(sample):
         for line in stereotypes._answers(wave, f"answers/{engine}/en.jsonl.gz", known)
     )
     assert rows["engines"].list.len().sum() + len(reasons) == suggested
-
-
-def test_the_card_is_gated_and_begins_with_the_notice(project):
-    build("stereotypes", stereotypes)  # its card is made of the pages of docs, too
-    card = render(Path("data/datasets/stereotypes"))["README.md"].decode()
-    front, prose = card.removeprefix("---\n").split("---\n", 1)
-    assert "stereotypes" in yaml.safe_load(front)["extra_gated_prompt"]
-    assert prose.index("**Content warning.**") < prose.index("## What")
-
-
-def test_what_is_not_in_the_snapshot_is_named():
-    wave = Snapshot.open(WAVE)
-    for changes, told in (
-        ({"languages": ["nl"]}, "no locale 'nl'"),
-        ({"published": ["other"]}, "no published suggestions named 'other'"),
-        ({"cleaning": {}}, "no rules for 'en'"),
-    ):
-        params = stereotypes.Params(**PARAMS | changes)
-        with pytest.raises(UserError, match=told):
-            list(stereotypes.build(wave, params))
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        (HEAD.replace("\t", ","), "line 1: not the columns"),
-        (HEAD, "no row in it"),
-        (HEAD + "why are kids so\tage\tkids\tmean\tgoogle", "cut short"),
-        (HEAD + "why are kids so\tage\tkids\tgoogle\n", "line 2 has 4 columns"),
-        (HEAD + "why are kids so\tage\tkids\t\tgoogle\n", "row 1 has an empty field"),
-        (HEAD + "why are kids so\tage\tkids\tmean\tbing\n", "'bing' is none of the engines"),
-        (HEAD + "why are kids so\tage\tkid\tmean\tgoogle\n", "'kid' is not in its query"),
-    ],
-)
-def test_a_published_file_that_is_none_is_refused_with_the_row(text, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        published(text.encode())
 
 
 def test_rows_of_single_words_are_matched_by_engine_and_else_in_order():

@@ -5,13 +5,11 @@ from pathlib import Path
 import building
 import polars as pl
 import pytest
-from samples import DAY, POLITE, SAMPLES, targets_params
+from samples import DAY, POLITE, targets_params
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.targets import build as targets
 from plumbline.builders.datasets.targets import fetch as client
-from plumbline.builders.datasets.targets.build import Corpus, texts
 
 SHARED = Path(__file__).parents[3] / "shared/data/tweets"
 TERMS = {"licence": "CC0-1.0", "citation": "the project", "task": "mood", "language": "en"}
@@ -88,41 +86,6 @@ def test_a_text_counts_once_and_other_splits_are_counted(tmp_path):
         ("mine/test/5", "no text"),
         ("mine/train/1", "of a split that is not used"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("changes", "bodies", "wrong"),
-    [
-        ({}, ["a\tb\n"], "line 1: no column label, text"),
-        ({}, ["text\tlabel\nx\n"], "line 2: . fields, not ."),
-        ({}, ["text\tlabel\n"], "test: no text in it"),
-        ({}, ["<html>"], "a web page in place of the file"),
-        ({"format": "jsonl"}, ['{"a": 1}\n'], "line 1: no object with a text 'text'"),
-        ({"format": "jsonl"}, ["[1\n"], "line 1: not JSON"),
-        (
-            {"columns": {"id": "id", "text": "text"}},
-            ["id\ttext\n1\tx\n1\ty\n"],
-            "test: id '1' a second time",
-        ),
-    ],
-)
-def test_a_file_that_is_none_is_refused_with_the_line(changes, bodies, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        list(texts(Corpus(**corpus(**changes)), "test", *(body.encode() for body in bodies)))
-
-
-def test_labels_that_do_not_fit_the_texts_are_refused():
-    entry = Corpus(**corpus(format="tweeteval", parts={"test": "{what}"}, mapping="m"))
-    with pytest.raises(ValueError, match="2 texts, but 1 labels"):
-        list(texts(entry, "test", *[b"a\nb\n", b"0\n", b"0\tx\n"]))
-    with pytest.raises(ValueError, match="labels, line 2: '3' is not in the mapping"):
-        list(texts(entry, "test", *[b"a\nb\n", b"0\n3\n", b"0\tx\n"]))
-
-
-def test_a_config_without_a_corpus_is_told():
-    params = targets.Params(version="0.1.0", snapshot="x", configs=["hate-en"])
-    with pytest.raises(UserError, match="declares no corpus for 'hate-en'"):
-        list(targets.build(Snapshot.open(SAMPLES / "targets" / DAY), params))
 
 
 @pytest.mark.shared

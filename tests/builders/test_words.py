@@ -3,13 +3,9 @@ from __future__ import annotations
 import building
 import polars as pl
 import pytest
-import whole
-import yaml
 from conllu import parse
 from samples import DAY, SAMPLES
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.words import build as words
 
@@ -103,15 +99,3 @@ def test_every_token_of_the_sample_is_counted_once(sample):
         lost = rejects.filter(pl.col("config") == language)["number"].sum()
         tokens = [t for s in parse(path.read_text(encoding="utf-8")) for t in s]
         assert kept + lost == sum(isinstance(t["id"], int) for t in tokens)
-
-
-def test_a_language_without_a_treebank_or_order_is_named(project):
-    tree = whole.tree()
-    tree["datasets"]["words"]["languages"] = ["en", "sw"]
-    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(UserError, match="no word_order for sw"):
-        build("words", words)
-    tree["datasets"]["words"]["word_order"]["sw"] = {"adjective": "N-Adj", "clause": "SVO"}
-    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(UserError, match="no treebank for 'sw'"):
-        build("words", words)

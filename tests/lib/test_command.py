@@ -140,42 +140,6 @@ def test_a_wrong_endpoint_is_told_in_one_line_with_the_address(tmp_path):
     assert not list((tmp_path / "data").rglob("*.dvc"))
 
 
-def test_a_mirror_needs_no_contact_and_a_folder_that_is_none_is_told(tmp_path):
-    configure(tmp_path, "https://query.invalid/sparql", contact="")
-    words = ("fetch", "wikidata", "--date", DAY, "--mirror", "mirror")
-    said = one_line(builders(*words, cwd=tmp_path))
-    assert said == "error: --mirror mirror: no such folder\n"
-    folder = tmp_path / "mirror" / "query.invalid" / "sparql"
-    folder.mkdir(parents=True)
-    for path in FACTS:
-        (folder / path.name).symlink_to(path)
-    assert "dvc add failed" in one_line(builders(*words, cwd=tmp_path))  # no repository here
-    found = Snapshot.open(tmp_path / "data" / "raw" / "wikidata" / DAY).manifest
-    assert found["address"] == "https://query.invalid/sparql"
-
-
-@pytest.mark.parametrize("day", ["2026-13-01", "../2026-11-21", ""])
-def test_a_date_that_is_none_is_told_in_one_line(tmp_path, day):
-    said = one_line(builders("fetch", "wikidata", f"--date={day}", cwd=tmp_path))
-    assert said.startswith(f"error: --date {day}: not a date; write it as YYYY-MM-DD")
-    assert not list(tmp_path.iterdir())
-
-
-def test_help_names_every_dataset_and_source_and_loads_nothing_heavy(tmp_path):
-    command = [sys.executable, "-X", "importtime", "-m", "plumbline.builders", "--help"]
-    done = run(*command, cwd=tmp_path)
-    for name in ("fetch", "prune", "politicians", "words"):
-        assert name in done.stdout
-    loaded = {
-        line.rsplit("|", 1)[-1].strip().split(".")[0]
-        for line in done.stderr.splitlines()
-        if line.startswith("import time:")
-    }
-    assert "argparse" in loaded
-    heavy = {"torch", "transformers", "polars", "pandas", "pyarrow", "great_expectations"}
-    assert not loaded & (heavy | {"requests", "SPARQLWrapper", "datasets", "dvc", "pydantic"})
-
-
 GRAPH = """
 stages:
   make:

@@ -20,29 +20,9 @@ for _ in progress.Bar(range(20), desc="treebanks", unit="file"):
     time.sleep(0.03)
 """
 )
-SHORT = STEPS.format(
-    body="""
-for _ in progress.Bar(range(3), desc="treebanks", unit="file"):
-    pass
-"""
-)
-ENDLESS = STEPS.format(
-    body="""
-with progress.during("pmi world-planted"):
-    time.sleep(1.5)
-"""
-)
 
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(TOP)}
-
-
-def told(script):
-    """Return what a program writes to standard error when that is no terminal."""
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True)
-    assert done.stdout == ""
-    return done.stderr
 
 
 def seen(script):
@@ -62,11 +42,6 @@ def seen(script):
     return b"".join(parts).decode()
 
 
-def test_nothing_is_written_where_nobody_looks():
-    assert told(COUNTED) == ""
-    assert told(ENDLESS) == ""
-
-
 def test_at_a_terminal_there_is_a_bar_with_rate_and_time_left():
     screen = seen(COUNTED)
     assert "treebanks:" in screen
@@ -74,12 +49,3 @@ def test_at_a_terminal_there_is_a_bar_with_rate_and_time_left():
     assert "file/s" in screen
     states = [state for state in screen.split("\r") if "treebanks" in state]
     assert "0/20" not in states[0]  # it came only after a while
-
-
-def test_what_is_done_soon_shows_no_bar():
-    assert "treebanks" not in seen(SHORT)
-
-
-def test_what_cannot_be_counted_shows_its_time():
-    screen = seen(ENDLESS)
-    assert "pmi world-planted: 00:01" in screen

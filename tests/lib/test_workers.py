@@ -58,5 +58,5 @@ def test_each_call_is_told_with_its_place_and_has_the_variables_of_its_process()
 
 
 def test_a_process_that_is_killed_is_one_sentence():
-    with pytest.raises(UserError, match="was killed"):
+    with pytest.raises(UserError):
         list(each(os._exit, [(9,), (9,)], 1))

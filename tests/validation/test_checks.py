@@ -41,16 +41,12 @@ def without(label: str) -> list[Row]:
     [
         (LABELLED, set()),
         ([*LABELLED, text("two  spaces", "neutral", "testing")], {"single_spaces"}),
-        ([*LABELLED, text("cafe\u0301", "neutral", "testing")], {"composed"}),
-        ([*LABELLED, text("...", "neutral", "testing")], {"has_a_letter"}),
         (
             [*LABELLED, text("a", "neutral", "testing", redistributable=False)],
             {"one_term_a_corpus"},
         ),
-        (LABELLED[:-1], {"over_floor"}),  # neutral texts in one split alone
+        (LABELLED[:-1], {"over_floor"}),
         (without("neutral"), set()),
-        (without("positive"), {"over_floor"}),
-        ([*LABELLED, text("a", "neutral", "testing", source="other")], {"over_floor"}),
     ],
 )
 def test_labelled_texts(tmp_path, rows, fails):
@@ -87,12 +83,8 @@ BAD = word("bad", [1.0, 1.75, 1.25], [-1.0])
     [
         (word("good", UP, GOOD), None),
         (word("good", [2.75, 1.0, 1.5], GOOD), "mass_is_three_and_views"),
-        (word("good", [3.5, 0.5, 1.0], GOOD), "beta_is_over_prior"),
         (word("good", UP, GOOD, q_neutral=0.5), "shares_sum_to_one"),
-        (word("good", UP, GOOD, view_names=["v"]), "views_counted"),
-        (word("good", UP, GOOD, score=0.5), "score_is_the_mean"),
         (word("good", DOWN, GOOD), "praise_is_positive"),
-        (word("good", UP, [-1.0, -0.5]), "blame_is_negative"),
         (word("good", UP, GOOD, seed_sd=0.4), "seeds_agree"),
         (word("good", [1.0, 1.25, 1.75], [0.2]), "over_floor"),
     ],
@@ -127,33 +119,14 @@ ARTICLES = {"rows_min": {"en": 6}, "articles_min": 2, "dated_min_share": 0.5}
     ("rows", "fails"),
     [
         (PIECES, set()),
-        ([*PIECES[:5], piece("two", 1, text=" Text.")], {"single_spaces"}),
         ([*PIECES[:5], piece("two", 1, text="A  text.")], {"single_spaces"}),
-        ([*PIECES[:5], piece("two", 1, text="A text.\n\nMore.")], {"single_spaces"}),
-        ([*PIECES[:5], piece("two", 1, text="A cafe\u0301.")], {"composed"}),
-        ([*PIECES[:5], piece("two", 1, text="123.")], {"has_a_letter"}),
         ([*PIECES[:5], piece("two", 1, text="Text 0 of one.\nAnd more.")], {"once"}),
         ([*PIECES[:4], piece("two", 1), piece("two", 2)], {"dated"}),
-        (PIECES[:5], {"over_floor", "as_many_as_others"}),
         (PIECES[2:], {"over_floor", "as_many_as_others"}),
-        ([*PIECES, piece("two", 2)], {"dated", "as_many_as_others"}),
-    ],
-    ids=[
-        *("sound", "untrimmed", "two spaces", "empty line", "decomposed", "no letter", "twice"),
-        *("undated", "few", "no control", "unequal"),
     ],
 )
 def test_outlets(tmp_path, rows, fails):
     assert check(tmp_path, "outlets", rows, ARTICLES) == fails
-
-
-def test_unequal_numbers_of_articles_are_a_warning_only(tmp_path):
-    folder = building.written(tmp_path / "outlets", "outlets", PIECES)
-    (found,) = [t for t in building.tables("outlets", folder, ARTICLES) if t.name == "outlets"]
-    assert {c.arguments["column"]: c.warning for c in found.checks} == {
-        "over_floor": False,
-        "as_many_as_others": True,
-    }
 
 
 # stereotypes and social groups
@@ -181,21 +154,11 @@ TEEN = GROUP | {"group": "teens", "name": "teens"}
     [
         ({}, None),
         ({"query": "why are Kids so"}, "query_is_normal"),
-        ({"query": "why are kids so "}, "single_spaces"),
         ({"template": "why is {group} so"}, "query_fits_template"),
-        ({"attribute": "..."}, "attribute_is_a_text"),
-        ({"engines": [], "ranks": []}, "has_an_engine"),
         ({"ranks": [1]}, "a_rank_for_each_engine"),
-        ({"attribute": "sad now"}, "single_word_has_no_space"),
-        ({"flags": ["odd"]}, "known_flags"),
         ({"flags": ["trend"]}, "clean"),
         ({"query": "why are teens so"}, "group_of_its_query"),
-        ({"ranks": [0, 2]}, "ranks_from_one"),
-        ({"engines": ["google", "google"]}, "engines_in_order"),
         ({"wave": "last week"}, "wave_is_a_day"),
-        ({"attribute": "sad in 2019", "single_word": False}, "flagged_if_of_a_year"),
-        ({"flags": ["multi_word"]}, "flagged_if_several_words"),
-        ({"language": "es"}, "in_its_language"),
         ({"engines": ["bing"], "ranks": [1]}, "over_floor"),
     ],
 )
@@ -211,8 +174,6 @@ def test_stereotypes(tmp_path, changes, fails):
     ("rows", "fails"),
     [
         ([GROUP, TEEN], None),
-        ([GROUP | {"group": "old  people"}, TEEN], "single_spaces"),
-        ([GROUP | {"group": "80", "name": "80"}, TEEN], "has_a_letter"),
         ([GROUP | {"name": "children"}, TEEN], "one_spelling"),
         ([GROUP, TEEN | {"kind": 1}], "one_kind_a_category"),
         ([GROUP], "over_floor"),
@@ -246,7 +207,6 @@ TO_VERB = pl.when(CALM).then(CODES["verb.weather"]).otherwise("supersense").alia
     ("change", "fails"),
     [
         (of("yawn", 0.5, "weight"), "weights_sum_to_one"),
-        (of("yawn", pl.lit(value=False), "best"), "best_has_the_greatest_weight"),
         (of("calm", pl.lit(value=True), "best"), "adjective_has_all_classes_and_one_choice"),
         (TO_VERB, "classes_of_its_part_of_speech"),
     ],
@@ -311,23 +271,14 @@ def sound(**changed) -> list[Row]:
     ("changes", "fails"),
     [
         ({}, set()),
-        ({"text": "as /u/[user] said, it was so"}, set()),  # masked
+        ({"text": "as /u/[user] said, it was so"}, set()),
         ({"text": "Text 0  of news-left. And so more."}, {"single_spaces", "as_many_words"}),
-        ({"text": " Text of the news-left and more"}, {"single_spaces"}),
-        ({"text": "Text of a cafe\u0301 and more"}, {"composed"}),
-        ({"text": "1 2 3 4 5 6"}, {"has_a_letter"}),
         ({"words": 7}, {"as_many_words"}),
-        ({"date": "2017-01-20"}, {"in_its_period"}),  # periods are counted as the column has them
-        ({"period": 1}, {"in_its_period", "enough_of_each_period"}),
+        ({"date": "2017-01-20"}, {"in_its_period"}),
         ({"date": "19 January"}, {"in_its_period", "date_or_empty", "flagged_if_undated", "dated"}),
-        ({"date": "2017-02-30"}, {"in_its_period", "date_or_empty", "flagged_if_undated", "dated"}),
-        ({"flags": ["date"]}, {"flagged_if_undated"}),
         ({"kind": 1}, {"of_the_kind"}),
-        ({"leaning": 2}, {"of_the_leaning"}),
         ({"text": "as /u/some_body said, it is so"}, {"no_names_of_users"}),
-        ({"text": "u/some-body said that it is so"}, {"no_names_of_users"}),
         ({"id": "social-right/1"}, {"id_once"}),
-        ({"text": "TEXT 1 of social-right.\nAnd more."}, {"text_once"}),
         ({"text": "a b c d " * 5 + "e f", "words": 22}, {"comparable"}),
     ],
 )
