@@ -90,7 +90,7 @@ def people(given: Namespace) -> None:
     for file in sorted(given.file.glob("*.txt")) or [given.file]:
         language = file.stem if given.file.is_dir() else given.language
         texts = read(file)
-        small = small_words((text.text for text in texts), params.people.capital_min_share)
+        small = small_words(text.text for text in texts)
         find = finder(params.people, known, language, small)
         counted[language] = measured(texts, find)
     print(table(summed(counted) if given.file.is_dir() else counted[given.language]))

@@ -16,6 +16,7 @@ from plumbline.builders.core.build import build
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.corpora import build as corpora
+from plumbline.builders.datasets.corpora import near_duplicates
 from plumbline.builders.release.card import render
 
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
@@ -127,9 +128,9 @@ def test_what_cannot_be_taken_is_counted_by_outlet_with_its_reason(tmp_path):
     assert "reddit/t1_3" in rows  # its author left, its text stands
 
 
-def test_near_duplicates_at_a_known_index(tmp_path):
+def test_near_duplicates_at_a_known_index(tmp_path, monkeypatch):
     # one-word shingles: 9 of 10 words shared is 9/11, 4 of 5 is 4/6, 8 of 9 and one is 8/10
-    near = {"words": 1, "threshold": 0.8}
+    monkeypatch.setattr(near_duplicates, "WORDS", 1)
     ten, five, nine = words(10), words(5), words(9)
     found = [
         article("a1", text=ten),
@@ -141,7 +142,7 @@ def test_near_duplicates_at_a_known_index(tmp_path):
         article("d1", text="Just one SENTENCE, said loudly."),
         article("d2", text="just one sentence said - loudly"),
     ]
-    rows, rejects, _ = built(tmp_path, found, params={"near": near})
+    rows, rejects, _ = built(tmp_path, found)
     left = {own.partition("/")[2] for own in rows if own.startswith("mine/") and "base" not in own}
     assert {name[0] for name in left} == set("abcd")
     assert Counter(name[0] for name in left) == {"a": 1, "b": 2, "c": 1, "d": 1}

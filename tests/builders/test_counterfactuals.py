@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from collections import Counter
@@ -10,7 +9,6 @@ import building
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from plumbline.builders.__main__ import main
 from plumbline.builders.core import parquet
@@ -122,23 +120,6 @@ def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
     one, other = (built(own, seed=seed, countries=["fr"])[0] for seed in (1, 2))
     assert [r["id"] for r in one] == [r["id"] for r in other]
     assert [r["name"] for r in one] != [r["name"] for r in other]
-
-
-def test_matching_keeps_the_number_of_tokens(own):
-    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token a character
-    file = own / "tokenizer.json"
-    tokenizer.save(str(file))
-    match = {"tokenizer": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-    found = [r for r in built(own, match=match)[0] if r["reading"] == CORRECTED]
-    assert len(found) > 100
-    for row in found:
-        lengths = [len(word) for word in row["entity"].split(" ", 1)]
-        assert [len(word) for word in row["name"].split(" ", 1)] == lengths, row
-    free = [r for r in built(own)[0] if r["reading"] == CORRECTED]
-    assert any(len(r["name"]) != len(r["entity"]) for r in free)
-    with pytest.raises(UserError):
-        built(own, match=match | {"sha256": "0" * 64})
 
 
 def test_the_released_code_step_by_step(made):

@@ -46,18 +46,16 @@ def test_bands_find_pairs_at_the_threshold_with_the_recall_they_promise(threshol
     )
 
 
-def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do():
+def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do(monkeypatch):
     rng = random.Random(4)
     print("seed 4")
-    params = near_duplicates.Params(words=1)
-    signer = near_duplicates.Signer(params)
+    monkeypatch.setattr(near_duplicates, "WORDS", 1)
+    signer = near_duplicates.Signer()
     texts = []
     for _ in range(150):
         own = [f"{rng.random()}" for _ in range(60)]
         texts += [" ".join(own), " ".join([*own[:54], *(f"{rng.random()}" for _ in range(6))])]
-    found = near_duplicates.buckets(
-        np.stack([signer.sign(t) for t in texts]), 0.8
-    )  # 54 of 66: 0.818
+    found = near_duplicates.buckets(np.stack([signer.sign(t) for t in texts]))  # 54 of 66: 0.818
     together = {(a, b) for a, b in combinations(sorted(found), 2) if set(found[a]) & set(found[b])}
     assert {(n, n + 1) for n in range(0, 300, 2)} <= together
     assert len(together) < 155  # of 44,850 pairs
@@ -70,7 +68,7 @@ def sets(*texts: str) -> dict:
 def compared(texts: list[str], corpus: list[int]) -> near_duplicates.NearDuplicates:
     """Compare texts that all share a bucket, in their order, at 0.8."""
     places = {i: [(0, 0)] for i in range(len(texts))}
-    return near_duplicates.compare(range(len(texts)), corpus, places, sets(*texts), 0.8)
+    return near_duplicates.compare(range(len(texts)), corpus, places, sets(*texts))
 
 
 def test_the_first_of_a_corpus_stays():

@@ -9,7 +9,7 @@ def held(items, limit) -> list[tuple[int, int]]:
     pool = Pool(limit)
     for item in items:
         pool.add(*item)
-    return [(int(r), int(d)) for r, d in zip(*pool.items(), strict=True)]
+    return pool.items()
 
 
 def plain(items, limit) -> list[tuple[int, int]]:

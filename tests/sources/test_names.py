@@ -70,9 +70,10 @@ def test_names_of_people_are_counted_by_citizenship_and_gender(counting, tmp_pat
     assert flagged == ["Go"]
 
 
-def test_a_name_of_few_people_is_left_out_and_counted(counting, tmp_path):
+def test_a_name_of_few_people_is_left_out_and_counted(counting, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset, "PEOPLE_MIN", 6)
     names.fetch(params(counting, range_days=30000), POLITE, tmp_path / DAY)
-    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"], people_min=6)
+    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"])
     items = list(dataset.build(Snapshot.open(tmp_path / DAY), wanted))
     few = {i.key for i in items if isinstance(i, Reject) and i.reason.startswith("of fewer people")}
     assert few == {"fr/male/Jean", "fr/male/Luc", "fr/last/Go"}

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.limits import parsed
@@ -90,15 +90,6 @@ class Bots(Params):
         r"[_-][Bb][Oo][Tt]$|[a-z0-9]Bot$|BOT$",
         description="regular expression that is looked for in the name of an account",
     )
-
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, pattern: str) -> str:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"no regular expression: {error}") from error
-        return pattern
 
     @cached_property
     def _small(self) -> frozenset[str]:

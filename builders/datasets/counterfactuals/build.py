@@ -7,7 +7,7 @@ they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -84,9 +84,6 @@ class Params(DatasetParams):
     )
     seed: int = Field(1, description="seed of all draws")
     people: find_people.Finder = Field(find_people.Finder(), description="what finds people")
-    match: substitute.Match | None = Field(
-        None, description="names of as many tokens as what they replace (corrected); null: any"
-    )
 
 
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
@@ -98,14 +95,10 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     countries = _countries(known, params)
     for country in sorted(known.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
-    making = _Making(
-        known, countries, params, substitute.lengths(params.match) if params.match else None
-    )
+    making = _Making(known, countries, params)
     for config in _configs(inputs["targets"], params):
         rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
-        small = find_people.small_words(
-            (row["text"] for row in rows), params.people.capital_min_share
-        )
+        small = find_people.small_words(row["text"] for row in rows)
         if params.texts is not None and params.texts < len(rows):
             drawn = set(substitute.draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
             number = len(rows) - len(drawn)
@@ -134,7 +127,6 @@ class _Making:
     known: gazetteer.Gazetteer
     countries: list[str]
     params: Params
-    tokens: Callable[[str], int] | None  # of a name, where those must match
 
     def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
         """Yield all counterfactuals of a text: by reading, country and draw."""
@@ -194,15 +186,13 @@ class _Making:
         self, person: substitute.Person, country: str, key: str, number: int
     ) -> list[substitute.Name]:
         """Return names for a person, none twice before all were used; empty where none fits."""
-        needed, words = person.parts(), person.entity.split(" ", 1)
+        needed = person.parts()
         columns = {"first": [""] * number, "last": [""] * number}
-        for part, old in (("first", words[0]), ("last", words[-1])):
+        for part in columns:
             if part not in needed:
                 continue
             kind = person.gender if part == "first" else "last"
             pool = self.known.pool(country, kind, person.gender, self.params.top_k)
-            if tokens := self.tokens:
-                pool = tuple(name for name in pool if tokens(name) == tokens(old))
             if not pool:
                 return []
             columns[part] = [

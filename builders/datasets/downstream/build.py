@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")
 CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
+HELD_OUT = 0.1  # for validation, of training texts of a source that has other texts for testing
 NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
 
 COLUMNS = (
@@ -77,18 +78,6 @@ class Params(SnapshotParams):
         {"train": 0.7, "validation": 0.1, "test": 0.2},
         description="shares of the splits where the source has none",
     )
-    held_out: float = Field(
-        0.1,
-        ge=0,
-        lt=1,
-        description="share of a source's training texts that are for validation, where it has "
-        "others for testing and none for that",
-    )
-    repeats: Literal["reject", "keep"] = Field(
-        "reject",
-        description="texts that are there again, in the same split with the same class, or in "
-        "another split; keep: the splits as published, leaks and all",
-    )
     seed: int = Field(1, description="of the draw")
 
 
@@ -115,7 +104,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             same, split = text.text.casefold(), splits[text.id]
             leaks, again = place.setdefault(same, split) != split, (same, label) in seen
             seen.add((same, label))
-            if params.repeats == "reject" and (leaks or again):
+            if leaks or again:
                 reason = "the same text in another split" if leaks else "the same text again"
                 yield Reject(config, text.id, reason)
             else:
@@ -166,9 +155,9 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     free = [(text, label) for text, label in kept if not text.split]
     has = set(given.values())
     shares: dict[str, float] = dict(params.shares)  # type: ignore[arg-type]
-    if not free and params.held_out and "train" in has and "validation" not in has:
+    if not free and "train" in has and "validation" not in has:
         free = [(text, label) for text, label in kept if text.split == "train"]
-        shares = {"train": 1 - params.held_out, "validation": params.held_out}
+        shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
     members: dict[str, list[str]] = defaultdict(list)
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")

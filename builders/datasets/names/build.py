@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
 AGAIN = "fetch it again"
+PEOPLE_MIN = 3  # fewest people of a name that is counted
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -75,7 +76,6 @@ class Params(SnapshotParams):
     spelling: Literal["latin", "native"] = Field(
         "latin", description="native: as people there spell it, where a list has it"
     )
-    people_min: int = Field(3, ge=1, description="fewest people of a name that is counted")
     words: list[str] = Field(
         default_factory=list, description="words that are more often no name; flagged `word`"
     )
@@ -104,7 +104,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     lists = declared(
         snapshot, name_lists.List, "lists", otherwise="declares no readable lists; fetch it again"
     )
-    for item in chain(_listed(snapshot, lists, params), _counted(snapshot, params)):
+    for item in chain(_listed(snapshot, lists, params), _counted(snapshot)):
         if isinstance(item, Reject):
             yield item
         else:
@@ -149,7 +149,7 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
     return labels
 
 
-def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
+def _counted(snapshot: Snapshot) -> Iterator[_Item]:
     """Yield the same for names that were counted.
 
     Items with one label are one name. People of genders in neither list are not among the first
@@ -168,7 +168,7 @@ def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
     for (country, kind), names in sorted(numbers.items()):
         ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
         for rank, (name, number) in enumerate(ordered, start=1):
-            if number < params.people_min:
+            if number < PEOPLE_MIN:
                 place = f"{country}/{kind}/{name}"
                 yield Reject(EVERY, place, "of fewer people than the floor")
             elif not name:
