@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from plumbline.builders.__main__ import main
-from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals import build as counterfactuals
@@ -133,41 +132,6 @@ def test_the_released_code_step_by_step(made):
     assert len(pairs) == 6
     assert {e for e, _ in pairs} == {"Emily Wilson", "Bob"}
     assert all(re.fullmatch("[AB] C" if " " in e else "[AB]", n) for e, n in pairs)
-
-
-def test_a_models_people_are_used_and_another_version_is_refused(made, tmp_path):
-    import spacy
-
-    nlp = spacy.blank("xx")
-    ruler = nlp.add_pipe("entity_ruler")
-    entities = [("PER", "Quirin Zauberer"), ("LOC", "Leeds"), ("PER", "Xanthippe's")]
-    ruler.add_patterns([{"label": label, "pattern": text} for label, text in entities])
-    nlp.meta["version"] = "1.2.3"
-    nlp.to_disk(tmp_path / "model")
-    known = gazetteer.load(made / "data/datasets/names")
-    wanted = {"model": str(tmp_path / "model"), "address": "x"}
-    find = finder(Finder(version="1.2.3", **wanted), known, "en")
-    text = "Quirin Zauberer left Leeds in Xanthippe's car. #Quirin Zauberer"
-    assert next(iter(find([text]))) == [Span(0, 15), Span(30, 39)]
-    with pytest.raises(UserError):
-        finder(Finder(version="2.0", **wanted), known, "en")
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "said"),
-    [
-        ("text", "Something else.", "differs_in_the_entity_only"),
-        ("reference_id", "nowhere", "reference_exists"),
-        ("country", "fr", "placebo_of_the_same_country"),
-    ],
-)
-def test_a_row_that_breaks_its_pair_or_its_text_fails_the_checks(own, column, value, said):
-    path = own / "data/datasets/counterfactuals/sentiment-en.parquet"
-    frame = pl.read_parquet(path)
-    chosen = (pl.col("reading") == PLACEBO) & (pl.col("country") == "us") & (pl.col("draw") == 0)
-    changed = pl.when(chosen).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
-    parquet.write_table(frame.with_columns(changed), counterfactuals.SCHEMA.arrow(), path)
-    assert said in building.failing("counterfactuals", path.parent)
 
 
 def test_precision_and_recall_are_counted_by_hand(tmp_path, made):

@@ -12,7 +12,7 @@ import pytest
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
-from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, normal
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 
 REAL = Path(__file__).parents[3] / "shared/data/tweets/sentiment"
 MAPPING = "0\tnegative\n1\tneutral\n2\tpositive\n"
@@ -76,33 +76,6 @@ def test_every_line_ends_in_a_row_or_in_a_counted_reject(tmp_path):
         ("mine/testing", "no text", 1),
     }
     assert len(rows) + sum(r.number for r in rejects) == 9
-
-
-def test_other_names_of_labels_are_declared_and_the_rest_are_rejected(tmp_path):
-    rows, rejects = built_from(
-        tmp_path,
-        [("Good", 1), ("Bad", 7)],
-        [("Odd", 3), ("Fine", 1)],
-        mapping="7\tneg\n1\tpos\n3\tmixed\n",
-        labels={"neg": "negative", "pos": "positive"},
-    )
-    assert [told(row)[2] for row in rows] == ["negative", "positive", "positive"]
-    assert [(r.reason, r.detail) for r in rejects] == [
-        ("label of no declared sentiment", "line 1: mixed")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("raw", "wanted"),
-    [
-        (r"it\u2019s\u002c  well", "it’s, well"),
-        (r"\ud83d\ude00 a pair", "😀 a pair"),
-        ("Fish &amp; chips &lt;3", "Fish & chips <3"),
-        (r"C:\users", r"C:\users"),
-    ],
-)
-def test_escapes_of_web_exports_are_resolved(raw, wanted):
-    assert normal(raw) == wanted
 
 
 TABLE = {

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica import build as lexica
 from plumbline.builders.datasets.lexica.published import agreement
@@ -148,29 +147,6 @@ def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
         assert row.values["redistributable"] is ("classes" not in row.values["view_names"])
         assert row.values["seed_sd"] is None
         assert row.values["leave_out_change"] is None
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"anchors": {"en": {"positive": ["splendid"]}}},
-        {"languages": ["xx"]},
-    ],
-)
-def test_what_cannot_be_fitted_is_told_in_a_sentence(tmp_path, changes):
-    with pytest.raises(UserError):
-        built_from(tmp_path, steps=5, **changes)
-
-
-def test_counts_and_pairs_have_a_place_between_minus_one_and_one():
-    counts = lexica.View.model_validate(
-        {"name": "v", "files": {"f": "x"}, "format": "vader", "scale": "counts"} | TERMS
-    )
-    lexicon = lexica.Lexicon(counts, {"calm": (0.0, 0, 0, 0, 1, 6, 2, 1, 0)})
-    assert lexicon.score("calm") == pytest.approx(1.3 / 4)  # VADER's mean of its ten ratings
-    pairs = counts.model_copy(update={"scale": "pairs"})
-    assert lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).score("x") == -0.125
-    assert np.array_equal(lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).numbers("x"), [0.25, 0.375])
 
 
 QUICK = {"published": True, "seeds": [1], "leave_out": False, "steps": 100, "learning_rate": 5e-3}

@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 from samples import DAY, POLITE, REAL_NAMES, real_names_params
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.names import build as names
 from plumbline.builders.datasets.names import fetch as client
@@ -89,21 +87,6 @@ def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
     assert kept == {"Novák": "male", "Nováková": "female", "Král": "any"}
 
 
-def test_lists_by_kind_and_country_are_read_as_checklist_has_them(tmp_path):
-    lists = {
-        "male_by_country": {"Morocco": ["Mohamed", "Youssef"], "South_Africa": ["Sipho"]},
-        "last_by_country": {"Morocco": ["Alaoui"]},
-        "city": {"Morocco": ["Fez"]},
-    }
-    kinds = {"male_by_country": "male", "last_by_country": "last"}
-    entry = {"name": "checklist", "format": "by-kind", "kinds": kinds}
-    rows, _ = made(snapshot(tmp_path, (entry, json.dumps(lists))), countries=["ma", "za"])
-    assert {(r.config, r.values["name"]) for r in rows} == {
-        *(("ma", name) for name in ("Mohamed", "Youssef", "Alaoui")),
-        ("za", "Sipho"),
-    }
-
-
 def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
     listed = ["Gó", "Chad", "Иван", "J.", "X Æ A-12", "Jean-Luc", "O'Neil", "Nguyễn", "Al"]
     text = HEAD + "".join(f"vn,male,{i},{n}\n" for i, n in enumerate(listed, start=1))
@@ -130,21 +113,6 @@ def test_native_spelling_takes_the_countrys_own(tmp_path):
     rows, rejects = made(found, countries=["am"], spelling="native")
     assert [r.values["name"] for r in rows] == ["Գրիգորյան", "Հարությունյան"]
     assert not rejects
-
-
-@pytest.mark.parametrize(  # Norway needs no quotes; the sample has no such people
-    "countries",
-    [
-        "[no]",
-        "[fr, fj]",
-    ],
-)
-def test_a_country_that_no_list_has_is_told(project, countries):
-    text = Path("params.yaml").read_text("utf-8")
-    text = text.replace("/names/2026-11-21\n", f"/names/2026-11-21\n    countries: {countries}\n")
-    Path("params.yaml").write_text(text, "utf-8")
-    with pytest.raises(UserError):
-        build("names", names)
 
 
 @pytest.mark.shared

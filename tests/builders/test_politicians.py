@@ -6,23 +6,17 @@ import json
 import zipfile
 from datetime import date
 from itertools import count
-from pathlib import Path
 
 import building
 import polars as pl
 import pytest
-import yaml
-from datasets import load_dataset
 from samples import DAY, SAMPLES
 
-from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import person as stated
-from plumbline.builders.release.card import render
-from plumbline.validation.run import validate
 
 ENTITY = "http://www.wikidata.org/entity/"
 MALE, FEMALE, TRANS_WOMAN, NON_BINARY = "Q6581097", "Q6581072", "Q1052281", "Q48270"
@@ -153,34 +147,6 @@ def test_dates_of_birth(tmp_path, dates, precision, born, exactness):
     assert label.startswith(exactness)
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ([], "no date of birth"),
-        (["9/16/2013"], "date of birth is not a date"),
-        (["0197-01-01T00:00:00Z"], "born outside the range"),
-    ],
-)
-def test_dates_that_do_not_do(tmp_path, value, reason):
-    (item,) = result(tmp_path, {"P569": value})
-    assert item.reason == reason
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "0",
-        "8",
-    ],
-)
-def test_a_date_coarser_than_a_year_is_unknown(tmp_path, code):
-    day = "2000-01-01T00:00:00Z"
-    (item,) = result(tmp_path, {"P569": [day], "precision": {day: code}})
-    assert isinstance(item, Reject)
-    assert (item.config, item.detail) == ("*", "2000-01-01")
-    assert item.reason.startswith("no date of birth")  # under the ceiling of unknown dates
-
-
 def test_a_name_falls_back_to_mul_and_says_so_unless_that_is_switched_off(tmp_path):
     person, both = {"labels": {"mul": "Ada Example", "ru": "Ада Пример"}}, ("en", "ru")
     told = ("name", "name_language", "name_fallback")
@@ -193,13 +159,6 @@ def test_a_name_falls_back_to_mul_and_says_so_unless_that_is_switched_off(tmp_pa
     none, other = result(tmp_path / "b", person, languages=both, fallback=False)
     assert (none.config, none.reason) == ("en", "no label")
     assert tuple(other.values[column] for column in told) == russian
-
-
-def test_a_name_without_a_letter_is_rejected_and_spaces_and_accents_are_normalised(tmp_path):
-    (item,) = result(tmp_path / "1", {"labels": {"en": "???"}})
-    assert item.reason == "label without a letter"
-    (row,) = result(tmp_path / "2", {"labels": {"en": "  Ade\u0301le \u00a0 Example "}})
-    assert row.values["name"] == "Ad\u00e9le Example"
 
 
 def test_native_comes_from_the_official_languages_of_the_countries(tmp_path):
@@ -217,12 +176,6 @@ def test_native_comes_from_the_official_languages_of_the_countries(tmp_path):
     assert native("Q30", "Q31") == [True, True, False]
     assert native("Q15180") == [None, None, None]  # a code that CLDR does not know any more
     assert native() == [None, None, None]
-
-
-def test_countries_without_a_code_keep_their_item(tmp_path):
-    (row,) = result(tmp_path, {"P27": ["Q30", "Q16957"]}, [("Q30", "us")])
-    assert row.values["countries"] == ["US"]
-    assert row.values["country_qids"] == ["Q30", "Q16957"]
 
 
 def test_every_person_ends_in_rows_or_rejects_once_for_each_language(sample):
@@ -318,40 +271,11 @@ def test_published_names_are_a_config_of_what_their_file_says_and_nobody_is_left
         built_from(other, published=True)
 
 
-@pytest.mark.slow
-def test_published_names_are_built_validated_and_counted_on_the_card(project, tmp_path):
-    tree = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
-    made = Snapshot.open(project / tree["datasets"]["politicians"]["snapshot"])
-    stored = {path: (made.folder / path).read_bytes() for path in made.manifest["files"]}
-    names = f"{NAMED}en,Angela Merkel,female\nen,Bo Example,male\nde,Ada,female\n"
-    request = made.manifest["request"] | {"published": {}}
-    more = building.snapshot(
-        tmp_path / made.folder.name, "wikidata", stored | {"published": names.encode()}, request
-    )
-    tree["datasets"]["politicians"] |= {"snapshot": more.folder.as_posix(), "published": True}
-    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    build("politicians", politicians)
-    folder = project / "data/datasets/politicians"
-    rows = load_dataset(str(folder), "published", split="train", cache_dir=str(tmp_path / "c"))
-    assert rows.features["gender"].int2str(rows[0]["gender"]) == "female"
-    assert rows["name"][:] == ["Ada", "Angela Merkel", "Bo Example"]
-    assert validate("politicians")["success"]
-    counts = render(Path("data/datasets/politicians"))["README.md"].decode()
-    assert "| en | 1 (1); 206,493; 0 | 1 (1); 44,703; 1 | 0 (0); 66; 0 |" in counts
-    assert "| de | 0 (0); –; – | 1 (1); –; – | 0 (0); –; – |" in counts
-    table = pl.read_parquet(folder / "published.parquet")
-    table.with_columns(name=pl.lit("ada")).write_parquet(folder / "published.parquet")
-    assert len(building.failing("politicians", folder)["begins_with_a_capital"]) == 3
-
-
 ADA, ANNA, BO = "Ada Example", "Анна Мартен", "Bo Example"
 FOUND = [("en", ADA, "female"), ("en", BO, "male"), ("ru", ANNA, "female")]
 WOMAN = ENTITY + FEMALE
 LAYOUTS = {
     "language, gender": {"en": {"female": [ADA], "male": [BO]}, "ru": {"female": [ANNA]}},
-    "gender, language": {"Female": {"English": [ADA], "Russian": ANNA}, "Male": {"English": [BO]}},
-    "gender of a name": {"en": {ADA: "female", BO: "male"}, "ru": {ANNA: "female"}},
-    "pairs": {"en": [[ADA, "female"], [BO, "male"]], "ru": [[ANNA, "female"]]},
     "records": [
         {"lang": "en", "itemLabel": ADA, "genderLabel": "female", "native language": "French"},
         {"lang": "en", "itemLabel": BO, "genderLabel": "male", "born": "1950-05-05"},
@@ -361,18 +285,10 @@ LAYOUTS = {
         "Q5": {"gender": [WOMAN], "labels": {"en": ADA, "ru": ANNA}, "occupation": "politician"},
         "Q7": {"gender": "M", "labels": {"en": BO}},
     },
-    "a column a language": [
-        {"sex or gender": "F", "name_en": ADA, "name_ru": ANNA},
-        {"sex or gender": "M", "name_en": BO, "name_ru": None},
-    ],
     "data frame": {
         "name": {"0": ADA, "1": BO, "2": ANNA},
         "gender": {"0": "female", "1": "male", "2": "female"},
         "language": {"0": "en", "1": "en", "2": "ru"},
-    },
-    "split": {
-        "columns": ["language", "name", "gender"],
-        "data": [["en", ADA, "female"], ["en", BO, "male"], ["ru", ANNA, "female"]],
     },
 }
 

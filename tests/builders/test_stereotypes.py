@@ -15,23 +15,20 @@ from samples import DAY, SAMPLES, TOP
 
 from plumbline.builders.core.build import build
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
+from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.builders.datasets.social_groups.read import Query, groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
-from plumbline.builders.datasets.stereotypes.clean import Cleaning, adjective, flags
-from plumbline.probes.stats.intervals import wilson
+from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags
 from plumbline.validation.run import validate
 
 SHARED = TOP.parent / "shared/data"
 REAL = SHARED / "stereotypes/stereo_dataset.csv"
 REAL_SINGLE = SHARED / "stereotypes/single_word_stereo_dataset.csv"
-PAGE = " ".join((TOP / "docs/datasets/stereotypes.md").read_text("utf-8").split())
 WAVE = SAMPLES / "autocomplete" / DAY
 PARAMS = whole.tree()["datasets"]["stereotypes"]
 RULES = Cleaning(**PARAMS["cleaning"]["en"])
-HEAD = "input\ttarget_category\ttarget_group\tcompletion\tsearch_engine\n"
 shared = pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
 
 
@@ -140,32 +137,6 @@ def test_every_rule_of_the_cleaning_leaves_its_flag(attribute, told):
     assert flags(attribute, RULES) == told
 
 
-def test_the_sample_has_every_kind_of_dirt(sample):
-    folder = sample("stereotypes")
-    rows = pl.read_parquet(folder / "en.parquet")
-    dirt = {"multi_word", "neutral", "not_adjective", "trend"}
-    assert set(rows["flags"].explode().drop_nulls()) == dirt
-    assert rows["category"].n_unique() == 9
-    reasons = pl.read_parquet(folder / "rejects.parquet")["reason"]
-    assert set(reasons) == {"a second time", "nothing added", "prompt rewritten"}
-    # every suggestion in the wave is in a row or among the rejects
-    wave = Snapshot.open(WAVE)
-    known = stereotypes.queries_of(wave, "en")
-    suggested = sum(
-        len(stereotypes.engines.read(form, line["body"]))
-        for engine, form in (("google", "firefox"), ("yahoo", "gossip"), ("duckduckgo", "phrases"))
-        for line in stereotypes._answers(wave, f"answers/{engine}/en.jsonl.gz", known)
-    )
-    assert rows["engines"].list.len().sum() + len(reasons) == suggested
-
-
-def test_rows_of_single_words_are_matched_by_engine_and_else_in_order():
-    line = "why are kids so\tage\tkids\t{}\t{}\n"
-    rows = published((HEAD + line.format("sad", "google") + line.format("sad", "yahoo")).encode())
-    for engine, number in (("yahoo", 2), ("google", 1), ("multiple", 1)):
-        assert chosen(rows, published((HEAD + line.format("sad", engine)).encode())) == {number}
-
-
 @pytest.mark.shared
 @shared
 def test_the_published_file_gives_the_published_counts(project):
@@ -209,7 +180,7 @@ def test_the_published_file_gives_the_published_counts(project):
 
 @pytest.mark.shared
 @shared
-def test_the_rules_agree_with_the_authors_hand_cleaning_as_the_page_says():
+def test_flags_agree_with_the_authors_hand_cleaning():
     rows = published(REAL.read_bytes())
     kept = chosen(rows, published(REAL_SINGLE.read_bytes()))
     told = {
@@ -220,11 +191,9 @@ def test_the_rules_agree_with_the_authors_hand_cleaning_as_the_page_says():
     dropped = sum(bool(told[row.number]) for row in rows if row.number not in kept)
     assert flagged <= 0.01 * len(kept), "the rules speak against what the authors kept"
     assert dropped >= 0.9 * (len(rows) - len(kept)), "the rules miss what the authors left out"
-    assert f"of the {len(kept):,} that they kept as single words the rules flag {flagged} (" in PAGE
-    assert f"of the {len(rows) - len(kept)} that they left out the rules flag {dropped};" in PAGE
 
 
-def test_the_rules_on_suggestions_labelled_by_hand_are_as_good_as_the_page_says():
+def test_flags_of_suggestions_labelled_by_hand():
     with (Path(__file__).parents[1] / "expected/suggestions.csv").open(encoding="utf-8") as file:
         rows = [
             (bool(flags(r["suggestion"], RULES)), r["stereotype"] == "0")
@@ -234,34 +203,4 @@ def test_the_rules_on_suggestions_labelled_by_hand_are_as_good_as_the_page_says(
     right = sum(told and bad for told, bad in rows)
     assert len(rows) >= 200
     assert right == flagged  # of those that the rules flag, none is an adjective of the group
-    precision, recall = wilson(right, flagged), wilson(right, wrong)
-    said = (
-        f"the rules flag {right} of the {wrong} that are no adjective of the group and none of "
-        f"the {len(rows) - wrong} that are: precision {precision.value:.2f} "
-        f"({precision.low:.2f} to 1), "
-        f"recall {recall.value:.2f} ({recall.low:.2f} to {recall.high:.2f})"
-    )
-    assert said.replace("0.", ".") in PAGE
-
-
-@pytest.mark.shared
-@shared
-def test_the_rule_for_adjectives_is_as_good_on_a_treebank_as_the_page_says():
-    adjectives: set[str] = set()
-    others: set[str] = set()
-    for path in sorted((SHARED / "ud/en").glob("*.conllu")):
-        for line in path.read_text("utf-8").splitlines():
-            cells = line.split("\t")
-            if len(cells) == 10 and cells[0].isdigit() and cells[1].isalpha():
-                if cells[3] == "ADJ" and "Degree=Pos" in cells[5]:
-                    adjectives.add(cells[1].lower())
-                elif cells[3] in ("NOUN", "ADV", "INTJ", "PRON", "DET"):
-                    others.add(cells[1].lower())
-    others -= adjectives
-    lost = sum(not adjective(word, RULES) for word in adjectives)
-    caught = sum(not adjective(word, RULES) for word in others) / len(others)
-    assert lost <= 0.02 * len(adjectives)
-    assert (
-        f"flags {lost} of {len(adjectives)} positive adjectives, and {caught:.0%} of "
-        f"{len(others):,} other words" in PAGE
-    )
+    assert right >= 0.5 * wrong

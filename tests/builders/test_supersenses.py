@@ -7,7 +7,7 @@ import building
 import polars as pl
 import pytest
 
-from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, VERBS
@@ -50,12 +50,6 @@ def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_
     assert {values["senses"] for values in found.values()} == {None}
 
 
-def test_among_equally_probable_classes_the_source_has_chosen(tmp_path):
-    tied = line("earthly", social=0.3, spatial=0.3).replace("\tSOCIAL\t", "\tSPATIAL\t")
-    found = rows(supersenses.build(snapshot(tmp_path, tied), PARAMS), "earthly")
-    assert [name for name, values in found.items() if values["best"]] == ["adj.spatial"]
-
-
 def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
     given = snapshot(
         tmp_path,
@@ -75,15 +69,6 @@ def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
     # one sense in either class: nothing says which is better
     assert {name for name, values in race.items() if values["best"]} == set(race)
     assert len(race) == 2
-
-
-def test_a_second_line_for_an_adjective_is_a_reject(tmp_path):
-    text = line("calm", feeling=0.6) + line("calm", weather=0.6)
-    found = list(supersenses.build(snapshot(tmp_path, text), PARAMS))
-    assert [i for i in found if isinstance(i, Reject)] == [
-        Reject("en", "calm", "adjective a second time")
-    ]
-    assert rows(found, "calm")["adj.feeling"]["best"]
 
 
 def test_every_english_word_of_the_sample_treebanks_has_a_class(sample):

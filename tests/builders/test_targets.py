@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import building
-import polars as pl
 import pytest
 from samples import DAY, POLITE, targets_params
 
@@ -27,13 +26,6 @@ def made(folder: Path, *corpora: dict, **changes):
     return [row.values for row in rows], rejects
 
 
-def test_the_sample_has_texts_of_every_class(sample):
-    frame = pl.read_parquet(sample("targets") / "sentiment-en.parquet")
-    assert len(frame) == 62
-    assert set(frame["label"]) == {"positive", "negative", "neutral"}
-    assert frame["redistributable"].all()
-
-
 def test_a_users_tsv_keeps_ids_labels_and_line_breaks_in_quotes(tmp_path):
     file = tmp_path / "mine.tsv"
     file.write_text('\ufeffid\ttweet\tgold\n7\t"A &amp; B\nC"\t2\n9\tcafe\u0301\t0\n', "utf-8")
@@ -46,18 +38,6 @@ def test_a_users_tsv_keeps_ids_labels_and_line_breaks_in_quotes(tmp_path):
         ("mine/test/9", "café", "0"),
     ]
     assert not any(r["redistributable"] for r in rows)  # unless the user says so
-
-
-def test_json_lines_with_a_split_of_their_own_and_without_a_label(tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text('{"t": "one", "s": "dev"}\n{"t": "two\u2028x", "s": "test"}\n', "utf-8")
-    columns = {"text": "t", "split": "s"}
-    entry = corpus(format="jsonl", parts={"all": str(file)}, columns=columns, language="fr")
-    rows, _ = made(tmp_path, entry)
-    assert [(r["id"], r["text"], r["label"], r["split"]) for r in rows] == [
-        ("mine/dev/1", "one", "", "dev"),
-        ("mine/test/2", "two x", "", "test"),
-    ]
 
 
 def test_tweeteval_reads_numbers_by_their_mapping_without_a_last_line_break(tmp_path):

@@ -38,18 +38,6 @@ def test_counts_add_up_over_treebanks(tmp_path):
     assert row["treebank_counts"] == [2, 1]
 
 
-def test_a_capital_at_the_beginning_makes_no_new_word_but_a_proper_one_stays(tmp_path):
-    text = sentence(("Calm", "calm", "ADJ"), ("American", "American", "ADJ"))
-    assert [r["form"] for r in rows(built_from(tmp_path, a=text))] == ["American", "calm"]
-
-
-def test_one_form_with_two_parts_of_speech_is_two_words(tmp_path):
-    text = sentence(("open", "open", "ADJ"), ("open", "open", "VERB"))
-    found = rows(built_from(tmp_path, a=text))
-    assert [words.POS[r["pos"]] for r in found] == ["ADJ", "VERB"]
-    assert [words.PLACES[r["place"]] for r in found] == ["before", "after"]
-
-
 def test_words_that_are_no_plain_words_are_counted_as_rejects(tmp_path):
     text = sentence(("well-known", "well-known", "ADJ"), ("2nd", "2nd", "ADJ"), ("a", "a", "DET"))
     found = built_from(tmp_path, a=text)

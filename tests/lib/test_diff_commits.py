@@ -76,18 +76,6 @@ def is_expected(found) -> bool:
     return (changed, added, removed) == ([("calm", 0.5, 0.25)], ["shy"], ["odd"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "pair",
-    [
-        ("v1", "HEAD"),
-        ("v1", "workspace"),
-    ],
-)
-def test_commits_tags_branches_and_the_workspace(capsys, project, pair):
-    assert is_expected(rows(capsys, "lexica", *pair))
-
-
 @pytest.fixture
 def stored(project, tmp_path):
     """The same with a remote that has both versions; `dvc push --all-commits` pushes but one."""
@@ -109,18 +97,6 @@ def test_what_the_cache_lacks_comes_from_the_remote_and_leaves_no_trace(capsys, 
     shutil.rmtree(stored)
     shutil.rmtree(".dvc/cache", ignore_errors=True)
     assert "store" in failed(capsys, "lexica", "v1", "HEAD")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "value"),
-    [
-        (["lexica", "v9", "HEAD"], "v9"),
-        (["lexica", "empty", "HEAD"], "data/datasets/lexica"),
-    ],
-)
-def test_bad_revisions_are_one_sentence(capsys, project, words, value):
-    assert value in failed(capsys, *words)
 
 
 def test_locks_and_a_cache_are_all_that_it_takes(capsys, tmp_path, monkeypatch):

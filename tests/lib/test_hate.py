@@ -88,17 +88,6 @@ def test_the_other_label_has_the_rest_and_several_labels_are_taken_each_for_itse
     assert hate_filter.Classifier(params(many, label="kind")).scores(["bad", "fine"]) == [0.5, 0.5]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"revision": "0" * 64},
-    ],
-)
-def test_a_label_or_weights_that_are_not_the_ones_named_are_told(folder, changes):
-    with pytest.raises(UserError):
-        hate_filter.Classifier(params(folder, **changes))
-
-
 def test_pickled_weights_are_refused(folder, tmp_path):
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())

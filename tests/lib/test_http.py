@@ -1,6 +1,4 @@
 import gzip
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from itertools import pairwise
 
 import pytest
@@ -29,17 +27,6 @@ def site(tmp_path):
 )
 def test_retry_after_in_seconds_or_unreadable(header, seconds):
     assert retry_after(header) == seconds
-
-
-def test_retry_after_as_a_date():
-    then = datetime.now(UTC) + timedelta(seconds=90)
-    assert retry_after(format_datetime(then, usegmt=True)) == pytest.approx(90, abs=3)
-
-
-def test_the_user_agent_names_project_and_contact():
-    agent = Politeness(contact=" someone@example.org ").user_agent()
-    assert agent.startswith("plumbline/")
-    assert agent.endswith("contact someone@example.org)")
 
 
 @pytest.mark.parametrize(

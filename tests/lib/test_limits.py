@@ -5,8 +5,6 @@ import io
 import json
 import zipfile
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from plumbline.builders.core import limits
@@ -34,19 +32,6 @@ def test_literal_refuses_what_is_none(text):
         limits.literal(text)
 
 
-def test_parsed_tells_a_cut_text_from_a_deep_one():
-    with pytest.raises(json.JSONDecodeError):
-        limits.parsed(HALF[:-1])
-    with pytest.raises(ValueError):
-        limits.parsed(b"[" * 200_000)
-
-
-@pytest.mark.parametrize("body", [b"a\0b", b"\xff", "a".encode("utf-16")])
-def test_text_of_refuses_what_is_no_text(body):
-    with pytest.raises(ValueError):
-        limits.text_of(body)
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_table_rows_with_any_line_end(end):
     text = end.join(["a,b", 'c,"d\u2028e"', ""])
@@ -69,13 +54,3 @@ def test_half_of_an_archive_is_refused():
         limits.unzipped(body[:-9])
     with pytest.raises(ValueError):
         archives.unpacked(zipped(b"abc")[:-9], "a.txt")
-
-
-def test_parquet_of_other_types_is_read_as_text(tmp_path):
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"t": ["a", None], "l": [True, False]}), path)
-    rows = list(archives.records(path, "parquet", {"text": "t", "label": "l"}))
-    assert rows == [{"text": "a", "label": "True"}, {"text": "", "label": "False"}]
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError):
-        list(archives.records(path, "parquet", {"text": "t"}))

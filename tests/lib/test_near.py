@@ -28,24 +28,6 @@ def test_known_indices(a, b, words, index):
     )
 
 
-@pytest.mark.parametrize(
-    "threshold",
-    [
-        0.5,
-        0.8,
-        1.0,
-    ],
-)
-def test_bands_find_pairs_at_the_threshold_with_the_recall_they_promise(threshold):
-    number, rows = near_duplicates.bands(threshold, 128)
-    assert number * rows <= 128
-    assert 1 - (1 - threshold**rows) ** number >= near_duplicates.RECALL
-    assert (
-        1 - (1 - threshold ** (rows + 1)) ** (128 // (rows + 1)) < near_duplicates.RECALL
-        or rows == 128
-    )
-
-
 def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do(monkeypatch):
     rng = random.Random(4)
     print("seed 4")

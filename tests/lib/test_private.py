@@ -64,17 +64,6 @@ def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
     }, "another salt, other numbers"
 
 
-def test_answers_of_people_are_not_to_be_published_unless_an_open_licence_is_named():
-    Path("answers.csv").write_text(HEAD + "r1,female,no,1,2\n", "utf-8")
-    survey.fetch(answers(), POLITE, Path("raw/a"))
-    facts = json.loads(Path("raw/a", MANIFEST).read_text("utf-8"))
-    assert facts["licence"] == "CC-BY-4.0 (rows not to be published)"
-    survey.fetch(answers(redistribute=True), POLITE, Path("raw/b"))
-    assert json.loads(Path("raw/b", MANIFEST).read_text("utf-8"))["licence"] == "CC-BY-4.0"
-    with pytest.raises(ValueError):
-        answers(redistribute=True, licence="as their authors state")
-
-
 def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
     private.pseudonym("somebody")
     assert private.SALT.stat().st_mode & 0o777 == 0o600
@@ -101,14 +90,6 @@ def kept(record):
 
 def cut(text, **changes):
     return kept({"id": "abc12", "subreddit": "One", "author": "somebody", "body": text} | changes)
-
-
-def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
-    first = cut("Text.")
-    assert "abc12" not in json.dumps(first)
-    assert first["id"] == f"t1_{private.pseudonym('abc12')}"
-    assert cut("Text.", id="t1_abc12")["id"] == first["id"]
-    assert kept(first | {"account": ""}) == first
 
 
 @pytest.mark.parametrize(
@@ -197,8 +178,6 @@ def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
     ("name", "column"),
     [
         ("politicians", "qid"),
-        ("survey", "respondent"),
-        ("corpora", "id"),
         ("corpora", "text"),
     ],
 )

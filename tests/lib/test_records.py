@@ -1,7 +1,6 @@
 import csv
 import json
 import zipfile
-from datetime import date
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,13 +62,6 @@ def test_half_a_file_and_a_web_page_are_refused(tmp_path, kind):
         list(records(tmp_path / "empty", kind, WANTED))
 
 
-def test_dates_and_nulls_of_parquet_become_texts(tmp_path):
-    write_parquet(tmp_path / "a", [{"paper": None, "body": "x", "day": date(2020, 1, 2)}])
-    assert list(records(tmp_path / "a", "parquet", WANTED)) == [
-        {"outlet": "", "text": "x", "date": "2020-01-02"}
-    ]
-
-
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -82,9 +74,3 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path, body, kind):
     (tmp_path / "a").write_bytes(body)
     with pytest.raises(ValueError):
         list(records(tmp_path / "a", kind, WANTED))
-
-
-def test_a_cell_may_be_longer_than_the_standard_library_allows_by_default(tmp_path):
-    write_csv(tmp_path / "a", [{"paper": "A", "body": "x" * 200_000, "day": ""}])
-    (found,) = records(tmp_path / "a", "csv", WANTED)
-    assert len(found["text"]) == 200_000

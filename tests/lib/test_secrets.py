@@ -88,24 +88,6 @@ def test_params_with_a_secret_are_refused_by_their_key_alone(project, capfd, add
     assert not Path("data").exists()
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "told"),
-    [
-        ("http://hub.example", "for anybody on the way to read; use https"),
-        ("https://me:hidden-word@hub.example", "holds a password or a token"),
-    ],
-)
-def test_a_token_goes_to_no_hub_in_the_open(project, endpoint, told):
-    make("data/datasets/toys")
-    Path("params.yaml").write_text("publish: {contact: me@example.org}", "utf-8")
-    for options in (("--dry-run",), ()):
-        words = ("publish", "toys", "--repo", "example/toys", "--version", "1.0.0", *options)
-        done = command(endpoint, project, *words, token=TOKEN)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert told in done.stderr
-        assert "hidden-word" not in done.stderr
-
-
 def test_a_manifest_holds_no_secret(project):
     folder = Path("snapshot")
     folder.mkdir()

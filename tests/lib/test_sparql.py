@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from plumbline.builders.readers.sparql_json import bindings, by_item, entity
+from plumbline.builders.readers.sparql_json import bindings, by_item
 
 WD = "http://www.wikidata.org/entity/"
 RESULT = {
@@ -44,19 +44,3 @@ def test_a_body_cut_anywhere_is_never_taken_for_a_result():
 def test_what_is_not_one_whole_result_is_refused(body):
     with pytest.raises(ValueError):
         bindings(body)
-
-
-def test_a_result_without_rows_is_a_result():
-    assert bindings(b'{"head": {"vars": ["item"]}, "results": {"bindings": []}}') == []
-
-
-@pytest.mark.parametrize(
-    ("term", "qid"),
-    [
-        ({"type": "uri", "value": WD + "Q42"}, "Q42"),
-        ({"type": "bnode", "value": "b0"}, None),
-        ({"type": "uri", "value": "http://www.wikidata.org/.well-known/genid/4a5b"}, None),
-    ],
-)
-def test_an_unknown_value_is_no_item(term, qid):
-    assert entity(term) == qid

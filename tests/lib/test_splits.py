@@ -18,13 +18,6 @@ def test_every_stratum_and_the_whole_have_the_shares():
         assert all(abs(inside[split] - 100 * share) <= 1 for split, share in SHARES.items())
 
 
-def test_the_order_of_the_rows_makes_no_difference_and_the_seed_does():
-    own = units(200)
-    found = drawn(own, SHARES, 1)
-    assert drawn(own[::-1], SHARES, 1) == found
-    assert drawn(own, SHARES, 2) != found
-
-
 def test_large_units_are_weighed_by_their_rows():
     own = [*units(70), *(Unit(f"big{n}", "big", 7) for n in range(30))]
     found = drawn(own, SHARES, 1)

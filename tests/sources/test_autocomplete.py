@@ -1,7 +1,6 @@
 import gzip
 import json
 import urllib.parse
-from datetime import UTC, datetime
 
 import pytest
 import suggesting
@@ -170,15 +169,6 @@ def test_a_wave_is_completed_without_an_engine_that_is_given_up(address, groups,
         autocomplete_params(address, groups, absent=["google", "yahoo", "duckduckgo"])
 
 
-def test_an_answer_to_another_query_is_none(address, groups, tmp_path):
-    other = json.dumps(["why are cats so", ["why are cats so soft"]])
-    with (
-        misbehaving(address, always(only("google", says(other.encode())))) as server,
-        pytest.raises(UserError),
-    ):
-        fetched(server.address, groups, tmp_path / DAY, SHORT)
-
-
 def test_an_engine_that_has_nothing_any_more_is_stopped_and_asked_again(address, groups, tmp_path):
     into, phase = tmp_path / DAY, {}
 
@@ -200,18 +190,6 @@ def test_an_engine_that_has_nothing_any_more_is_stopped_and_asked_again(address,
         assert phase["asked"] == 6 + 4 + 4  # the four empty ones again, and those not asked yet
         whole = fetched(server.address, groups, tmp_path / "whole" / DAY)
     assert continued == whole
-
-
-def test_what_is_there_is_not_asked_for_again_but_an_edited_file_is(address, groups, tmp_path):
-    into = tmp_path / DAY
-    with misbehaving(address) as server:
-        before = fetched(server.address, groups, into)
-        asked = len(server.asked)
-        later = fetched(server.address, groups, into, clock=lambda: datetime.now(UTC))
-        assert (later, len(server.asked)) == (before, asked)
-        (into / "answers/yahoo/en.jsonl.gz").write_bytes(gzip.compress(b""))
-        assert fetched(server.address, groups, into) == before
-        assert len(server.asked) == asked + QUERIES
 
 
 def test_the_default_parameters_are_those_of_the_authors_and_make_the_papers_queries():

@@ -203,36 +203,6 @@ def test_from_a_mirror_comes_the_same_and_a_file_that_lacks_is_told_with_its_pat
         module.fetch(params, POLITE, into)
 
 
-def entries(tree: Any):
-    """Yield what is declared in params with terms of its own."""
-    if isinstance(tree, dict):
-        if "redistribute" in tree:
-            yield tree
-        for value in tree.values():
-            yield from entries(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from entries(value)
-
-
-TERMED = ["downstream", "labelled_texts", "lexica", "news", "statements", "targets"]
-
-
-@pytest.mark.parametrize("source", TERMED)
-def test_terms_that_forbid_publishing_stand_in_the_manifest(addresses, tmp_path, source):
-    module = importlib.import_module(client_of(source))
-    params = CLIENTS[source].params(addresses[source]).model_dump()
-    first, *others = entries(params)
-    first |= {"licence": "research use", "redistribute": False}
-    module.fetch(module.Params(**params), POLITE, tmp_path / DAY)
-    found = Snapshot.open(tmp_path / DAY).manifest
-    terms = found["licence"].split("; ")
-    assert sum(t.endswith(": research use (rows not to be published)") for t in terms) == 1
-    assert all(t.endswith(": CC0-1.0") for t in terms if "research" not in t)
-    assert [e["redistribute"] for e in entries(found["request"])].count(False) == 1
-    assert len(list(entries(found["request"]))) == 1 + len(others)
-
-
 @every
 def test_a_file_of_the_checkout_is_copied_and_one_that_is_not_there_told(folders, tmp_path, source):
     if not CLIENTS[source].local:

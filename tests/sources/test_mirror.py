@@ -2,10 +2,8 @@
 
 import gzip
 import importlib
-import json
 import shutil
 import subprocess
-import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,7 @@ from samples import (
     POLITE,
     SAMPLES,
     TOP,
-    autocomplete_params,
     files,
-    noon,
     wikidata_params,
 )
 
@@ -26,7 +22,6 @@ from plumbline.builders import client_of
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import fetch as wikidata
-from plumbline.builders.datasets.stereotypes import fetch as autocomplete
 from plumbline.builders.fetch.mirror import Reading, find, get
 
 SHARED = TOP.parent / "shared" / "data"
@@ -95,37 +90,6 @@ def test_wikidata_is_read_from_triples(triples, tmp_path):
     assert found["address"] == "https://query.invalid/sparql"
     assert found["request"]["mirror"] is True
     assert "127.0.0.1" not in (into / MANIFEST).read_text("utf-8")
-
-
-def test_answers_of_search_engines_are_files_named_by_their_query(tmp_path):
-    groups = tmp_path / "groups.csv"
-    groups.write_text("category,group,name,kind\nage,kids,kids,people\n", "utf-8")
-    (tmp_path / "published.csv").write_bytes(
-        (SAMPLES / "autocomplete" / DAY / "published/choenni2021.csv").read_bytes()
-    )
-    params = autocomplete_params("https://engine.invalid", groups, pause_s=60)
-    mirror, into = tmp_path / "mirror", tmp_path / DAY
-
-    def fetch() -> None:
-        autocomplete.fetch(params, Reading(mirror=mirror), into, noon(DAY))
-
-    mirror.mkdir()
-    with pytest.raises(UserError):
-        fetch()
-    asked = [text.format(group="kids") for text in params.templates["en"]["people"]]
-    for name, engine in params.engines.items():
-        for query in asked:
-            put = {"query": urllib.parse.quote_plus(query), "hl": "en", "gl": "us", "kl": "us-en"}
-            url = engine.address.format(**put)
-            path = mirror / url.removeprefix("https://")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            sample = SAMPLES / "autocomplete" / DAY / "answers" / name / "en.jsonl.gz"
-            line = json.loads(gzip.decompress(sample.read_bytes()).splitlines()[0])
-            path.write_text(line["body"].replace(line["query"], query), "utf-8")
-    fetch()
-    for name in params.engines:
-        lines = gzip.decompress((into / "answers" / name / "en.jsonl.gz").read_bytes()).splitlines()
-        assert [json.loads(line)["query"] for line in lines] == sorted(asked, key=asked.index)
 
 
 @pytest.mark.slow

@@ -1,14 +1,10 @@
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 
 import partisans
 import pytest
 import zstandard
-from samples import PARTISAN, POLITE, SAMPLES, TOP, files, make_partisans, reddit_params
+from samples import PARTISAN, POLITE, SAMPLES, files, make_partisans, reddit_params
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
@@ -88,13 +84,6 @@ def test_no_author_is_in_a_snapshot(served, tmp_path):
     assert not any(word in b"".join(beside.values()) for word in (b"writer_", b"flair"))
 
 
-def test_a_cut_of_a_cut_is_the_cut(served, tmp_path):
-    folder, address = served
-    again = {name: str(KEPT / f"{name}.jsonl.zst") for name in partisans.DUMPS}
-    fetch(address, folder, tmp_path / PARTISAN, dumps=again)
-    assert texts(tmp_path / PARTISAN) == texts(KEPT)
-
-
 def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tmp_path):
     folder, address = served
     into = tmp_path / PARTISAN
@@ -106,52 +95,6 @@ def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tm
         tired, number = False, len(server.asked)
         fetch(server.address, folder, into)
     assert [request.path for request in server.asked[number:]] == ["/submissions.zst"]
-    assert texts(into) == texts(KEPT)
-    assert not list(into.glob(".*"))
-
-
-KILLED = """
-import os, signal, sys
-sys.path[:0] = {path!r}
-from pathlib import Path
-from samples import POLITE, reddit_params
-from plumbline.builders.datasets.corpora import reddit_dump as dumps
-from plumbline.builders.datasets.corpora import fetch as reddit
-real = dumps.posts
-def posts(found, count, **given):
-    for number, line in enumerate(real(found, count=count, **given)):
-        if number == {number} and "{name}" == sys.argv[1]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield line
-    sys.argv[1] = "submissions"
-dumps.posts = posts
-reddit.fetch(reddit_params({address!r}, Path({listed!r})), POLITE, Path({into!r}), hide=None)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        ("comments", 20),
-    ],
-)
-def test_a_fetch_that_was_killed_goes_on_and_ends_with_the_same_bytes(
-    served, tmp_path, name, number
-):
-    folder, address = served
-    into = tmp_path / PARTISAN
-    given = {"path": [str(TOP), str(TOP / "tests")], "number": number, "name": name}
-    given |= {"address": address, "listed": str(folder / "communities.csv"), "into": str(into)}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED.format(**given), "comments"],
-        env=os.environ | {"PYTHONPATH": str(TOP)},
-        check=False,
-        capture_output=True,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    assert (into / f".dump-{name}.jsonl.zst").exists()  # it came whole and is not asked for again
-    fetch(address, folder, into)
     assert texts(into) == texts(KEPT)
     assert not list(into.glob(".*"))
 

@@ -169,36 +169,6 @@ def test_an_answer_without_some_of_its_rows_is_not_kept(endpoint, tmp_path, part
     assert as_the_sample(tmp_path / DAY)
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "told"),
-    [
-        (status(503), "HTTP 503"),
-        (cut, "cut"),
-    ],
-    ids=["503", "cut"],
-)
-def test_a_failure_for_ever_ends_in_one_sentence_and_loses_nothing(
-    endpoint, tmp_path, behaviour, told
-):
-    def after_nine(number, body):  # each answer and its count
-        return behaviour if number >= 18 else None
-
-    into = tmp_path / DAY
-    with misbehaving(endpoint, after_nine) as server, pytest.raises(UserError) as caught:
-        wikidata.fetch(wikidata_params(server.endpoint), POLITE, into)
-    message = str(caught.value)
-    assert message.startswith(server.endpoint)
-    assert told in message
-    assert "\n" not in message
-    assert re.search(r"it continues|check the address|is .* address", message)
-    assert len(server.asked) <= 18 + POLITE.attempts
-    assert not (into / MANIFEST).exists()
-    kept = contents(SAMPLES / "wikidata" / DAY)
-    saved = contents(into)
-    assert "facts/00000.json.gz" in saved
-    assert all(kept[name] == body for name, body in saved.items() if name.startswith("facts/"))
-
-
 UNDATED = """
 wd:Q7 wdt:P31 wd:Q5 ; wdt:P106 wd:Q82955 .
 wd:Q123456 wdt:P31 wd:Q5 ; wdt:P106 wd:Q82955 .

@@ -1,6 +1,5 @@
 """Fetches that are stopped: killed, continued, repeated, out of space."""
 
-import gzip
 import os
 import random
 import signal
@@ -13,10 +12,9 @@ import pytest
 from samples import DAY, POLITE, SAMPLES, TOP, wikidata_params
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.politicians import fetch as wikidata
 from sources.misbehaving import beyond, half, misbehaving, status
-from sources.test_wikidata import built, contents
+from sources.test_wikidata import built
 
 SCRIPT = """
 import json, sys
@@ -84,26 +82,3 @@ def test_a_fetch_stopped_among_halves_continues_on_a_faster_server(endpoint, tmp
         wikidata.fetch(wikidata_params(server.endpoint), POLITE, into)
     assert (into / "labels" / "00000.json.gz").exists()
     assert built(into) == built(SAMPLES / "wikidata" / DAY)
-
-
-def test_a_finished_fetch_is_not_asked_for_again_nor_with_other_parameters(endpoint, tmp_path):
-    with misbehaving(endpoint) as server:
-        wikidata.fetch(wikidata_params(server.endpoint), POLITE, tmp_path / DAY)
-        before, asked = contents(tmp_path / DAY), len(server.asked)
-        wikidata.fetch(wikidata_params(server.endpoint), POLITE, tmp_path / DAY)
-        with pytest.raises(UserError):
-            wikidata.fetch(wikidata_params(server.endpoint, batch_size=7), POLITE, tmp_path / DAY)
-    assert len(server.asked) == asked
-    assert contents(tmp_path / DAY) == before
-
-
-def test_fetching_again_replaces_an_edited_file_in_place_of_believing_it(endpoint, tmp_path):
-    into = tmp_path / DAY
-    wikidata.fetch(wikidata_params(endpoint), POLITE, into)
-    before = contents(into)
-    for name in ("facts/00001.json.gz", "request.json"):
-        (into / name).write_bytes(gzip.compress(b'{"results": {"bindings": []}}'))
-    with pytest.raises(UserError):
-        Snapshot.open(into)
-    wikidata.fetch(wikidata_params(endpoint), POLITE, into)
-    assert contents(into) == before
