@@ -87,9 +87,6 @@ def test_emolex_gives_pairs_from_lines_and_from_json():
         "not word, emotion and 0 or 1",
         "only one of positive and negative",
     ]
-    text = '{"able": ["positive"], "grim": ["fear", "negative"], "odd": 1}'
-    found, refused = read(view(format="emolex-json", scale="pairs"), text)
-    assert (found, refused) == ({"able": (1, 0), "grim": (0, 1)}, ["no list of emotions"])
 
 
 def test_a_python_dump_is_parsed_and_never_executed(tmp_path):
