@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -34,8 +35,6 @@ SHARE = 0.05  # by which the share of a label, a value or nulls differs
 SPREAD = 0.25  # by which a median differs, in ranges between the quartiles
 GONE = 0.5  # share of the drawn keys that are gone
 CHANGED = 0.05  # share of the drawn rows with another value in a column
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Profile = dict[str, Any]
 

@@ -99,8 +99,7 @@ def _articles(
 ) -> Iterator[sample.Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     language = params.language
-    instead = "name another under derived.corpora.language"
-    for corpus, found in every(snapshot, corpora_of(snapshot, language, instead), language):
+    for corpus, found in every(snapshot, corpora_of(snapshot, language), language):
         if want(found.article):
             known = found.leaning in LEANINGS
             config, reason = (f"news-{found.leaning}", "") if known else (EVERY, "not of the lists")

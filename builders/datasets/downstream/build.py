@@ -222,13 +222,9 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:
     """Return a corpus as the snapshot's manifest declares it."""
-    own = " Its authors give it out (https://osf.io/53tfs); bring a file of yours."
-    otherwise = (
-        f"declares no corpus {config!r}.{own if config in NOT_SHIPPED else ''} Add it under "
-        f"sources.downstream.corpora ({PAGE} has the formats) and fetch, or take it out of "
-        "datasets.downstream.configs"
-    )
-    return declared(snapshot, Corpus, "corpora", config, otherwise=otherwise)[0]
+    authors = "; its authors give it out (https://osf.io/53tfs), bring a file of yours"
+    hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
+    return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]
 
 
 def describe(folder: Path) -> str:

@@ -11,9 +11,9 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pydantic import Field, model_validator
@@ -22,9 +22,6 @@ from plumbline.builders.core.limits import literal, table_rows, text_of
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
 POS = {

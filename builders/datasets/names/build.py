@@ -101,9 +101,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     larger count, then by spelling. Its count is that of the first list that has one.
     """
     found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
-    lists = declared(
-        snapshot, name_lists.List, "lists", otherwise="declares no readable lists; fetch it again"
-    )
+    lists = declared(snapshot, name_lists.List, "lists")
     for item in chain(_listed(snapshot, lists, params), _counted(snapshot)):
         if isinstance(item, Reject):
             yield item

@@ -114,7 +114,7 @@ def _placed(
     snapshot: Snapshot, language: str, params: Params
 ) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
     """Yield all articles of a language with what each counts for."""
-    corpora = news.corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
+    corpora = news.corpora_of(snapshot, language)
     for corpus, found in news.every(snapshot, corpora, language):
         yield corpus, found, place(found, params)
 

@@ -113,15 +113,9 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per statement and axis, sorted; nothing is rejected."""
     for config in params.configs:
-        own = (why for name, why in NOT_SHIPPED.items() if config.startswith(name))
-        said = "".join(f" {why}: bring a file of yours." for why in own)
-        otherwise = (
-            f"has no questionnaire {config!r}.{said} Name its file under "
-            f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out "
-            "of datasets.statements.configs"
-        )
-        keys = ("questionnaires", config)
-        (entry,) = declared(snapshot, Questionnaire, *keys, otherwise=otherwise)
+        own = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
+        hint = f"{''.join(own)} ({PAGE} has the format)"
+        (entry,) = declared(snapshot, Questionnaire, "questionnaires", config, hint=hint)
         reader = partial(scale, form=entry.format, name=entry.scale)
         found = read(snapshot, entry.path(config), reader, "mend it and fetch again")
         facts = entry.model_dump(include={"language", "scale", "source", "licence"})

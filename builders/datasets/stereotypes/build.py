@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -19,17 +21,12 @@ from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 AGAIN = "fetch another wave"

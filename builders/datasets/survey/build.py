@@ -72,12 +72,8 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per respondent and item, sorted; rejects are items without an answer."""
     for config in params.configs:
-        otherwise = (
-            f"has no survey {config!r}; only a simulated one is shipped. Name a file of answers "
-            f"under sources.survey.surveys ({PAGE} has the format) and fetch, or take it out of "
-            "datasets.survey.configs"
-        )
-        (entry,) = declared(snapshot, Survey, "surveys", config, otherwise=otherwise)
+        hint = f"; only a simulated one is shipped ({PAGE} has the format)"
+        (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
         found = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
         for person in sorted(found, key=lambda r: r.name):

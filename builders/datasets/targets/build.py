@@ -123,8 +123,7 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, in the order of its corpus; a text is there once in a config."""
-    otherwise = "declares no readable corpora; fetch it again"
-    every = declared(snapshot, Corpus, "corpora", otherwise=otherwise)
+    every = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
         corpora = [corpus for corpus in every if corpus.config == config]
         if not corpora:
