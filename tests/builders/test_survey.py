@@ -21,7 +21,7 @@ def test_the_simulated_survey_says_what_it_is(project):
     assert frame["respondent"].str.starts_with("simulated-").all()
     assert set(frame["source"]) == {"simulated by the project: nobody was asked"}
     card = render(Path("data/datasets/survey"))["README.md"].decode()
-    assert "yes: nobody answered" in card
+    assert "| simulated | yes |" in card
     for column in survey.SCHEMA.columns:  # told in every column
         assert "at random" in column.description, column.name
 

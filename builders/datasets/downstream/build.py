@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -228,18 +228,5 @@ def _declared(snapshot: Snapshot, config: str) -> Corpus:
 
 
 def describe(folder: Path) -> str:
-    """Return the texts of each split and class, and of each group, as Markdown."""
-    import polars as pl
-
-    found = counted(folder, ["split", "label"], pl.len(), pl.col("redistributable").all())
-    rows = ((config, SPLITS[split], *row) for config, split, *row in found)
-    groups: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
-    for config, group, label, number in counted(folder, ["group", "label"], pl.len()):
-        groups[config, group or "none"].append((label, number))
-    sums = (
-        (*key, sum(n for _, n in own), ", ".join(f"{n:,} {label}" for label, n in own))
-        for key, own in groups.items()
-    )
-    head = "config | split | class | :texts | publishable"
-    by_group = table("config | group | :texts | by class", sums, "Texts by group")
-    return page(table(head, rows, "Texts by split and class"), by_group)
+    """Return the numbers of rows by split, group and class, as Markdown."""
+    return count_rows(folder, SCHEMA, "split label", "group label")

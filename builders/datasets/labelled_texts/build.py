@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
@@ -208,12 +208,5 @@ def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str,
 
 
 def describe(folder: Path) -> str:
-    """Return the texts of each corpus, split and label, as Markdown."""
-    import polars as pl
-
-    sums = [(pl.col("label") == i).sum().alias(name) for i, name in enumerate(LABELS)]
-    found = counted(folder, ["source", "split"], *sums, pl.col("redistributable").all())
-    rows = ((config, source, SPLITS[split], *counts) for config, source, split, *counts in found)
-    labels = " | ".join(f":{label}" for label in LABELS)
-    head = f"language | corpus | split | {labels} | publishable"
-    return page(table(head, rows, "Texts by corpus and split"))
+    """Return the numbers of rows by corpus, split and label, as Markdown."""
+    return count_rows(folder, SCHEMA, "source split label")

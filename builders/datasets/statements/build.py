@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
@@ -127,12 +127,5 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
 
 
 def describe(folder: Path) -> str:
-    """Return the statements of each questionnaire and axis, as Markdown."""
-    import polars as pl
-
-    likely = (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely")
-    sums = (pl.len(), pl.col("reversed").sum().alias("reversed"), likely)
-    found = counted(folder, ["axis"], *sums, pl.col("redistributable").all())
-    rows = ((config, axis or "none", *counts) for config, axis, *counts in found)
-    head = "config | axis | :statements | :reversed | :likely | publishable"
-    return page(table(head, rows, "Statements by axis"))
+    """Return the numbers of rows by axis, as Markdown."""
+    return count_rows(folder, SCHEMA, "axis reversed polarity")

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -162,10 +162,5 @@ def _rows(
 
 
 def describe(folder: Path) -> str:
-    """Return the texts of each split and class, as Markdown."""
-    import polars as pl
-
-    found = counted(folder, ["split", "label"], pl.len(), pl.col("redistributable").all())
-    rows = ((config, split, label or "-", *counts) for config, split, label, *counts in found)
-    head = "config | split | class | :texts | publishable"
-    return page(table(head, rows, "Texts by split and class"))
+    """Return the numbers of rows by split and class, as Markdown."""
+    return count_rows(folder, SCHEMA, "split label")
