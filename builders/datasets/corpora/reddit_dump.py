@@ -201,12 +201,10 @@ def communities(body: bytes, where: str) -> dict[str, str]:
             f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
             "another under sources.reddit.communities"
         ) from error
-    for name, leaning in pairs:
-        if not re.fullmatch(r"[A-Za-z0-9_]{2,21}", name) or leaning not in SIDES:
-            raise UserError(
-                f"{where}: {name!r} with the leaning {leaning!r}; write the name of a community "
-                f"without r/, and one of {', '.join(SIDES)}"
-            )
-    if not pairs or len({name.lower() for name, _ in pairs}) < len(pairs):
-        raise UserError(f"{where}: empty, or a community appears twice; each needs one line")
+    known = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
+    if not pairs or not known or len({name.lower() for name, _ in pairs}) < len(pairs):
+        raise UserError(
+            f"{where}: each community needs one line, with its name without r/, and one of "
+            f"{', '.join(SIDES)}"
+        )
     return dict(pairs)
