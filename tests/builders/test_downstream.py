@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import building
 import polars as pl
 import pytest
 import whole
-import yaml
 from samples import DAY, POLITE, downstream_params
 
 from plumbline.builders.core.snapshot import Snapshot
@@ -144,45 +141,6 @@ def test_drawn_splits_are_stratified_seeded_and_keep_together_what_belongs_toget
     (tmp_path / "c").mkdir()
     tied, _ = made(tmp_path / "c", HEAD + "".join(lines), columns=COLUMNS | {"together": "about"})
     assert len({(r["groups"][0], r["split"]) for r in tied}) == 3
-
-
-YODER = {  # the entries of docs/datasets/downstream.md
-    "format": "jsonl",
-    "columns": {
-        "text": "text",
-        "label": "hate",
-        "groups": "target_groups",
-        "source": "dataset",
-        "split": "fold",
-    },
-    "splits": {"dev": "validation"},
-}
-
-
-def test_a_users_copy_of_hate_identity_is_read_in_the_documented_layout(tmp_path):
-    own = [
-        {
-            "text": f"text {n}",
-            "hate": n % 2 == 0,
-            "target_groups": ["women", "lgbtq+ people"] if n < 2 else ["jews"] if n < 4 else [],
-            "dataset": "x2020",
-            "fold": ("train", "dev", "test")[n % 3],
-        }
-        for n in range(12)
-    ]
-    text = "".join(json.dumps(row) + "\n" for row in own)
-    rows, rejects = made(tmp_path, text, "hate-identity", **YODER, **TABLES)
-    assert not rejects
-    found = {row["text"]: row for row in rows}
-    assert (found["text 0"]["label"], found["text 1"]["label"]) == ("hate", "not-hate")
-    assert (found["text 0"]["group"], found["text 2"]["group"]) == ("several", "Jews")
-    assert found["text 0"]["mapped"] == ["LGBTQ+", "Women"]
-    assert SPLITS[found["text 1"]["split"]] == "validation"
-    assert found["text 0"]["source"] == "x2020"
-    page = (TOP / downstream.PAGE).read_text("utf-8")
-    entries = yaml.safe_load(re.search(r"```yaml\n(sources:.*?)```", page, re.DOTALL)[1])
-    entry = entries["sources"]["downstream"]["corpora"]["hate-identity"]
-    assert {key: entry[key] for key in YODER} == YODER
 
 
 REAL = {

@@ -9,11 +9,10 @@ import building
 import polars as pl
 import pytest
 import yaml
-from samples import DAY, POLITE
+from samples import DAY
 
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.outlets import build as outlets
-from plumbline.builders.datasets.outlets import fetch as news
 from plumbline.builders.readers.articles import LEANINGS
 
 PAGE = Path(__file__).parents[2] / "docs/datasets/outlets.md"
@@ -155,51 +154,6 @@ def test_the_draw_is_the_same_in_any_order_nested_and_changes_with_the_seed(tmp_
     assert set(ids(few)) < set(ids(more))
     assert ids(few, "one") != ids(other, "one")
     assert ids(few, "two") == ids(other, "two") == ["901"]
-
-
-def test_the_recipe_for_the_papers_corpus_reads_both_layouts(tmp_path, monkeypatch):
-    page = PAGE.read_text("utf-8")
-    recipe = next(
-        yaml.safe_load(block.split("```")[0])
-        for block in page.split("```yaml\n")[1:]
-        if "all-the-news" in block
-    )
-    monkeypatch.chdir(tmp_path)
-    Path("all-the-news").mkdir()
-    first = {"articles1": ["Breitbart", "CNN"], "articles2": ["Fox News", "Guardian"]}
-    first["articles3"] = ["Reuters", "NPR"]
-    for file, names in first.items():  # its first column has no name
-        lines = [",id,title,publication,author,date,year,month,url,content"]
-        lines += [
-            f'{n},{name}{n},t,{name},a,2016-05-0{n + 1},2016.0,5.0,,"{name} says {n},\nin words."'
-            for name in names
-            for n in range(3)
-        ]
-        Path(f"all-the-news/{file}.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    names = ["New Yorker", "TechCrunch", "The Verge", "Reuters", "Axios"]
-    lines = ["date,year,month,day,author,title,article,url,section,publication"]
-    lines += [
-        f'2019-06-0{n + 1} 00:00:00,2019,6.0,1,a,t,"{name} writes {n} here.",http://x/{name}{n},s,{name}'
-        for name in names
-        for n in range(3)
-    ]
-    Path("all-the-news/all-the-news-2-1.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    params = news.Params(**recipe["sources"]["news"])
-    news.fetch(params, POLITE, tmp_path / DAY)
-    own = PARAMS | recipe["datasets"]["outlets"]
-    found = outlets.build(Snapshot.open(tmp_path / DAY), outlets.Params(**own))
-    rows, _ = building.parted(found)
-    counts = Counter(row.values["outlet"] for row in rows)
-    assert counts == {
-        "new-yorker": 3,
-        "guardian": 3,
-        "reuters": 6,
-        "fox": 3,
-        "breitbart": 3,
-        "control": 6,
-    }
-    assert all(row.values["date"] for row in rows)
-    assert not any(row.values["redistributable"] for row in rows)
 
 
 @pytest.mark.shared

@@ -191,25 +191,6 @@ def test_every_person_ends_in_rows_or_rejects_once_for_each_language(sample):
         assert rows == sorted(rows, key=lambda q: int(q[1:]))
 
 
-def test_the_sample_is_what_its_page_promises(sample):
-    english = pl.read_parquet(sample("politicians") / "en.parquet")
-    by_gender = english["gender"].value_counts().sort("gender")["count"].to_list()
-    assert len(english) >= 120
-    assert by_gender[0] >= 55
-    assert by_gender[1] >= 55
-    assert by_gender[2] >= 3
-    assert english["countries"].explode().n_unique() >= 45
-    assert english["name_fallback"].sum() > 0
-    known = dict(english.select("qid", "name").iter_rows())
-    assert known["Q567"] == "Angela Merkel"
-    assert known["Q76"] == "Barack Obama"
-    merkel = english.row(by_predicate=pl.col("qid") == "Q567", named=True)
-    assert stated.GENDERS[merkel["gender"]] == "female"
-    assert merkel["birth_date"] == date(1954, 7, 17)
-    assert "DE" in merkel["countries"]
-    assert merkel["native"] is False
-
-
 MENTIONED, NAMED = "language,qid,mentions\n", "language,name,gender\n"
 
 
