@@ -99,20 +99,6 @@ def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
     assert flags["J."] == ["short"]
     assert flags["X Æ A-12"] == ["letters"]
     assert flags["Иван"] == ["script"]
-    rows, _ = made(found, countries=["vn"], spelling="native")
-    assert {r.values["name"] for r in rows if not r.values["flags"]} >= {"Иван", "Gó"}
-
-
-def test_native_spelling_takes_the_countrys_own(tmp_path):
-    columns = {"rank": "r", "name": "latin", "native": "own", "country": "c"}
-    text = "c,r,latin,own\nAM,1,Grigoryan,Գրիգորյան\nAM,2,,Հարությունյան\n"
-    found = snapshot(tmp_path, ({"name": "one", "kind": "last", "columns": columns}, text))
-    rows, rejects = made(found, countries=["am"])
-    assert [r.values["name"] for r in rows] == ["Grigoryan"]
-    assert [r.reason for r in rejects] == ["no spelling in Latin letters"]
-    rows, rejects = made(found, countries=["am"], spelling="native")
-    assert [r.values["name"] for r in rows] == ["Գրիգորյան", "Հարությունյան"]
-    assert not rejects
 
 
 @pytest.mark.shared

@@ -54,17 +54,16 @@ def test_tweeteval_reads_numbers_by_their_mapping_without_a_last_line_break(tmp_
     ]
 
 
-def test_a_text_counts_once_and_other_splits_are_counted(tmp_path):
+def test_build_counts_a_text_once(tmp_path):
     for part, text in (("test", "a\tx\nb\tx\na\ty\na\tx\n \tx\n"), ("train", "c\tx\n")):
         (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + text, "utf-8")
     parts = {part: str(tmp_path / f"{part}.tsv") for part in ("test", "train")}
-    rows, rejects = made(tmp_path, corpus(parts=parts), splits=["test"])
-    assert [(r["text"], r["label"]) for r in rows] == [("a", "x"), ("b", "x")]
+    rows, rejects = made(tmp_path, corpus(parts=parts))
+    assert [(r["text"], r["label"]) for r in rows] == [("a", "x"), ("b", "x"), ("c", "x")]
     assert sorted((r.key, r.reason) for r in rejects) == [
         ("mine/test/3", "the same text with another label"),
         ("mine/test/4", "the same text again"),
         ("mine/test/5", "no text"),
-        ("mine/train/1", "of a split that is not used"),
     ]
 
 

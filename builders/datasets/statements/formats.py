@@ -89,8 +89,9 @@ def eight_values(text: str) -> list[Statement]:
     for number, entry in enumerate(entries, start=1):
         place = f"question {number}"
         effect = entry.get("effect") if isinstance(entry, dict) else None
-        named = isinstance(effect, dict) and set(effect) == set(EIGHT_AXES)
-        if not named or not all(map(_number, effect.values())):
+        if not isinstance(effect, dict) or set(effect) != set(EIGHT_AXES):
+            effect = {"": None}
+        if not all(map(_number, effect.values())):
             raise ValueError(f"{place}: needs a number as effect on {', '.join(EIGHT_AXES)}")
         moved = {axis: float(effect[axis]) for axis in EIGHT_AXES if effect[axis]}
         rows += _rows(f"8v-{number:02d}", _worded(entry.get("question"), place), moved, {})

@@ -36,7 +36,6 @@ class Params(SnapshotParams):
     configs: list[str] = Field(
         min_length=1, description="task and language, e.g. sentiment-en; one config for each"
     )
-    splits: list[str] = Field(default_factory=list, description="splits to use; empty: all")
 
 
 class Corpus(Terms):
@@ -134,11 +133,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         seen: dict[str, str] = {}
         for corpus in corpora:
             for part in sorted(corpus.parts):
-                yield from _rows(snapshot, corpus, part, params.splits or [part], seen)
+                yield from _rows(snapshot, corpus, part, seen)
 
 
 def _rows(
-    snapshot: Snapshot, corpus: Corpus, part: str, used: list[str], seen: dict[str, str]
+    snapshot: Snapshot, corpus: Corpus, part: str, seen: dict[str, str]
 ) -> Iterator[Row | Reject]:
     where = f"{snapshot.folder}: {corpus.config}/{corpus.name}/{part}"
     facts: dict[str, object] = {"task": corpus.task, "language": corpus.language}
@@ -147,9 +146,7 @@ def _rows(
         for text in texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part))):
             split, reason = text.split or part, ""
             place = f"{corpus.name}/{split}/{text.id}"
-            if part not in used:
-                reason = "of a split that is not used"
-            elif not text.text:
+            if not text.text:
                 reason = "no text"
             elif text.text in seen:
                 same = seen[text.text] == text.label
