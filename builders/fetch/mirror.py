@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -149,11 +149,10 @@ def answering(mirror: Path, endpoint: str) -> Iterator[str]:
 
 
 @contextmanager
-def serving(*triples: Path, options: Sequence[str] = ()) -> Iterator[str]:
+def serving(*triples: Path) -> Iterator[str]:
     """Run a SPARQL engine over files of triples; yield the address of its endpoint.
 
     ``triples``: N-Triples or Turtle, also compressed by gzip.
-    ``options``: of the engine, as a limit of its time.
 
     Raises UserError if the engine is not installed, or a file is none of triples.
     """
@@ -174,7 +173,7 @@ def serving(*triples: Path, options: Sequence[str] = ()) -> Iterator[str]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}", *options]
+        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:
