@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from plumbline.builders.core.errors import UserError, reading
@@ -38,7 +39,7 @@ class Reading(network.Politeness):
     """The policy of a client that reads a mirror: nobody is asked, so there is no contact."""
 
     contact: str = "reads a mirror"
-    attempts: int = 1
+    attempts: ClassVar[int] = 1
     mirror: Path
 
 

@@ -54,7 +54,7 @@ def project(tmp_path):
 
 
 def configure(project: Path, endpoint: str, **politeness) -> None:
-    polite = {"contact": "tests@example.org", "attempts": 2, "backoff_s": 0.01}
+    polite = {"contact": "tests@example.org"}
     source = {
         "endpoint": endpoint,
         "languages": ["en", "fr"],
@@ -117,7 +117,7 @@ def test_fetch_twice_at_once_leaves_the_folder_to_the_first(project, killed):
     into = project / "data" / "raw" / "social_groups" / DAY
     with server(act) as slow:
         groups = {"files": {"en": f"{slow.at}/en.csv"}, "licence": "CC0-1.0", "citation": "tests"}
-        polite = {"contact": "tests@example.org", "attempts": 1}
+        polite = {"contact": "tests@example.org"}
         tree = {"sources": {"politeness": polite, "social_groups": groups}}
         (project / "params.yaml").write_text(yaml.safe_dump(tree), "utf-8")
         command = [sys.executable, "-m", "plumbline.builders", *words]

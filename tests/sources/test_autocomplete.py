@@ -13,7 +13,6 @@ from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import fetch as autocomplete
-from plumbline.builders.fetch.http import Politeness
 from sources.misbehaving import (
     always,
     at_first,
@@ -25,7 +24,7 @@ from sources.misbehaving import (
 )
 
 CLOCK = noon(DAY)
-SHORT = Politeness(contact="tests", attempts=2, backoff_s=0.01, timeout_s=20)
+SHORT = POLITE.model_copy(update={"attempts": 2})
 GROUPS = "category,group,name,kind\nage,kids,kids,people\ncountry,Spain,Spain,country\n"
 QUERIES = 10  # two groups, five templates each
 
