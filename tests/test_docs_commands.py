@@ -47,7 +47,7 @@ ELSEWHERE = {
     "python -m plumbline.probes annotate MODEL *": "labels of people; tests/samples.py runs it",
     "python -m plumbline.builders trace *": "tests/lib/test_trace.py",
     "python benchmarks/people.py data/samples/facts/persons*": (
-        "tests/builders/test_counterfactuals.py holds its output to the page"
+        "tests/builders/test_counterfactuals.py runs it"
     ),
     "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",
     "python -m plumbline.builders fetch *": "needs the network, or a mirror of one's own; tested",

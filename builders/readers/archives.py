@@ -129,12 +129,16 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         within(archive.getinfo(name).file_size)
         return archive.read(name)
-    except RuntimeError as error:  # also NotImplementedError
-        raise ValueError(
-            f"{name}: encrypted, or compressed by a method that cannot be read"
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
-        raise ValueError(f"{name}: damaged in the archive") from error
+    except (
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        OSError,
+    ) as error:
+        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
+        raise ValueError(f"{name}: {wrong}") from error
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
