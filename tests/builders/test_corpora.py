@@ -37,7 +37,7 @@ def built(folder: Path, articles=(), posts=(), params=None, *, without_base=Fals
     return rows, rejects, items
 
 
-def test_a_row_says_what_its_source_said(tmp_path):
+def test_build_article_row(tmp_path):
     text = "  Is it  true?\r\n\r\nIt is, cafe\u0301 and all. "
     rows, _, _ = built(
         tmp_path, [article("7", "right", text=text, date="9/16/17", outlet="The Ledger")]
@@ -69,7 +69,7 @@ def test_a_row_says_what_its_source_said(tmp_path):
         ("", "", "unknown"),
     ],
 )
-def test_dates_of_articles_are_read_or_flagged_never_guessed(tmp_path, given, told, period):
+def test_build_article_dates(tmp_path, given, told, period):
     row = built(tmp_path, [article("7", date=given)])[0]["mine/7"].values
     assert (row["date"], corpora.PERIODS[row["period"]]) == (told, period)
     assert row["flags"] == ([] if told else ["date"])
@@ -84,13 +84,13 @@ def test_dates_of_articles_are_read_or_flagged_never_guessed(tmp_path, given, to
         (None, "", "unknown"),
     ],
 )
-def test_dates_of_posts_are_read_in_utc_or_flagged(tmp_path, given, told, period):
+def test_build_post_dates_in_utc(tmp_path, given, told, period):
     row = built(tmp_path, posts=[post("7", created_utc=given)])[0]["reddit/t1_7"].values
     assert (row["date"], corpora.PERIODS[row["period"]]) == (told, period)
     assert row["flags"] == ([] if told else ["date"])
 
 
-def test_what_cannot_be_taken_is_counted_by_outlet_with_its_reason(tmp_path):
+def test_build_rejects_by_outlet_and_reason(tmp_path):
     entries = [
         post("1", body="[deleted]"),
         post("2", body=" [Removed] "),
@@ -117,7 +117,7 @@ def test_what_cannot_be_taken_is_counted_by_outlet_with_its_reason(tmp_path):
     assert "reddit/t1_3" in rows  # its author left, its text stands
 
 
-def test_near_duplicates_at_a_known_index(tmp_path, monkeypatch):
+def test_build_rejects_near_duplicates(tmp_path, monkeypatch):
     # one-word shingles: 9 of 10 words shared is 9/11, 4 of 5 is 4/6, 8 of 9 and one is 8/10
     monkeypatch.setattr(near_duplicates, "WORDS", 1)
     ten, five, nine = words(10), words(5), words(9)
@@ -141,7 +141,7 @@ def test_near_duplicates_at_a_known_index(tmp_path, monkeypatch):
         assert rejects["news-left", gone][2:4] == ("duplicate", stays)
 
 
-def test_a_text_of_two_corpora_is_in_neither_and_both_say_so(tmp_path):
+def test_build_rejects_texts_of_two_corpora(tmp_path):
     text = words(30)
     near = " ".join([*text.split()[:29], "last"])
     rows, rejects, _ = built(
@@ -182,7 +182,7 @@ def test_the_draw_does_not_depend_on_the_order_of_the_input(tmp_path):
     assert Counter(row.config for row in first[0].values()) == dict.fromkeys(corpora.CONFIGS, 30)
 
 
-def test_sizes_in_words_and_all_corpora_made_smaller_alike(tmp_path):
+def test_build_balances_sizes_in_words(tmp_path):
     articles = [article(f"{s}{n}", s) for s in corpora.LEANINGS for n in range(50)]
     posts = [post(f"{s}{n}", s) for s in ("left", "right") for n in range(50)]
     posts += [post(f"center{n}", "center") for n in range(9)]  # and one of the base: 120 words
@@ -199,7 +199,7 @@ def test_sizes_in_words_and_all_corpora_made_smaller_alike(tmp_path):
     }
 
 
-def test_the_sample_tells_its_corpora(project):
+def test_build_sample_corpora_and_card(project):
     build("corpora", corpora)
     folder = project / "data/datasets/corpora"
     left = pl.read_parquet(folder / "social-left.parquet")
@@ -220,7 +220,7 @@ def test_the_sample_tells_its_corpora(project):
 
 @pytest.mark.shared
 @pytest.mark.slow
-def test_the_real_articles_of_allsides(tmp_path):
+def test_build_real_allsides_articles(tmp_path):
     if not REAL.is_file():
         pytest.skip("needs ../shared/data/news")
     own = snapshots(tmp_path, [], base()[1])

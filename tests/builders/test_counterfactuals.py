@@ -53,7 +53,7 @@ def built(folder: Path, **changes):
     return [row.values for row in found], rejects
 
 
-def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
+def test_build_has_all_readings_for_all_countries(made):
     frame = rows(made)
     texts = frame.filter(reading=ORIGINAL)
     assert len(texts) == 54  # of 55 by the page of targets: one shouts
@@ -65,7 +65,7 @@ def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
     assert sizes.filter(reading=FAITHFUL)["target"].n_unique() == 54
 
 
-def test_the_names_put_in_are_of_their_country_and_gender(made):
+def test_build_names_match_country_and_gender(made):
     known = gazetteer.load(made / "data/datasets/names")
     for row in rows(made).filter(pl.col("reading") != ORIGINAL).to_dicts():
         names_ = known.by_country[row["country"]]
@@ -77,7 +77,7 @@ def test_the_names_put_in_are_of_their_country_and_gender(made):
             assert row["name"].split(" ", 1)[1] in names_[f"last:{gender}"]
 
 
-def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(made):
+def test_build_genders_by_reading(made):
     frame = rows(made)
     jennifer = frame.filter(entity="Jennifer")
     both = Counter(jennifer.filter(reading=FAITHFUL)["gender"].to_list())
@@ -85,7 +85,7 @@ def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(mad
     assert set(jennifer.filter(reading=CORRECTED)["gender"]) == {GENDERS.index("female")}
 
 
-def test_a_text_with_capitals_possessives_and_two_people(made):
+def test_build_keeps_capitals_and_possessives(made):
     frame = rows(made)
     shouted = frame.filter(entity="ASHLEY WILLIAMS")
     assert all(t.isupper() for t in (r["text"][:6] for r in shouted.to_dicts() if r["reading"] > 1))
@@ -101,7 +101,7 @@ def test_a_text_with_capitals_possessives_and_two_people(made):
     assert set(pair["entity"]) == {"Olivia", "Harry"}  # they take turns
 
 
-def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
+def test_build_placebo_pairs(made):
     frame = rows(made)
     pairs = frame.filter(reading=PLACEBO).join(frame, left_on="reference_id", right_on="id")
     assert len(pairs) == frame.filter(reading=PLACEBO).height > 0
@@ -111,7 +111,7 @@ def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
 
 
 @pytest.mark.slow
-def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
+def test_build_is_deterministic_given_a_seed(own):
     folder = own / "data/datasets/counterfactuals"
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     build("counterfactuals", counterfactuals)
@@ -121,7 +121,7 @@ def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
     assert [r["name"] for r in one] != [r["name"] for r in other]
 
 
-def test_the_released_code_step_by_step(made):
+def test_barriere2024_follows_the_released_code(made):
     known = gazetteer.load(made / "data/datasets/names")
     entities = ["Michael", "Emily Wilson", "Emily Qwerty", "Trump", "McDonald", "DANIEL", "Emily W"]
     assert eligible(entities, known) == ["Michael", "Emily Wilson", "DANIEL", "Emily W"]
@@ -145,13 +145,13 @@ def test_the_released_code_step_by_step(made):
         ("Hoje em São Paulo, com Paulo.", ["Paulo"], "pt"),
     ],
 )
-def test_initials_titles_places_and_last_names_alone(made, text, people, language):
+def test_finder_initials_titles_and_places(made, text, people, language):
     known = gazetteer.load(made / "data/datasets/names")
     spans = next(iter(finder(Finder(), known, language)([text])))
     assert [text[slice(*span)] for span in spans] == people
 
 
-def test_a_text_in_which_a_name_would_stay_is_a_reject_of_corrected_alone(own):
+def test_build_rejects_texts_where_a_name_would_stay(own):
     path = own / "data/datasets/targets/sentiment-en.parquet"
     frame = pl.read_parquet(path)
     first = (

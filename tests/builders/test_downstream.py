@@ -46,7 +46,7 @@ def rows_of(snapshot: Path, config: str, **changes):
     return [row.values for row in rows], rejects
 
 
-def test_the_sample_is_split_and_rejected_as_counted(sample):
+def test_build_sample_splits_and_rejects(sample):
     folder = sample("downstream")
     frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in OWN["configs"]}
     assert {name: len(frame) for name, frame in frames.items()} == {
@@ -66,7 +66,7 @@ def test_the_sample_is_split_and_rejected_as_counted(sample):
     assert claims["redistributable"].all()
 
 
-def test_labels_and_groups_are_mapped_by_tables(tmp_path):
+def test_build_maps_labels_and_groups(tmp_path):
     text = (
         HEAD
         + "1,a,bad_rude,cooks\n2,b,rude,poets\n3,c,rude_bad,nobody\n"
@@ -94,7 +94,7 @@ def test_labels_and_groups_are_mapped_by_tables(tmp_path):
     assert not any(r["redistributable"] for r in rows)  # unless its terms let them
 
 
-def test_splits_are_those_of_the_source(tmp_path):
+def test_build_keeps_splits_of_the_source(tmp_path):
     parts = {
         "train": HEAD + "1,a,bad,\n2,b,bad,\n3,C,bad,\n3b,c,good,\n",
         "validation": HEAD + "4,d,bad,\n5,b,good,\n",
@@ -117,7 +117,7 @@ def test_splits_are_those_of_the_source(tmp_path):
     ]
 
 
-def test_a_source_without_validation_holds_out_some_of_its_training_texts(tmp_path):
+def test_build_holds_out_validation_texts(tmp_path):
     lines = [f"{n},text {n},{'good' if n % 2 else 'bad'},\n" for n in range(200)]
     parts = {"train": HEAD + "".join(lines[:160]), "test": HEAD + "".join(lines[160:])}
     rows, _ = made(tmp_path, parts)
@@ -125,7 +125,7 @@ def test_a_source_without_validation_holds_out_some_of_its_training_texts(tmp_pa
     assert all(SPLITS[r["split"]] == "test" for r in rows if int(r["id"]) >= 160)
 
 
-def test_drawn_splits_are_stratified_seeded_and_keep_together_what_belongs_together(tmp_path):
+def test_build_draws_stratified_splits(tmp_path):
     lines = [f"{n},text {n},{'good' if n % 2 else 'bad'},g{n % 3}\n" for n in range(600)]
     rows, _ = made(tmp_path, HEAD + "".join(lines))
     by = Counter((SPLITS[r["split"]], r["label"], r["groups"][0]) for r in rows)
@@ -182,7 +182,7 @@ def real(tmp_path_factory):
         ("misinformation-liar", 10_269 + 1_284 + 1_283, 12_810, None),
     ],
 )
-def test_every_real_text_is_there_or_told(real, config, number, different, hate):
+def test_build_real_corpora_counts(real, config, number, different, hate):
     rows, rejects = rows_of(real, config, **TABLES)
     assert len(rows) + len(rejects) == number
     assert len({(row["text"].casefold(), row["label"]) for row in rows}) == len(rows)

@@ -37,7 +37,7 @@ def affects(row: Row) -> set[str]:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_ten_lines_are_one_word(tmp_path, end):
+def test_build_gathers_ten_lines_a_word(tmp_path, end):
     text = end + judged("war", "fear", "negative", end=end) + judged("chair", end=end)
     chair, war = built_from(tmp_path, en=text)
     assert (chair.values["word"], affects(chair)) == ("chair", set())
@@ -45,7 +45,7 @@ def test_ten_lines_are_one_word(tmp_path, end):
     assert affects(war) == {"fear", "negative"}
 
 
-def test_words_that_share_a_translation_keep_what_was_judged(tmp_path):
+def test_build_words_that_share_a_translation(tmp_path):
     text = translated(("brave", "trust", "valiente"), ("bold", "anger", "valiente"))
     bold, brave = built_from(tmp_path, es=text)
     assert bold.values["word"] == brave.values["word"] == "valiente"
@@ -53,7 +53,7 @@ def test_words_that_share_a_translation_keep_what_was_judged(tmp_path):
     assert (brave.values["english"], affects(brave)) == ("brave", {"trust"})
 
 
-def test_a_word_without_translation_is_a_reject(tmp_path):
+def test_build_rejects_words_without_translation(tmp_path):
     rows = (("oak", "joy", "NO TRANSLATION"), ("ash", "joy", ""), ("elm", "joy", "olmo"))
     text = translated(*rows, ("elm", "joy", "olmo"))
     kept, rejects = building.parted(built_from(tmp_path, es=text))
@@ -68,7 +68,7 @@ def test_a_word_without_translation_is_a_reject(tmp_path):
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
-def test_the_real_lexicon_has_the_published_numbers(tmp_path):
+def test_build_real_emolex_has_the_published_counts(tmp_path):
     rows, _ = building.parted(built_from(tmp_path, en=REAL.read_text("utf-8")))
     frame = pl.DataFrame([row.values for row in rows])
     assert len(frame) == 14182  # the lexicon's page: 14,182 unigrams

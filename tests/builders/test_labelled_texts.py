@@ -47,7 +47,7 @@ def told(row) -> tuple[str, str, str]:
     return SPLITS[row["split"]], row["text"], LABELS[row["label"]]
 
 
-def test_texts_get_the_labels_of_their_lines_and_their_split(tmp_path):
+def test_build_labels_and_splits(tmp_path):
     rows, rejects = built_from(
         tmp_path, [("Well done", 2), ("Awful", 0)], [("A table", 1), ("A fine day", 2)]
     )
@@ -100,7 +100,7 @@ def table_from(folder: Path, files: dict[str, bytes], **changes):
     return [told(row.values) for row in rows], rejects
 
 
-def test_a_table_in_an_archive_in_utf_16_as_arabic_reviews_have_it(tmp_path):
+def test_build_reads_a_utf16_table_in_an_archive(tmp_path):
     lines = ["no\tstars\treview", "1\t5\tفندق “رائع”", "2\t1\tسيئ", "3\t3\tعادي"]
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -120,7 +120,7 @@ def test_a_table_in_an_archive_in_utf_16_as_arabic_reviews_have_it(tmp_path):
     }
 
 
-def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
+def test_build_reads_parquet_and_csv(tmp_path):
     body = io.BytesIO()
     pl.DataFrame({"review": ["Good", None, "Bad"], "stars": [5, 5, 1], "x": 0}).write_parquet(body)
     csv = b'stars,review\n5,"Fine, really"\n1,Awful\n'
@@ -138,7 +138,7 @@ def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
     assert rows == [("testing", "Awful", "negative"), ("testing", "Fine, really", "positive")]
 
 
-def test_where_a_corpus_is_one_file_a_share_is_drawn_for_tuning(tmp_path):
+def test_build_draws_a_share_for_tuning(tmp_path):
     numbers = range(1000)
     lines = ["stars,review", *(f"{1 + 4 * (n % 2)},text {n}" for n in numbers), ""]
     rows, _ = table_from(
@@ -156,7 +156,7 @@ def test_where_a_corpus_is_one_file_a_share_is_drawn_for_tuning(tmp_path):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_tweets_have_the_published_numbers(tmp_path):
+def test_build_real_tweets_have_the_published_counts(tmp_path):
     folder = tmp_path / "real"
     snapshot(folder, [("x", 1)], [("x", 1)], redistribute=False)
     for split, name in (("tuning", "val"), ("testing", "test")):

@@ -103,7 +103,7 @@ def rows(found):
     return {item.values["word"]: item.values for item in found if isinstance(item, Row)}
 
 
-def test_mass_is_three_and_the_number_of_views_exactly(rows):
+def test_build_mass_is_three_and_the_views(rows):
     for row in rows.values():
         beta = [row[f"beta_{axis}"] for axis in lexica.AXES]
         assert sum(beta) - 3 == row["views"] == len(row["view_names"])
@@ -111,13 +111,13 @@ def test_mass_is_three_and_the_number_of_views_exactly(rows):
         assert row["view_names"] == sorted(row["view_names"])
 
 
-def test_good_is_positive_bad_is_negative_and_green_is_neither(rows):
+def test_build_largest_share_by_word(rows):
     for words, axis in ((GOOD[:3], "positive"), (BAD[:3], "negative"), (PLAIN, "neutral")):
         for word in words:
             assert max(lexica.AXES, key=lambda a: rows[word][f"q_{a}"]) == axis, word
 
 
-def test_each_view_stands_beside_the_combination_as_it_is(rows):
+def test_build_keeps_the_values_of_views(rows):
     row = rows["stern"]
     assert row["view_names"] == ["classes", "poles"]
     assert row["view_values"] == ["neutral", "negative"]
@@ -127,7 +127,7 @@ def test_each_view_stands_beside_the_combination_as_it_is(rows):
     assert rows["wise"]["pos"] == []
 
 
-def test_repeated_words_are_resolved_as_documented(found, rows):
+def test_build_resolves_repeated_words(found, rows):
     assert rows["good"]["view_values"][1] == "0.875"  # mean of 3 and 4, of 4
     assert rows["proud"]["view_names"] == ["degrees", "poles"]  # its two classes tie
     assert {(r.key, r.reason, r.number) for r in found if isinstance(r, Reject)} == {
@@ -138,7 +138,7 @@ def test_repeated_words_are_resolved_as_documented(found, rows):
     }
 
 
-def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
+def test_build_marks_words_not_redistributable(tmp_path):
     private = CLASSES | {"redistribute": False}
     items = built_from(tmp_path, (POLES, private), steps=100, seeds=[1], leave_out=False)
     rows, _ = building.parted(items)
@@ -158,7 +158,7 @@ def beside(tmp_path_factory):
     return built_from(tmp_path_factory.mktemp("published"), theirs=THEIRS, **QUICK)
 
 
-def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(beside):
+def test_build_published_lexicon(beside):
     rows, rejects = building.parted(beside)
     assert {row.config for row in rows} == {"en", "published"}
     theirs = {row.values["word"]: row.values for row in rows if row.config != "en"}
@@ -175,7 +175,7 @@ def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(beside
     ]
 
 
-def test_ours_is_held_against_the_published_by_rank(beside, tmp_path):
+def test_agreement_rank_correlation(beside, tmp_path):
     # five words are in both; theirs are in the order bad, grim, green, good, kind
     folder = building.written(tmp_path / "lexica", "lexica", building.parted(beside)[0])
     ours, theirs = (pl.read_parquet(folder / f"{c}.parquet") for c in ("en", "published"))
@@ -196,7 +196,7 @@ def test_ours_is_held_against_the_published_by_rank(beside, tmp_path):
     assert float(agreement(ours, turned)[0][2]) == pytest.approx(-float(rho))
 
 
-def test_the_interval_is_that_of_bonett_and_wright():
+def test_agreement_interval_of_bonett_and_wright():
     # tanh(atanh(rho) +- 1.96 sqrt((1 + rho^2 / 2) / 3)) of six words
     ours = pl.DataFrame({"word": list("abcdef"), "views": 1, "q_positive": [1, 2, 3, 4, 5, 6]})
     ours = ours.with_columns(q_negative=0, score=0.0)

@@ -33,7 +33,7 @@ def made(found: Snapshot, **changes):
     return building.parted(names.build(found, params))
 
 
-def test_the_default_list_flags_words_and_has_womens_last_names(sample):
+def test_build_default_names(sample):
     frames = {p.stem: pl.read_parquet(p) for p in sample("names").glob("??.parquet")}
     assert len(frames) == 13
     assert sum(map(len, frames.values())) == 472
@@ -46,7 +46,7 @@ def test_the_default_list_flags_words_and_has_womens_last_names(sample):
     assert BEARERS[bearers["Novák"]] == "male"
 
 
-def test_lists_of_a_country_become_one_by_best_rank_and_the_first_count(tmp_path):
+def test_build_merges_lists_by_best_rank(tmp_path):
     columns = {k: k for k in ("country", "kind", "rank", "name", "count")}
     one = "country,kind,rank,name,count\nfr,male,1,Jean,\nfr,male,2,Luc,\nfr,male,3,Ali,\n"
     two = "country,kind,rank,name,count\nFR,male,1,Ali,70\nFrance,male,2,Jean,60\n"
@@ -63,7 +63,7 @@ def test_lists_of_a_country_become_one_by_best_rank_and_the_first_count(tmp_path
     assert rows[0].values["sources"] == ["one", "two"]
 
 
-def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
+def test_build_nested_and_flat_lists(tmp_path):
     nested = {"Czech_Republic": {"male": ["Novák", "Král"], "female": ["Nováková", "Král"]}}
     nested["Atlantis"] = {"male": ["Kida"], "female": []}
     flat = {"men": ["Ann-Marie’s", "Bob"], "dogs": ["Rex"]}
@@ -87,7 +87,7 @@ def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
     assert kept == {"Novák": "male", "Nováková": "female", "Král": "any"}
 
 
-def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
+def test_build_flags_unusable_names(tmp_path):
     listed = ["Gó", "Chad", "Иван", "J.", "X Æ A-12", "Jean-Luc", "O'Neil", "Nguyễn", "Al"]
     text = HEAD + "".join(f"vn,male,{i},{n}\n" for i, n in enumerate(listed, start=1))
     found = snapshot(tmp_path, ({"name": "one"}, text))
@@ -104,7 +104,7 @@ def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL_NAMES.is_dir(), reason="no shared data beside the checkout")
 @pytest.mark.slow
-def test_the_real_lists_give_every_country_with_names_of_all_kinds(tmp_path):
+def test_build_real_lists_of_names(tmp_path):
     client.fetch(real_names_params(), POLITE, tmp_path / DAY)
     found = Snapshot.open(tmp_path / DAY)
     assert found.manifest["counts"]["forenames"] == 2480

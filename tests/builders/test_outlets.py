@@ -65,7 +65,7 @@ def ids(rows, outlet: str | None = None) -> list[str]:
     return [name.removeprefix("mine/") for name in found]
 
 
-def test_articles_count_for_the_outlet_that_has_their_name_and_topics_make_the_control(tmp_path):
+def test_build_outlets_and_control(tmp_path):
     rows, rejects = built_from(
         tmp_path,
         [
@@ -97,7 +97,7 @@ def test_articles_count_for_the_outlet_that_has_their_name_and_topics_make_the_c
         ("2020-02-30", None),
     ],
 )
-def test_a_bad_date_is_null_and_the_article_stays(tmp_path, written, read):
+def test_build_bad_date_is_null(tmp_path, written, read):
     layouts = ["%Y-%m-%d", "%m/%d/%y"]
     rows, rejects = built_from(tmp_path, [entry(1, date=written)], dates=layouts)
     assert rows[ids(rows).index("1")]["date"] == read
@@ -142,7 +142,7 @@ def test_every_article_ends_in_a_row_or_in_a_counted_reject(tmp_path):
     assert by["26"]["text"] == f"Elsewhere it is no boilerplate.\n{notice}"
 
 
-def test_the_draw_is_the_same_in_any_order_nested_and_changes_with_the_seed(tmp_path):
+def test_build_draw_depends_on_the_seed_alone(tmp_path):
     entries = [entry(n) for n in range(1, 60)]
     few, rejects = built_from(tmp_path / "a", entries, {"articles": 10})
     again, _ = built_from(tmp_path / "b", entries[::-1], {"articles": 10})

@@ -93,12 +93,12 @@ PAPER = {  # the paper's grouping, as the issue of the dataset lists it
 
 
 @pytest.mark.parametrize("group", PAPER)
-def test_every_gender_of_the_paper_falls_into_its_group(tmp_path, group):
+def test_gender_of_each_value_in_the_paper(tmp_path, group):
     for qid in PAPER[group]:
         assert gender(tmp_path / qid, qid) == group
 
 
-def test_several_values_and_none_follow_the_documented_rule(tmp_path):
+def test_gender_of_several_values(tmp_path):
     unknown = {"type": "bnode", "value": "b0"}
     for number, (qids, told) in enumerate(
         (
@@ -147,7 +147,7 @@ def test_dates_of_birth(tmp_path, dates, precision, born, exactness):
     assert label.startswith(exactness)
 
 
-def test_a_name_falls_back_to_mul_and_says_so_unless_that_is_switched_off(tmp_path):
+def test_build_falls_back_to_mul_labels(tmp_path):
     person, both = {"labels": {"mul": "Ada Example", "ru": "Ада Пример"}}, ("en", "ru")
     told = ("name", "name_language", "name_fallback")
     found = result(tmp_path / "a", person, languages=both)
@@ -161,7 +161,7 @@ def test_a_name_falls_back_to_mul_and_says_so_unless_that_is_switched_off(tmp_pa
     assert tuple(other.values[column] for column in told) == russian
 
 
-def test_native_comes_from_the_official_languages_of_the_countries(tmp_path):
+def test_build_native_by_official_languages(tmp_path):
     iso = [("Q31", "BE"), ("Q30", "US"), ("Q15180", "SU")]
     labels = dict.fromkeys(("en", "fr", "es"), "Ada")
     place = count()
@@ -178,7 +178,7 @@ def test_native_comes_from_the_official_languages_of_the_countries(tmp_path):
     assert native() == [None, None, None]
 
 
-def test_every_person_ends_in_rows_or_rejects_once_for_each_language(sample):
+def test_build_each_person_is_a_row_or_a_reject(sample):
     folder = sample("politicians")
     given = Snapshot.open(SAMPLES / "wikidata" / DAY)
     people = given.read("ids.txt.gz").decode().split()
@@ -214,7 +214,7 @@ TWO = {
 }
 
 
-def test_popularity_is_what_the_wikipedia_of_each_language_mentions_where_that_is_brought(tmp_path):
+def test_build_popularity_from_mentions(tmp_path):
     text = f"{MENTIONED}en,Q5,120\nfr,Q5,4\nfr,Q7,90\nen,Q99,1\n"
     source = brought(tmp_path / "s", TWO, mentions=text)
     rows = built_from(source, ("en", "fr"))
@@ -223,7 +223,7 @@ def test_popularity_is_what_the_wikipedia_of_each_language_mentions_where_that_i
     assert found == {("en", "Q5"): 120, ("fr", "Q5"): 4, ("en", "Q7"): None, ("fr", "Q7"): 90}
 
 
-def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path):
+def test_build_keeps_listed_names_only(tmp_path):
     text = f"{NAMED}en,Ada  Example,female\nfr,Bo Exemple,female\nen,Bo Example,male\n"
     source = brought(tmp_path / "s", TWO, names=text)
     rows, gone = building.parted(built_from(source, ("en", "fr")))
@@ -231,7 +231,7 @@ def test_only_people_stay_whose_name_and_gender_are_among_those_brought(tmp_path
     assert {(item.config, item.key) for item in gone} == {("en", "Q7"), ("fr", "Q5")}
 
 
-def test_published_names_are_a_config_of_what_their_file_says_and_nobody_is_left_out(tmp_path):
+def test_build_published_names(tmp_path):
     lines = ["en,Ada Example,female", "en,Ada Example,female", "en,Bo  Example,male"]
     lines += ["en,!,male", "ru,Анна Мартен,female"]
     text = NAMED + "".join(f"{line}\n" for line in lines)
@@ -275,7 +275,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_names_are_found_however_a_json_file_is_nested(layout):
+def test_names_of_nested_json(layout):
     body = json.dumps(LAYOUTS[layout]).encode()
     assert sorted(of[:3] for of in politicians.names(body)) == FOUND
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
@@ -284,7 +284,7 @@ def test_names_are_found_however_a_json_file_is_nested(layout):
     assert sorted(of[:3] for of in politicians.names(packed.getvalue())) == FOUND
 
 
-def test_names_of_a_json_file_may_be_an_object_a_line():
+def test_names_of_json_lines():
     rows = "".join(f"{json.dumps(row)}\n" for row in LAYOUTS["records"])
     found = sorted(politicians.names(rows.encode()))
     assert [of[:3] for of in found] == FOUND

@@ -15,7 +15,7 @@ from plumbline.builders.datasets.social_groups.read import groups
 SHARED = Path(__file__).parents[3] / "shared/data"
 
 
-def test_the_default_list_is_the_papers(sample):
+def test_default_groups_are_those_of_the_paper(sample):
     frame = pl.read_parquet(sample("social_groups") / "en.parquet")
     assert len(frame) == 374  # the sum of the paper's list
     sizes = dict(frame.group_by("category").len().iter_rows())
@@ -28,7 +28,7 @@ def test_the_default_list_is_the_papers(sample):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-def test_every_published_group_is_in_the_list():
+def test_default_groups_contain_the_published_ones():
     ours = {g.group for g in groups((SAMPLES / "social_groups" / DAY / "en.csv").read_bytes())}
     published = SHARED / "published/stereotypes"
     scores = pl.read_parquet(published / "emotion_scores_bert-base-uncased.parquet")

@@ -20,7 +20,7 @@ HEAD = "id,text,axis,weight,reversed,polarity,opposite\n"
 FLOORS = {"rows_min": {}, "axis_min": 1}
 
 
-def test_calibration_is_balanced_and_values_are_half_reversed(sample):
+def test_sample_calibration_and_values_are_balanced(sample):
     folder = sample("statements")
     for code in ("cs", "en", "es", "ru"):
         neutral = pl.read_parquet(folder / f"calibration-{code}.parquet")
@@ -34,7 +34,7 @@ def test_calibration_is_balanced_and_values_are_half_reversed(sample):
             assert reversal[name] != reversal[other]
 
 
-def test_the_axes_are_half_reversed_and_every_statement_has_its_opposite(sample):
+def test_sample_axes_are_half_reversed(sample):
     own = pl.read_parquet(sample("statements") / "axes-en.parquet")
     counts = own.group_by("axis").agg(pl.len(), pl.col("reversed").sum().alias("turned"))
     assert sorted(counts.iter_rows()) == [("economic", 20, 10), ("social", 20, 10)]
@@ -51,7 +51,7 @@ def pi34(number, axis="tribalism"):
     return (HEAD + "".join(f"i{i},tea {i} is good,{axis},1,no,,\n" for i in range(number))).encode()
 
 
-def test_a_file_of_pi34_has_34_items_on_the_four_values():
+def test_statements_pi34_has_34_items():
     assert len(read(pi34(34), "PI34")) == 34
     with pytest.raises(ValueError):
         read(pi34(33), "PI34")
@@ -74,7 +74,7 @@ def fetched(folder, **published):
     return [pl.read_parquet(made / f"{name}.parquet") for name in published]
 
 
-def test_points_of_published_scales_reach_the_dataset(tmp_path):
+def test_build_points_of_published_scales(tmp_path):
     (tmp_path / "compass.json").write_text(compass(), "utf-8")
     (tmp_path / "eight.js").write_text(eight(), "utf-8")
     files = {"political-compass": tmp_path / "compass.json", "8values": tmp_path / "eight.js"}
@@ -99,7 +99,7 @@ def test_points_of_published_scales_reach_the_dataset(tmp_path):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_compass_and_8values_are_read_whole(tmp_path):
+def test_build_real_compass_and_8values(tmp_path):
     files = {"political-compass": SHARED / "political_compass.json"}
     files |= {"8values": SHARED / "8values_questions.js.txt"}
     own, linear = fetched(tmp_path, **files)

@@ -53,7 +53,7 @@ def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
     return list(stereotypes.build(found, params))
 
 
-def test_engines_that_agree_share_a_row_with_the_rank_in_each(tmp_path):
+def test_build_engines_that_agree_share_a_row(tmp_path):
     found = built_from(
         tmp_path,
         yahoo=["why are kids so noisy", "why are kids so mean"],
@@ -68,7 +68,7 @@ def test_engines_that_agree_share_a_row_with_the_rank_in_each(tmp_path):
     assert {row.values["template"] for row in found} == {"why are {group} so"}
 
 
-def test_what_does_not_go_on_where_the_query_ends_is_rejected_with_the_reason(tmp_path):
+def test_build_rejects_rewritten_queries(tmp_path):
     texts = [
         "Why are KIDS so  noisy?",
         "why are kids so noisy",
@@ -112,7 +112,7 @@ def test_completion_of_a_group_within_a_word_of_another():
         assert not completes(group, f"why are {other} so mean"), (group, other)
 
 
-def test_a_key_term_moves_into_query_and_template(tmp_path):
+def test_build_moves_key_terms_into_the_query(tmp_path):
     (row,) = built_from(tmp_path, google=["why are kids so good at chess"])
     assert row.values["attribute"] == "chess"
     assert row.values["query"] == "why are kids so good at"
@@ -133,13 +133,13 @@ def test_a_key_term_moves_into_query_and_template(tmp_path):
         ("common", ["neutral"]),
     ],
 )
-def test_every_rule_of_the_cleaning_leaves_its_flag(attribute, told):
+def test_flags_of_each_rule(attribute, told):
     assert flags(attribute, RULES) == told
 
 
 @pytest.mark.shared
 @shared
-def test_the_published_file_gives_the_published_counts(project):
+def test_build_real_published_file_has_the_published_counts(project):
     folder = Path("real")
     shutil.copytree(WAVE, folder)
     shutil.copy(REAL, folder / "published/choenni2021.csv")

@@ -39,7 +39,7 @@ def rows(found, lemma: str) -> dict[str, dict]:
     return {CLASSES[values["supersense"]]: values for values in kept}
 
 
-def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_path):
+def test_build_adjective_has_thirteen_classes(tmp_path):
     given = snapshot(tmp_path, line("calm", feeling=0.6, weather=0.29))
     found = rows(supersenses.build(given, PARAMS), "calm")
     assert sorted(found) == sorted(f"adj.{name}" for name in ADJECTIVES)
@@ -50,7 +50,7 @@ def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_
     assert {values["senses"] for values in found.values()} == {None}
 
 
-def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
+def test_build_verb_has_a_row_for_each_class(tmp_path):
     given = snapshot(
         tmp_path,
         line("calm", feeling=0.6),
@@ -71,7 +71,7 @@ def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
     assert len(race) == 2
 
 
-def test_every_english_word_of_the_sample_treebanks_has_a_class(sample):
+def test_sample_words_have_a_class(sample):
     words = pl.read_parquet(sample("words") / "en.parquet", columns=["lemma", "pos"])
     classes = pl.read_parquet(sample("supersenses") / "en.parquet")
     assert words.join(classes, on=["lemma", "pos"], how="anti").is_empty()
@@ -81,7 +81,7 @@ def test_every_english_word_of_the_sample_treebanks_has_a_class(sample):
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_files_are_read_whole(tmp_path):
+def test_build_real_supersenses(tmp_path):
     verbs = {f"verbs/{p.name}": p.read_bytes() for p in (REAL / "wordnet_verbs").iterdir()}
     words = {"adjectives/a.predicted": (REAL / "adjective_words.predicted").read_bytes()}
     given = building.snapshot(tmp_path, "supersenses", verbs | words)

@@ -11,7 +11,7 @@ from plumbline.builders.datasets.survey import build as survey
 from plumbline.builders.release.card import render
 
 
-def test_the_simulated_survey_says_what_it_is(project):
+def test_build_simulated_survey(project):
     counts = build("survey", survey)
     frame = pl.read_parquet("data/datasets/survey/simulated.parquet")
     lacking = sum(counts.rejects.values())
@@ -26,7 +26,7 @@ def test_the_simulated_survey_says_what_it_is(project):
         assert "at random" in column.description, column.name
 
 
-def test_the_sample_is_what_its_program_draws():
+def test_sample_survey_is_reproducible():
     questionnaire = (SAMPLES / "statements" / DAY / "values-cs.csv").read_bytes()
     drawn = (SAMPLES / "survey" / DAY / "simulated.csv").read_bytes()
     assert respondents.survey_file(questionnaire) == drawn

@@ -26,7 +26,7 @@ def made(folder: Path, *corpora: dict, **changes):
     return [row.values for row in rows], rejects
 
 
-def test_a_users_tsv_keeps_ids_labels_and_line_breaks_in_quotes(tmp_path):
+def test_build_reads_tsv_with_quotes(tmp_path):
     file = tmp_path / "mine.tsv"
     file.write_text('\ufeffid\ttweet\tgold\n7\t"A &amp; B\nC"\t2\n9\tcafe\u0301\t0\n', "utf-8")
     columns = {"id": "id", "text": "tweet", "label": "gold"}
@@ -40,7 +40,7 @@ def test_a_users_tsv_keeps_ids_labels_and_line_breaks_in_quotes(tmp_path):
     assert not any(r["redistributable"] for r in rows)  # unless the user says so
 
 
-def test_tweeteval_reads_numbers_by_their_mapping_without_a_last_line_break(tmp_path):
+def test_build_reads_tweeteval(tmp_path):
     (tmp_path / "t_text.txt").write_text("one \ntwo\nthree\n", "utf-8")
     (tmp_path / "t_labels.txt").write_text("0\n1\n0\n", "utf-8")
     (tmp_path / "mapping.txt").write_text("0\tsad\n1\tglad", "utf-8")
@@ -78,7 +78,7 @@ def test_build_counts_a_text_once(tmp_path):
         ("sentiment", 12284, {"negative", "neutral", "positive"}),
     ],
 )
-def test_every_test_tweet_of_tweeteval_is_there_or_told(task, number, classes, tmp_path):
+def test_build_real_tweeteval_counts(task, number, classes, tmp_path):
     entry = corpus(
         format="tweeteval",
         parts={"test": str(SHARED / task / "test_{what}.txt")},

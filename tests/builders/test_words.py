@@ -30,7 +30,7 @@ def rows(found):
     return [item.values for item in found if isinstance(item, Row)]
 
 
-def test_counts_add_up_over_treebanks(tmp_path):
+def test_build_adds_counts_of_treebanks(tmp_path):
     calm = sentence(("calm", "calm", "ADJ"), ("minister", "minister", "NOUN"))
     (row,) = rows(built_from(tmp_path, a=calm + calm, b=calm))
     assert (row["form"], row["count"]) == ("calm", 3)
@@ -38,7 +38,7 @@ def test_counts_add_up_over_treebanks(tmp_path):
     assert row["treebank_counts"] == [2, 1]
 
 
-def test_words_that_are_no_plain_words_are_counted_as_rejects(tmp_path):
+def test_build_rejects_other_tokens(tmp_path):
     text = sentence(("well-known", "well-known", "ADJ"), ("2nd", "2nd", "ADJ"), ("a", "a", "DET"))
     found = built_from(tmp_path, a=text)
     assert {(r.reason, r.number) for r in found} == {
@@ -47,7 +47,7 @@ def test_words_that_are_no_plain_words_are_counted_as_rejects(tmp_path):
     }
 
 
-def test_ranges_and_empty_nodes_are_not_words(tmp_path):
+def test_build_skips_ranges_and_empty_nodes(tmp_path):
     text = (
         "1-2\tdámelo\t_\t_\t_\t_\t_\t_\t_\t_\n"
         "1\tda\tdar\tVERB\t_\t_\t0\troot\t_\t_\n"
@@ -69,7 +69,7 @@ def test_ranges_and_empty_nodes_are_not_words(tmp_path):
         ("es", "after", "after"),
     ],
 )
-def test_words_stand_where_the_paper_puts_them(sample, language, adjective, verb):
+def test_sample_word_order_of_the_paper(sample, language, adjective, verb):
     frame = pl.read_parquet(sample("words") / f"{language}.parquet")
     places = {
         words.POS[pos]: words.PLACES[place]
@@ -78,7 +78,7 @@ def test_words_stand_where_the_paper_puts_them(sample, language, adjective, verb
     assert places == {"ADJ": adjective, "VERB": verb}
 
 
-def test_every_token_of_the_sample_is_counted_once(sample):
+def test_sample_counts_each_token_once(sample):
     folder = sample("words")
     rejects = pl.read_parquet(folder / "rejects.parquet")
     for path in sorted((SAMPLES / "ud" / DAY).glob("*/*.conllu")):
