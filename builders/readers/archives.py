@@ -130,14 +130,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         within(archive.getinfo(name).file_size)
         return archive.read(name)
-    except (
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        OSError,
-    ) as error:
+    except DAMAGED as error:
         wrong = "damaged, encrypted, or compressed by a method that cannot be read"
         raise ValueError(f"{name}: {wrong}") from error
 
