@@ -63,21 +63,21 @@ def ranges(asked) -> list[str | None]:
     return [handler.headers.get("Range") for handler in asked]
 
 
-def test_a_file_that_comes_in_one_piece_is_whole_and_alone(tmp_path):
+def test_download_in_one_piece(tmp_path):
     with serving() as (address, asked):
         get(address, tmp_path / "en" / "big")
     assert [p.name for p in (tmp_path / "en").iterdir()] == ["big"]
     assert asked[0].headers["User-Agent"] == POLITE.user_agent()
 
 
-def test_a_line_that_breaks_is_gone_on_with_where_it_broke(tmp_path):
+def test_download_continues_a_broken_transfer(tmp_path):
     with serving(most=lambda n: 1_000_000 if n < 3 else 10**9) as (address, asked):
         get(address, tmp_path / "big")
     assert ranges(asked) == [None, "bytes=1000000-", "bytes=2000000-"]
     assert asked[1].headers["If-Range"] == '"a"'
 
 
-def test_another_process_goes_on_too(tmp_path):
+def test_download_continues_in_another_process(tmp_path):
     lost = pytest.raises(UserError)
     with serving(most=lambda n: 1_000_000 if n < 2 else 10**9) as (address, asked):
         with lost:
@@ -94,13 +94,13 @@ def test_another_process_goes_on_too(tmp_path):
         ({"tag": ""}, None),
     ],
 )
-def test_where_the_rest_cannot_be_had_the_file_is_asked_for_anew(tmp_path, changes, wanted):
+def test_download_without_ranges_starts_again(tmp_path, changes, wanted):
     with serving(most=lambda n: 1_000_000 if n < 2 else 10**9, **changes) as (address, asked):
         get(address, tmp_path / "big")
     assert ranges(asked) == [None, wanted]
 
 
-def test_a_file_that_changed_meanwhile_is_not_patched_together(tmp_path):
+def test_download_of_a_changed_file_starts_again(tmp_path):
     with (
         serving(body=BODY[::-1], most=lambda n: 1_000_000) as (address, _),
         pytest.raises(UserError),
@@ -111,7 +111,7 @@ def test_a_file_that_changed_meanwhile_is_not_patched_together(tmp_path):
     assert ranges(asked) == ["bytes=1000000-"]
 
 
-def test_a_wrong_address_is_told_at_once_and_a_wrong_file_is_not_kept(tmp_path):
+def test_download_wrong_address_or_file(tmp_path):
     with (
         serving(status=lambda n: 404) as (address, asked),
         pytest.raises(UserError),

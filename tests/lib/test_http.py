@@ -36,13 +36,13 @@ def test_retry_after_in_seconds_or_unreadable(header, seconds):
         "a@b.org\r\nX-Other: yes",
     ],
 )
-def test_a_contact_that_no_header_can_hold_is_refused_in_one_sentence(contact):
+def test_user_agent_bad_contact(contact):
     with pytest.raises(UserError, match=r"params\.yaml") as caught:
         Politeness(contact=contact).user_agent()
     assert "\n" not in str(caught.value)
 
 
-def test_waits_grow_and_the_service_is_asked_no_more_than_allowed(site):
+def test_get_waits_grow(site):
     policy = POLITE.model_copy(update={"attempts": 4, "backoff_s": 0.1})
     told = pytest.raises(UserError)
     with misbehaving(site, always(status(503))) as server, told:
@@ -53,7 +53,7 @@ def test_waits_grow_and_the_service_is_asked_no_more_than_allowed(site):
     assert all(wait >= least for wait, least in zip(waits, [0.1, 0.2, 0.4], strict=True))
 
 
-def test_a_wait_longer_than_the_policy_allows_ends_at_once(site):
+def test_get_long_retry_after_ends(site):
     policy = POLITE.model_copy(update={"longest_wait_s": 5})
     told = pytest.raises(UserError)
     with misbehaving(site, always(status(503, Retry_After=3600))) as server, told:
@@ -67,7 +67,7 @@ def test_a_wait_longer_than_the_policy_allows_ends_at_once(site):
         404,
     ],
 )
-def test_a_refusal_is_not_asked_for_twice(site, code):
+def test_get_does_not_retry_a_refusal(site, code):
     with misbehaving(site, always(status(code))) as server:
         url = f"{server.address}/file.txt"
         with pytest.raises(UserError):
@@ -108,7 +108,7 @@ def test_get_takes_no_more_than_the_maximum_size_decompressed(monkeypatch, codin
 
 
 @pytest.mark.parametrize("code", [429, 503, 404])
-def test_a_status_and_its_retry_after_count_though_the_body_is_cut(site, tmp_path, code):
+def test_get_status_with_a_cut_body(site, tmp_path, code):
     def cut_error(handler, real):
         handler.say(code, "text/plain", b"busy " * 400, length=50_000, Retry_After=1)
 

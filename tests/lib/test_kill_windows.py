@@ -28,9 +28,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_folder_is_the_old_one_or_the_new_one_wherever_finish_is_killed(
-    folder, monkeypatch, number
-):
+def test_finish_killed_leaves_one_whole_folder(folder, monkeypatch, number):
     renames = []
 
     def replace(self, target):
@@ -49,7 +47,7 @@ def test_a_folder_is_the_old_one_or_the_new_one_wherever_finish_is_killed(
     assert [path.name for path in folder.parent.iterdir()] == ["words"]
 
 
-def test_a_temporary_file_does_not_outlive_the_next_write_of_its_file(tmp_path, monkeypatch):
+def test_write_bytes_removes_leftovers(tmp_path, monkeypatch):
     def killed(*_):
         raise Killed
 
@@ -65,7 +63,7 @@ def test_a_temporary_file_does_not_outlive_the_next_write_of_its_file(tmp_path, 
 @pytest.mark.parametrize(
     "text", ["", "schema: '2.0'\nstages:\n  a:\n    cmd: x\n    deps:\n    -", "a: ["]
 )
-def test_half_a_lock_is_none_but_a_conflict_is_left_to_whoever_has_it(tmp_path, text):
+def test_sound_lock_or_conflict(tmp_path, text):
     path = tmp_path / "dvc.lock"
     path.write_text(text)
     assert not lock._sound(path)
@@ -107,9 +105,7 @@ def labels(batch):
 IDS = [f"Q{number}" for number in range(1, 41)]
 
 
-def test_an_answer_that_left_somebody_out_is_not_kept_and_asked_for_in_halves(
-    monkeypatch, tmp_path
-):
+def test_gather_splits_incomplete_answers(monkeypatch, tmp_path):
     client = asking(monkeypatch, tmp_path, set(IDS), most=15)
     client.gather(sparql.Batch("00000", IDS), "labels", labels)
     assert client.items("labels") == sorted(IDS, key=lambda qid: int(qid[1:]))
@@ -123,7 +119,7 @@ def test_an_answer_that_left_somebody_out_is_not_kept_and_asked_for_in_halves(
         ("{}", True),
     ],
 )
-def test_a_torn_list_of_what_dvc_uses_is_removed(tmp_path, monkeypatch, text, left):
+def test_mend_removes_a_torn_rwlock(tmp_path, monkeypatch, text, left):
     monkeypatch.chdir(tmp_path)
     lock.USED.parent.mkdir(parents=True)
     lock.USED.write_text(text)

@@ -19,7 +19,7 @@ from plumbline.builders.datasets.corpora import near_duplicates
         ("a b c", "a b c d", 5, 0),  # shorter than a run: one run, of its own length
     ],
 )
-def test_known_indices(a, b, words, index):
+def test_jaccard_known_indices(a, b, words, index):
     assert (
         near_duplicates.jaccard(
             near_duplicates.shingles(a, words), near_duplicates.shingles(b, words)
@@ -28,7 +28,7 @@ def test_known_indices(a, b, words, index):
     )
 
 
-def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do(monkeypatch):
+def test_buckets_recall_and_precision(monkeypatch):
     rng = random.Random(4)
     print("seed 4")
     monkeypatch.setattr(near_duplicates, "WORDS", 1)
@@ -53,12 +53,12 @@ def compared(texts: list[str], corpus: list[int]) -> near_duplicates.NearDuplica
     return near_duplicates.compare(range(len(texts)), corpus, places, sets(*texts))
 
 
-def test_the_first_of_a_corpus_stays():
+def test_compare_keeps_the_first():
     found = compared(["a b c", "c b a", "d", "a c b"], [0, 0, 0, 0])
     assert (found.same, found.leaks) == ({1: 0, 3: 0}, {})
 
 
-def test_a_leak_is_told_on_both_sides_and_its_copies_are_duplicates():
+def test_compare_leaks_and_duplicates():
     found = compared(["a b c", "c b a", "a c b", "a b c"], [0, 1, 0, 1])
     assert found.leaks == {0: {1, 3}, 1: {0}, 3: {0}}
     assert found.same == {2: 0}

@@ -42,7 +42,7 @@ def answers(**changes) -> survey.Params:
     return survey.Params(surveys={"mine": own | {"source": "us"} | changes})
 
 
-def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
+def test_fetch_survey_pseudonyms():
     names = [f"5f3c2b1a09{n:02d}" for n in range(20)]
     rows = [f"{name},female,no,{1 + n % 5},\n" for n, name in enumerate(names)]
     Path("answers.csv").write_text(HEAD + "".join(rows), "utf-8")
@@ -64,7 +64,7 @@ def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
     }, "another salt, other numbers"
 
 
-def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
+def test_salt_permissions_and_damage():
     private.pseudonym("somebody")
     assert private.SALT.stat().st_mode & 0o777 == 0o600
     private.SALT.write_text("short", "ascii")
@@ -73,7 +73,7 @@ def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
 
 
 @pytest.mark.parametrize("program", ["git", "dvc"])
-def test_what_is_private_is_ignored_by_git_and_dvc(program):
+def test_private_files_are_ignored_by_git_and_dvc(program):
     files = {"private/salt", "private/removed.txt"}
     asked = [sys.executable, "-m", "dvc"] if program == "dvc" else ["git"]
     asked += ["check-ignore", "params.yaml", *files]
@@ -109,7 +109,7 @@ def cut(text, **changes):
 ("write foo_bar at example dot org", "write [e-mail]"),
 ("٠١٧١٢٣٤٥٦٧٨", "[telephone]")],
 )  # fmt: skip
-def test_what_leads_to_people_is_masked(text, left):
+def test_masked_identifiers(text, left):
     assert cut(text)["body"] == left
     assert masked(left) == left, "and stays so"
 
@@ -124,7 +124,7 @@ def test_what_leads_to_people_is_masked(text, left):
         "bus at [noon] (at home), r/u is one",
     ],
 )
-def test_what_leads_to_nobody_stays(text):
+def test_masked_keeps_other_text(text):
     assert masked(text) == text
 
 
@@ -137,7 +137,7 @@ def rows(*values):
     return [Row("en", {"qid": qid, "ids": list(ids), "text": text}) for qid, ids, text in values]
 
 
-def test_a_build_leaves_out_what_is_listed_and_says_how_much_and_not_who():
+def test_without_drops_listed_rows():
     texts = [sha256(text).hexdigest().upper() for text in (b"three", b"a text")]
     listed("Q2  # asked on a day", *texts, "t3_x, a remark", "")
     stream = [
@@ -167,7 +167,7 @@ def test_a_build_leaves_out_what_is_listed_and_says_how_much_and_not_who():
         ("https://example.org/x", "corpus/https://example.org/x", "corpus/x"),
     ],
 )
-def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
+def test_removed_reads_copied_entries(entry, cell, other):
     hidden = cut("Text.")["id"].removeprefix("t1_")
     listed(entry)
     assert private.removed().has(cell.format(hidden))
@@ -181,9 +181,7 @@ def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
         ("corpora", "text"),
     ],
 )
-def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
-    sample, linking, tmp_path, name, column
-):
+def test_build_without_a_removed_person(sample, linking, tmp_path, name, column):
     whole.write(tmp_path)
     linking(tmp_path)
     frames = {p: pl.read_parquet(p) for p in sorted(sample(name).glob("*.parquet"))}
@@ -207,7 +205,7 @@ def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
     assert "rejects" not in building.failing(name, own)
 
 
-def test_make_repro_is_told_which_datasets_to_build_again(sample, linking, tmp_path):
+def test_removed_lists_stages_to_rebuild(sample, linking, tmp_path):
     whole.write(tmp_path)
     linking(tmp_path)
     own = parquet.DATASETS / "politicians"
@@ -227,7 +225,7 @@ def test_make_repro_is_told_which_datasets_to_build_again(sample, linking, tmp_p
 FACTS = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
 
 
-def test_what_the_manifest_does_not_name_is_never_tracked(monkeypatch):
+def test_track_refuses_files_outside_the_manifest(monkeypatch):
     folder = Path("data/raw/reddit", DAY)
     folder.mkdir(parents=True)
     (folder / "posts.jsonl.zst").write_bytes(b"posts")

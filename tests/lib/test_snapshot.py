@@ -35,27 +35,27 @@ def folder(tmp_path) -> Path:
     return into
 
 
-def test_a_whole_snapshot_opens_and_reads_as_it_was_written(folder):
+def test_open_whole_snapshot(folder):
     snapshot = Snapshot.open(folder)
     assert list(snapshot.names("a/")) == ["a/1.txt", "a/2.txt.gz"]
     assert snapshot.read("a/1.txt") == b"one\n"
     assert snapshot.read("a/2.txt.gz") == b"two\n"
 
 
-def test_a_single_changed_byte_is_told_with_the_name_of_its_file(folder):
+def test_open_changed_file(folder):
     (folder / "a" / "1.txt").write_bytes(b"One\n")
     with pytest.raises(UserError, match=r"1\.txt"):
         Snapshot.open(folder)
 
 
-def test_a_snapshot_without_manifest_is_called_unfinished(folder):
+def test_open_without_manifest(folder):
     (folder / MANIFEST).unlink()
     with pytest.raises(UserError):
         Snapshot.open(folder)
 
 
 @pytest.mark.parametrize("key", [*FACTS, "files"])
-def test_a_manifest_without_licence_or_any_other_provenance_does_not_open(folder, key):
+def test_open_without_provenance(folder, key):
     tree = json.loads((folder / MANIFEST).read_text("utf-8"))
     del tree[key]
     (folder / MANIFEST).write_text(json.dumps(tree), "utf-8")
@@ -63,7 +63,7 @@ def test_a_manifest_without_licence_or_any_other_provenance_does_not_open(folder
         Snapshot.open(folder)
 
 
-def test_a_manifest_lists_neither_itself_nor_what_belongs_to_the_fetch_whose_parts_go(folder):
+def test_write_manifest_lists_files(folder):
     (folder / ".request.json").write_text("{}")
     parts = (".dump-a.jsonl.zst", ".part-b", ".version-b", "a/.writing-xyz")
     for name in parts:
@@ -74,7 +74,7 @@ def test_a_manifest_lists_neither_itself_nor_what_belongs_to_the_fetch_whose_par
     assert not any((folder / name).exists() for name in parts)
 
 
-def test_continuing_removes_half_written_and_edited_files_and_no_others(folder):
+def test_resume_removes_half_written_and_edited_files(folder):
     (folder / ".writing-1").write_text("half")
     (folder / "b.txt").write_text("edited")
     resume(folder)
@@ -83,7 +83,7 @@ def test_continuing_removes_half_written_and_edited_files_and_no_others(folder):
     resume(folder / "nothing there")
 
 
-def test_a_fetch_is_held_to_the_parameters_it_began_with(tmp_path, folder):
+def test_same_request_other_params(tmp_path, folder):
     path = tmp_path / "new" / ".request.json"
     same_request(path, {"tag": "r1"})
     same_request(path, {"tag": "r1"})

@@ -78,7 +78,7 @@ def built(folder) -> list[dict]:
     return [item.values for item in found if isinstance(item, Row)]
 
 
-def test_a_wave_has_every_body_as_sent_with_engine_locale_and_time(address, groups, tmp_path):
+def test_fetch_autocomplete_keeps_bodies_as_sent(address, groups, tmp_path):
     fetched(address, groups, tmp_path / DAY)
     known = suggesting.suggestions(later=True)
     for engine in ("google", "yahoo", "duckduckgo"):
@@ -93,7 +93,7 @@ def test_a_wave_has_every_body_as_sent_with_engine_locale_and_time(address, grou
     assert manifest["retrieved"] == DAY
 
 
-def test_an_engine_gets_query_locale_and_who_asks(address, groups, tmp_path):
+def test_fetch_autocomplete_sends_locale_and_contact(address, groups, tmp_path):
     with misbehaving(address, delay_s=0.01) as server:
         engine = {"format": "firefox", "address": server.address + "/google?q={query}&at={gl}-{hl}"}
         locales = {"nl-be": {"language": "en", "hl": "nl", "gl": "be", "kl": "be-nl"}}
@@ -114,7 +114,7 @@ def test_an_engine_gets_query_locale_and_who_asks(address, groups, tmp_path):
     ],
     ids=["429", "captcha"],
 )
-def test_throttling_that_passes_leaves_no_trace(address, groups, tmp_path, behaviour):
+def test_fetch_autocomplete_retries_throttling(address, groups, tmp_path, behaviour):
     whole = fetched(address, groups, tmp_path / "a" / DAY)
     with misbehaving(address, at_first(2, behaviour)) as server:
         found = fetched(server.address, groups, tmp_path / "b" / DAY)
@@ -122,7 +122,7 @@ def test_throttling_that_passes_leaves_no_trace(address, groups, tmp_path, behav
     assert without_addresses(found) == without_addresses(whole)
 
 
-def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, groups, tmp_path):
+def test_fetch_autocomplete_continues_a_throttled_engine(address, groups, tmp_path):
     into, phase = tmp_path / DAY, {}
 
     def script(number, body):
@@ -151,7 +151,7 @@ def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, 
     assert continued == whole
 
 
-def test_a_wave_is_completed_without_an_engine_that_is_given_up(address, groups, tmp_path):
+def test_fetch_autocomplete_without_an_absent_engine(address, groups, tmp_path):
     into = tmp_path / DAY
     with misbehaving(address, always(only("yahoo", web_page))) as server:
         with pytest.raises(UserError):
@@ -168,7 +168,7 @@ def test_a_wave_is_completed_without_an_engine_that_is_given_up(address, groups,
         autocomplete_params(address, groups, absent=["google", "yahoo", "duckduckgo"])
 
 
-def test_an_engine_that_has_nothing_any_more_is_stopped_and_asked_again(address, groups, tmp_path):
+def test_fetch_autocomplete_many_empty_answers(address, groups, tmp_path):
     into, phase = tmp_path / DAY, {}
 
     def script(number, body):
@@ -191,7 +191,7 @@ def test_an_engine_that_has_nothing_any_more_is_stopped_and_asked_again(address,
     assert continued == whole
 
 
-def test_the_default_parameters_are_those_of_the_authors_and_make_the_papers_queries():
+def test_queries_of_the_default_params():
     tree = whole.tree()["sources"]["autocomplete"]
     params = autocomplete.Params(**tree)
     assert {kind: len(t) for kind, t in params.templates["en"].items()} == {

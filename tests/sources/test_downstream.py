@@ -14,7 +14,7 @@ def params(place: object, name: str = "hate-en", **changes) -> downstream.Params
     return downstream.Params(corpora={name: OWN | {"parts": {"all": str(place)}} | changes})
 
 
-def test_an_archive_is_kept_as_it_is(tmp_path):
+def test_fetch_downstream_keeps_archives(tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("in/hate.csv", FILE.read_bytes())

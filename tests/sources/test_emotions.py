@@ -21,7 +21,7 @@ def address():
         yield found
 
 
-def test_a_file_of_the_archive_is_kept_byte_for_byte_with_the_archives_hash(address, tmp_path):
+def test_fetch_emotions_keeps_the_member(address, tmp_path):
     emotions.fetch(emotions_params(address), POLITE, tmp_path / DAY)
     assert (tmp_path / DAY / "en" / "emolex.txt").read_bytes() == TEXT
     digest = (tmp_path / DAY / "archive.sha256").read_text("ascii")
@@ -37,7 +37,7 @@ def test_a_file_of_the_archive_is_kept_byte_for_byte_with_the_archives_hash(addr
     ],
     ids=["cut short", "another archive"],
 )
-def test_a_body_that_is_no_such_archive_is_refused(address, tmp_path, body):
+def test_fetch_emotions_refuses_other_archives(address, tmp_path, body):
     both = {"en": "lexicon/en.txt", "xx": "lexicon/xx.txt"}
     with (
         misbehaving(address, always(says(body, "application/zip"))) as server,

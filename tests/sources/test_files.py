@@ -106,7 +106,7 @@ def manifest(folder: Path) -> dict:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", [*CLIENTS, "autocomplete"])
-def test_the_sample_in_git_is_what_the_client_makes(made, source):
+def test_fetch_makes_the_samples_in_git(made, source):
     for kept in (SAMPLES / source).iterdir():
         folder = made / source / kept.name
         assert contents(folder) == contents(kept)
@@ -115,9 +115,7 @@ def test_the_sample_in_git_is_what_the_client_makes(made, source):
 
 
 @every
-def test_a_fetch_that_was_refused_continues_with_the_files_that_are_missing(
-    addresses, tmp_path, source
-):
+def test_fetch_continues_with_missing_files(addresses, tmp_path, source):
     into, tired, most = tmp_path / DAY, False, 0
     script = lambda n, body: status(403) if tired and n >= most else None  # noqa: E731
     with misbehaving(addresses[source], script) as server:
@@ -138,7 +136,7 @@ def test_a_fetch_that_was_refused_continues_with_the_files_that_are_missing(
 
 @some
 @pytest.mark.parametrize("behaviour", [cut, status(503)], ids=["cut", "503"])
-def test_a_failure_that_passes_leaves_no_trace(addresses, tmp_path, source, behaviour):
+def test_fetch_retries_passing_failures(addresses, tmp_path, source, behaviour):
     with misbehaving(addresses[source], at_first(2, behaviour)) as server:
         fetch(source, server.address, tmp_path / DAY)
     assert contents(tmp_path / DAY) == contents(SAMPLES / source / DAY)
@@ -146,9 +144,7 @@ def test_a_failure_that_passes_leaves_no_trace(addresses, tmp_path, source, beha
 
 @every
 @pytest.mark.parametrize("behaviour", [web_page, half])
-def test_a_web_page_and_half_a_file_are_refused_with_the_address(
-    addresses, tmp_path, source, behaviour
-):
+def test_fetch_refuses_web_pages_and_half_files(addresses, tmp_path, source, behaviour):
     if behaviour is half and not CLIENTS[source].whole:
         pytest.skip("half of such a file is such a file")
     with misbehaving(addresses[source], always(behaviour)) as server:
@@ -160,7 +156,7 @@ def test_a_web_page_and_half_a_file_are_refused_with_the_address(
 
 
 @some
-def test_other_parameters_are_refused_and_an_edited_file_is_replaced(addresses, tmp_path, source):
+def test_fetch_refuses_other_params_and_replaces_edited_files(addresses, tmp_path, source):
     into = tmp_path / DAY
     fetch(source, addresses[source], into)
     before = contents(into)
@@ -173,9 +169,7 @@ def test_other_parameters_are_refused_and_an_edited_file_is_replaced(addresses, 
 
 
 @every
-def test_from_a_mirror_comes_the_same_and_a_file_that_lacks_is_told_with_its_path(
-    folders, tmp_path, source
-):
+def test_fetch_from_a_mirror(folders, tmp_path, source):
     mirror, into = tmp_path / "mirror", tmp_path / DAY
     shutil.copytree(folders[source], mirror / "files.invalid" / "a b")
     nobody = Reading(mirror=mirror)
@@ -204,7 +198,7 @@ def test_from_a_mirror_comes_the_same_and_a_file_that_lacks_is_told_with_its_pat
 
 
 @every
-def test_a_file_of_the_checkout_is_copied_and_one_that_is_not_there_told(folders, tmp_path, source):
+def test_fetch_copies_local_files(folders, tmp_path, source):
     if not CLIENTS[source].local:
         with pytest.raises(ValueError):
             CLIENTS[source].params(str(folders[source]))

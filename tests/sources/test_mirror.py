@@ -46,7 +46,7 @@ def everything(folder: Path) -> dict[str, bytes]:
         "%C3%A9",
     ],
 )
-def test_what_wget_writes_is_found_by_its_address(tmp_path, asked):
+def test_find_files_that_wget_wrote(tmp_path, asked):
     site = tmp_path / "site"
     for name in ("list.csv", "a b/list.csv", "a b/index.html", "index.html", "é"):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def test_what_wget_writes_is_found_by_its_address(tmp_path, asked):
 @pytest.mark.parametrize(
     "url", ["a.example/../../secret", "a.example/%2e%2e/%2e%2e/secret", "../secret"]
 )
-def test_no_address_leads_out_of_the_mirror(tmp_path, url):
+def test_find_stays_inside_the_mirror(tmp_path, url):
     (tmp_path / "secret").write_text("x", "utf-8")
     (tmp_path / "mirror" / "a.example").mkdir(parents=True)
     with pytest.raises(UserError):
@@ -96,7 +96,7 @@ def test_wikidata_is_read_from_triples(triples, tmp_path):
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 @pytest.mark.parametrize("source", sorted({*DECLARED} - {"wikidata", "news"}))
-def test_the_real_inputs_beside_the_checkout_are_fetched_as_from_the_network(tmp_path, source):
+def test_fetch_real_inputs_from_a_mirror(tmp_path, source):
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "shared").symlink_to(SHARED.parent)
     module = importlib.import_module(client_of(source))

@@ -57,7 +57,7 @@ def line(**changes) -> bytes:
     return json.dumps(entry | {"body": "Text."} | changes).encode() + b"\n"
 
 
-def test_the_sample_snapshots_are_what_the_clients_make_of_the_written_texts(tmp_path):
+def test_fetch_makes_the_partisan_samples(tmp_path):
     make_partisans(tmp_path)
     for source in ("news", "reddit"):
         kept = SAMPLES / source / PARTISAN
@@ -65,7 +65,7 @@ def test_the_sample_snapshots_are_what_the_clients_make_of_the_written_texts(tmp
         assert Snapshot.open(kept).manifest["source"] == source
 
 
-def test_no_author_is_in_a_snapshot(served, tmp_path):
+def test_fetch_reddit_drops_authors(served, tmp_path):
     folder, address = served
     authors = {e["author"] for found in partisans.entries().values() for e in found}
     authors -= {"[deleted]"}
@@ -84,7 +84,7 @@ def test_no_author_is_in_a_snapshot(served, tmp_path):
     assert not any(word in b"".join(beside.values()) for word in (b"writer_", b"flair"))
 
 
-def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tmp_path):
+def test_fetch_reddit_continues_with_the_missing_dump(served, tmp_path):
     folder, address = served
     into = tmp_path / PARTISAN
     tired = True
@@ -108,7 +108,7 @@ def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tm
     ],
     ids=["half", "HTML", "no JSON"],
 )
-def test_what_is_no_dump_is_refused_in_one_sentence_and_not_kept(served, tmp_path, behaviour):
+def test_fetch_reddit_refuses_other_files(served, tmp_path, behaviour):
     folder, address = served
     with misbehaving(address, always(behaviour)) as server:
         with pytest.raises(UserError) as caught:
@@ -120,7 +120,7 @@ def test_what_is_no_dump_is_refused_in_one_sentence_and_not_kept(served, tmp_pat
     assert not (tmp_path / PARTISAN / MANIFEST).exists()
 
 
-def test_a_window_of_two_gibibytes_is_read(tmp_path):
+def test_lines_reads_windows_of_two_gibibytes(tmp_path):
     parameters = zstandard.ZstdCompressionParameters(window_log=10, write_content_size=False)
     frame = bytearray(zstandard.ZstdCompressor(compression_params=parameters).compress(line()))
     assert not frame[4] & 0x20  # not a single segment: byte 5 is the window's (RFC 8878, 3.1.1.1)
@@ -132,7 +132,7 @@ def test_a_window_of_two_gibibytes_is_read(tmp_path):
     assert list(reddit_dump.lines(path)) == [line().rstrip(b"\n")]
 
 
-def test_frames_one_after_another_are_one_dump(tmp_path):
+def test_lines_joins_frames(tmp_path):
     whole = b"".join(line(id=str(n), body="a long text " * n) for n in range(500))
     skipped = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
     parts = [zstandard.compress(whole[i : i + 1013]) for i in range(0, len(whole), 1013)]
@@ -141,7 +141,7 @@ def test_frames_one_after_another_are_one_dump(tmp_path):
     assert b"\n".join(reddit_dump.lines(path)) + b"\n" == whole
 
 
-def test_the_community_is_the_lines_own_not_one_that_it_quotes(tmp_path):
+def test_posts_match_the_community_of_the_line(tmp_path):
     crossed = line(subreddit="Three", crosspost_parent_list=[{"subreddit": "One"}])
     quoted = line(subreddit="Three", body='he wrote {"subreddit":"One"}')
     spelt = line(id="a2").replace(b'"subreddit"', b'"\\u0073ubreddit"')
@@ -152,7 +152,7 @@ def test_the_community_is_the_lines_own_not_one_that_it_quotes(tmp_path):
     assert count == {"lines": 4, "kept": 2, "One": 2}
 
 
-def test_an_account_is_told_to_be_a_programs_or_gone_and_not_named(tmp_path):
+def test_posts_mark_bots_and_deleted_accounts(tmp_path):
     names = ["AutoModerator", "price_bot", "PriceBot", "SUMBOT", "Talbot", "botanist", "[deleted]"]
     lines = [line(id=str(n), author=name) for n, name in enumerate(names)]
     found, _ = cut_of(tmp_path, lines, reddit_dump.Bots())

@@ -49,7 +49,7 @@ def address():
         third(lambda s: s.replace("\n2\t", "\n3\t", 1)),
     ],
 )
-def test_a_body_that_is_no_treebank_is_refused_with_its_address(address, tmp_path, body):
+def test_fetch_ud_refuses_other_files(address, tmp_path, body):
     with misbehaving(address, always(says(body, "text/plain"))) as server:
         with pytest.raises(UserError) as caught:
             ud.fetch(only_english(server.address), POLITE, tmp_path / DAY)

@@ -74,7 +74,7 @@ def triples(folder: Path, turtle: str):
         yield address
 
 
-def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_facts(made):
+def test_fetch_wikidata_makes_the_sample(made):
     folder = made / "wikidata" / DAY
     found, kept = contents(folder), contents(SAMPLES / "wikidata" / DAY)
     # zlib builds may compress differently: the hashes of compressed files stand aside
@@ -87,7 +87,7 @@ def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_facts(made):
     assert ids(folder) == written_down()
 
 
-def test_without_a_contact_nobody_is_asked(endpoint, tmp_path):
+def test_fetch_wikidata_needs_a_contact(endpoint, tmp_path):
     nobody = POLITE.model_copy(update={"contact": "  "})
     with misbehaving(endpoint) as server, pytest.raises(UserError) as caught:
         wikidata.fetch(wikidata_params(server.endpoint), nobody, tmp_path / DAY)
@@ -106,7 +106,7 @@ def test_without_a_contact_nobody_is_asked(endpoint, tmp_path):
     ],
     ids=["503", "cut", "other JSON"],
 )
-def test_a_failure_that_passes_leaves_no_trace(endpoint, tmp_path, behaviour):
+def test_fetch_retries_passing_failures(endpoint, tmp_path, behaviour):
     def every_fourth(number, body):
         return behaviour if number % 4 == 1 else None
 
@@ -126,7 +126,7 @@ def test_a_failure_that_passes_leaves_no_trace(endpoint, tmp_path, behaviour):
     ids=["TimeoutException"],
 )
 @pytest.mark.slow
-def test_questions_too_big_for_the_server_are_split(endpoint, tmp_path, behaviour, attempts):
+def test_fetch_wikidata_splits_large_queries(endpoint, tmp_path, behaviour, attempts):
     patience = POLITE.model_copy(update={"attempts": attempts})
     with misbehaving(endpoint, beyond(ids=20, days=3000, behaviour=behaviour)) as server:
         wikidata.fetch(wikidata_params(server.endpoint), patience, tmp_path / DAY)
@@ -155,7 +155,7 @@ def as_the_sample(folder: Path) -> bool:
     ],
     ids=["cut"],
 )
-def test_an_answer_without_some_of_its_rows_is_not_kept(endpoint, tmp_path, part, left):
+def test_fetch_wikidata_refuses_incomplete_answers(endpoint, tmp_path, part, left):
     lost = []
 
     def once(number, body):
@@ -184,7 +184,7 @@ wd:Q3000 wdt:P31 wd:Q5 ; wdt:P106 wd:Q82955 ; wdt:P569 "1850-06-01T00:00:00Z"^^x
         1,
     ],
 )
-def test_people_without_a_date_of_birth_come_only_on_demand(tmp_path, digits):
+def test_fetch_wikidata_undated_people(tmp_path, digits):
     def slow(number, body):
         asked_for = re.search(r'STRENDS\(STR\(\?item\), "(\d*)"', body)
         return half if asked_for and len(asked_for[1]) < digits else None
@@ -207,7 +207,7 @@ wd:Q16 wdt:P297 "CA", "ca" . wd:Q142 wdt:P297 "FR", "FX" .
 """
 
 
-def test_files_that_a_user_brings_are_kept_with_the_answers_and_told_on_the_card(tmp_path):
+def test_fetch_wikidata_keeps_files_of_the_user(tmp_path):
     texts = {
         "mentions": "language,qid,mentions\nen,Q1001,12\nru,Q1001,345\n",
         "names": "language,name,gender\nru,Анна Мартен,female\n",
@@ -237,7 +237,7 @@ def ask(engine: str, query: str) -> bytes:
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason=f"{REAL} is absent")
-def test_the_real_people_arrive_with_their_genders(tmp_path):
+def test_fetch_wikidata_real_people(tmp_path):
     every = gzip.decompress(REAL.read_bytes()).decode().splitlines(keepends=True)
     numbers = [int(re.match(r"<[^>]*/Q(\d+)>", line)[1]) for line in every]
     assert len(set(numbers)) == 26_670  # as the README beside the file counts them

@@ -40,7 +40,7 @@ def process(endpoint: str, into: Path, *limit: int) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(endpoint, tmp_path):
+def test_fetch_wikidata_killed_repeatedly(endpoint, tmp_path):
     seed = random.randrange(10**6)
     print("seed", seed)
     dice = random.Random(seed)
@@ -65,7 +65,7 @@ def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(endpoint, tmp_p
         assert path.is_dir() or path.read_bytes() == killed[name].read_bytes(), name
 
 
-def test_a_fetch_stopped_among_halves_continues_on_a_faster_server(endpoint, tmp_path):
+def test_fetch_wikidata_continues_from_halves(endpoint, tmp_path):
     slow = beyond(ids=20, days=10**5, behaviour=half)
     phase = "stops after the first quarter of the labels"
     into = tmp_path / DAY
