@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
@@ -60,18 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     _importing(command("import", "tables of the study stereotypes, of others' outputs", _import))
     about = "draw written answers of a model for people to label, or compare labelled sheets"
     _annotating(command("annotate", about, _annotate))
-    plan = command(
-        "plan",
-        "what the probes would cost, and what effects they could detect, before they run",
-        _plan,
-    )
-    plan.add_argument("model", nargs="?", help="name in params.yaml; default: all assigned models")
+    plan = command("plan", "prompts, disk space and hours of the probes, before they run", _plan)
+    plan.add_argument("model", nargs="?", default="", help="name in params.yaml; default: all")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
-    plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
-    plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
-    plan.add_argument(
-        "--fits", action="store_true", help="only fail if this machine has less room than that"
-    )
     about = f"tables: how much of the planted truth the tables recover {STAGE}"
     command("recovery", about, _recovery)
     command("report", f"write data/report {STAGE}", _report)
@@ -116,12 +107,9 @@ def _annotating(parser: argparse.ArgumentParser) -> None:
 
 def _importing(parser: argparse.ArgumentParser) -> None:
     """Add what ``import`` takes."""
-    named: dict[str, Any] = {"default": [], "action": "append", "metavar": "NAME=FILE"}
     parser.add_argument("lists", nargs="*", metavar="NAME=FILE", help="words of each query")
-    parser.add_argument("--priors", **named, help="JSON: prior probability of each word")
-    parser.add_argument("--profiles", **named, help="CSV: percent of each affect, by group")
-    after = named | {"metavar": "NAME:CORPUS:SHARE:SEED=FILE"}
-    parser.add_argument("--after", **after, help="lists after training on a part of a corpus")
+    about = "CSV: percent of each affect, by group"
+    parser.add_argument("--profiles", default=[], action="append", metavar="NAME=FILE", help=about)
     parser.add_argument(
         "--scores",
         choices=["typicality", "probability", "logprob"],
@@ -132,10 +120,17 @@ def _importing(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(given: argparse.Namespace) -> None:
-    from plumbline.probes.commands.import_outputs import read_arguments, run
+    from plumbline.probes.commands.import_outputs import run
 
-    every = read_arguments(given.lists, given.priors, given.profiles, given.after)
-    for folder in run(every, given.into, given.scores):
+    files: list[dict[str, Path]] = []
+    for pairs in (given.lists, given.profiles):
+        split = [pair.partition("=") for pair in pairs]
+        if wrong := [
+            pair for pair, (name, _, file) in zip(pairs, split, strict=True) if not name or not file
+        ]:
+            raise UserError(f"{wrong[0]}: write NAME=FILE")
+        files.append({name: Path(file) for name, _, file in split})
+    for folder in run(*files, given.into, given.scores):
         print(folder)
 
 
@@ -297,30 +292,11 @@ def _waves(given: argparse.Namespace) -> None:
 
 
 def _plan(given: argparse.Namespace) -> None:
+    from plumbline.probes.commands import cost
+
     if not given.seconds > 0:
         raise UserError(f"--seconds: {given.seconds:g}; a trial has to last more than 0 seconds")
-
-    from plumbline.builders.core.params import parse
-    from plumbline.probes.commands import cost, params_overlay, power
-
-    if not given.study:
-        if given.sizes or given.fits:
-            raise UserError("--sizes and --fits are of a study; name its params after --study")
-        found = list(cost.plans(given.seconds, given.model))
-        told = [power.table([one.probe for one in found]), cost.table(found)]
-        return print(*filter(None, told), sep="\n\n")
-    parse(given.study)  # an error of its own if it is no such file
-    if not given.sizes:
-        raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
-    sizes = cost.sizes_in(given.sizes)
-    tree = params_overlay.composed(given.study, "DAY")
-    found = list(cost.assumed_plans(tree, sizes))
-    if given.fits:
-        return cost.fits(found, sizes)
-    probes = [one.probe for one in found]
-    told = [power.table(probes), cost.table(found), cost.trainings(tree)]
-    told += [cost.lacking(cost.needed(found, sizes), cost.here()), cost.summary(found, sizes)]
-    return print(*filter(None, told), sep="\n\n")
+    print(cost.table(list(cost.plans(given.seconds, given.model))))
 
 
 def _annotate(given: argparse.Namespace) -> None:
