@@ -183,7 +183,7 @@ def answering(name: str) -> Iterator[None]:
         if not refused or status == 429 or status >= 500:
             reason = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
             raise Unreachable(
-                f"{name}: the Hub {reason}; run the same command again to complete it"
+                f"{name.partition('@')[0]}: the Hub {reason}; run the same command again"
             ) from error
         reason = " ".join(str(error).split())[:300]
         raise UserError(f"{name}: the Hub refuses this ({status or ''} {reason})") from error
