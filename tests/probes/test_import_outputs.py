@@ -87,7 +87,6 @@ def test_import_lists_gives_recall_and_similarity(ready):
 @pytest.mark.parametrize(
     ("text", "arguments", "problem"),
     [
-        ("{}", ["a.json"], "a.json: write NAME=FILE"),
         ("[1]", ["m=a.json"], "a.json: not lists of words"),
         ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "why are cats so"),
         (f'{{"{QUERY}": [["soft", NaN]]}}', ["m=a.json"], "'soft' in 'how come"),

@@ -114,19 +114,10 @@ def test_the_agreement_with_double_precision_is_written_down(fine):
         assert row["dtype"] == "float32"
 
 
-def test_a_number_of_workers_that_is_none_is_one_line(place, capsys, monkeypatch):
-    for workers in ("abc", "-1", ""):
-        monkeypatch.setenv("PLUMBLINE_WORKERS", workers)
-        assert main(["associations", "tiny"]) == 1
-        assert "not a number of workers" in capsys.readouterr().err
-    main(["check"])
-    assert "workers" not in capsys.readouterr().err  # who runs nothing needs none
-
-
-def test_a_part_that_is_none_is_one_line(place, capsys):
-    for part in ("0/3", "4/3", "3", "a/b", "1/0", "-1/3"):
-        assert main(["associations", "tiny", f"--part={part}"]) == 1
-        assert capsys.readouterr().err.startswith(f"error: --part {part}: ")
+@pytest.mark.parametrize("words", [["--workers", "abc"], ["--part", "4/3"], ["--part", "3"]])
+def test_probe_wrong_execution_is_a_usage_error(words, place):
+    with pytest.raises(SystemExit):
+        main(["associations", "tiny", *words])
 
 
 def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
