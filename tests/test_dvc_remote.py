@@ -130,7 +130,7 @@ def files(folder):
     return {path.relative_to(data): path.read_bytes() for path in found if path.is_file()}
 
 
-def test_a_second_person_gets_everything_from_s3_and_has_nothing_to_run(first, store):
+def test_push_and_pull_through_s3(first, store):
     good(first, "dvc", "remote", "add", "--default", "study", WHERE)
     good(first, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
     for key, value in (("access_key_id", "somebody"), ("secret_access_key", SECRET)):

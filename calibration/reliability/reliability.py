@@ -15,6 +15,7 @@ from pydantic import Field
 from calibration.truth import NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.stats.estimate import DETECTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,12 +59,7 @@ TRUTHS = {
     "statements alone": Truth(NULL, "scores vary with the statement, and by chance", ALONE),
     "parts": Truth(PLANTED, "parts of variance", PARTS),
 }
-PARAMS: dict[str, Any] = {
-    "n_bootstrap": 20,
-    "splits": 10,
-    "draws": 400,
-    "reml_scores": 0,
-}
+PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -128,7 +124,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     parts = tables["parts"].filter(pl.col("probe") == "stances", pl.col("value").is_not_null())
     parts = parts.filter(pl.col("language") != "", pl.col("model") != "")
     truth = pl.DataFrame({"term": list(PARTS), "effect": [known["parts"][term] for term in PARTS]})
-    parts = parts.join(truth, on="term")
+    untested = {name: pl.lit(None, pl.Float64) for name in ("p", "p_bh", *DETECTABLE)}
+    parts = parts.join(truth, on="term").with_columns(**untested)
     return {
         f"parts: {term}": outcome(
             parts.filter(pl.col("term") == term),

@@ -1,8 +1,7 @@
-"""Analysis ``comparison``: by how much the findings about two models differ, study by study.
+"""Analysis ``comparison``: differences between the estimates of two models, study by study.
 
-No stage runs it: it is of models that somebody names, see :func:`plumbline.compare`. Both were
-asked the same, so that differences are taken within a name, a group, a statement or a text first,
-and what these have in common for both models falls out of them.
+No stage runs it, see :func:`plumbline.compare`. Differences are taken within a name, a group, a
+statement or a text first, so that effects of an item on both models cancel out.
 """
 
 from __future__ import annotations

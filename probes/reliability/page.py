@@ -63,7 +63,7 @@ def varies(own: pl.DataFrame) -> str:
 
 def reasons(tables: Tables) -> pl.DataFrame:
     """Return how often there is no number, and why."""
-    kinds = {"parts": "term", "consistency": "items", "ranks": "probe"}
+    kinds = {"parts": "term", "consistency": "items"}
     found = [
         own.filter(pl.col("reason") != "").select(
             "study", "reason", table=pl.lit(name), of=pl.col(column).cast(pl.String)

@@ -86,13 +86,10 @@ def test_coverage_precision(fine):
         assert row["dtype"] == "float32"
 
 
-def test_main_wrong_workers_and_parts(place, capsys, monkeypatch):
-    for part in ("4/3", "a/b"):
-        assert main(["associations", "tiny", f"--part={part}"]) == 1
-        assert part in capsys.readouterr().err
-    monkeypatch.setenv("PLUMBLINE_WORKERS", "abc")
-    assert main(["associations", "tiny"]) == 1
-    assert "abc" in capsys.readouterr().err
+@pytest.mark.parametrize("words", [["--workers", "abc"], ["--part", "4/3"], ["--part", "3"]])
+def test_probe_wrong_execution_is_a_usage_error(words, place):
+    with pytest.raises(SystemExit):
+        main(["associations", "tiny", *words])
 
 
 def test_run_models_failure(place, capfd):
