@@ -51,7 +51,7 @@ def record(result: Any) -> dict[str, Any]:
     source = {"dataset_name": name, "source_type": "other", "additional_details": inputs}
     common = {"evaluation_name": name, "source_data": source}
     rows = result.headline.filter(pl.col("value").is_finite())
-    others = pl.col("low", "high", "p", "p_bh", "detectable_bh")
+    others = pl.col("low", "high", "p", "p_bh", "detectable")
     nth = pl.int_range(1, pl.len() + 1).over("what")  # two languages may have the same word
     rows = rows.with_columns(pl.when(others.is_finite()).then(others), nth=nth)
     return {
@@ -99,7 +99,7 @@ def _score(result: Any, row: dict[str, Any]) -> dict[str, Any]:
         uncertainty["confidence_interval"] = ends | {"confidence_level": result.confidence}
     if row["n"] is not None:
         uncertainty["num_samples"] = row["n"]
-    tests = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if row[key] is not None}
+    tests = {key: row[key] for key in ("p", "p_bh", "detectable") if row[key] is not None}
     return {
         "evaluation_result_id": f"{name}/{row['what']}{suffix}",
         "metric_config": {
