@@ -28,7 +28,7 @@ OWN = 4  # columns of a table beside its key and the estimate
 ENDS = ("value", "low", "high")
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
 NUMBERS |= {"detectable": "detectable"}
-PROSE = ("cluster", "method", "null")  # columns that a page does not repeat in each row
+LEFT_OUT = ("cluster", "method", "null", "detectable_bh")  # columns of the card alone
 SERIES = "reading"  # column whose values stand beside each other on a line
 MARKS = (
     *(figures.Mark(), figures.Mark("square", "#fff", "#777"), figures.Mark("up", "#555", "#555")),
@@ -89,16 +89,22 @@ def _blocks(
         else:
             figure = forest(part, labels, title, sides)
         table = sortable(part, labels, names, most)
-        caption = f"The first {most:,} of {len(part):,} rows." if len(part) > most else ""
+        marked = figure and not drawing and "p_bh" in part.columns and part["p_bh"].count()
+        caption = f"Filled: adjusted p ≤ {LEVEL}. " if marked else ""
+        caption += f"The first {most:,} of {len(part):,} rows." if len(part) > most else ""
         yield Block(title or "all rows", [Part(figure, caption, (table,), open=True)])
 
 
 def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
-    """Return the columns of a key whose values are shown apart: the model, and short ones."""
+    """Return the columns of a key that split a table: the model, and others with few values.
+
+    The column with the most values, and the reading, name the rows instead.
+    """
     names = ["model"] if "model" in key and frame["model"].n_unique() > 1 else []
-    for name in key:
-        several = name not in ("model", SERIES) and 1 < frame[name].n_unique() <= LABELS
-        if several and frame.select([*names, name]).n_unique() <= FACETS:
+    counts = {name: frame[name].n_unique() for name in key if name not in ("model", SERIES)}
+    counts.pop(max(counts, key=counts.__getitem__, default=""), None)
+    for name, count in counts.items():
+        if 1 < count <= LABELS and frame.select([*names, name]).n_unique() <= FACETS:
             names.append(name)
     return names
 
@@ -120,26 +126,22 @@ def forest(
     if not {*ENDS} <= {*frame.columns}:
         return ""
     rows = _by_p(frame.drop_nulls("value"))
-    names = [pl.col(name).cast(pl.String).replace("", None) for name in labels if name != SERIES]
+    series = SERIES if SERIES in labels and rows[SERIES].n_unique() <= len(MARKS) else ""
+    names = [pl.col(name).cast(pl.String).replace("", None) for name in labels if name != series]
     label = pl.concat_str(names, separator=", ", ignore_nulls=True) if names else pl.lit(title)
     rows = rows.with_columns(
         label=label,
-        series=pl.col(SERIES).cast(pl.String) if SERIES in labels else pl.lit(""),
+        series=pl.col(series).cast(pl.String) if series else pl.lit(""),
         filled=sure() if "p_bh" in rows.columns else pl.lit(value=True),
     )
     shown = rows["label"].unique(maintain_order=True).head(TOP)
     rows = rows.filter(pl.col("label").is_in(shown.implode()))
     if rows.is_empty():
         return ""
-    unit = "value, 95% interval"
-    if rows["filled"].any() and not rows["filled"].all():
-        unit += f"; filled: adjusted p ≤ {LEVEL}"
-    if sides:
-        unit = f"← {sides[0]}   {unit}   {sides[1]} →"
     return figures.forest(
         rows.select("label", "series", "filled", *ENDS).to_dicts(),
         line="label",
-        unit=unit,
+        unit=f"← {sides[0]}      {sides[1]} →" if sides else "value, 95% interval",
         title=title,
         series="series",
         marks=dict(zip(rows["series"].unique(maintain_order=True), MARKS, strict=False)),
@@ -150,11 +152,8 @@ def forest(
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
     """Return the first rows of a table: what names them, the estimate, and some further columns."""
-    rest = [
-        name
-        for name in frame.columns
-        if name not in (*labels, *facets, *ENDS, *NUMBERS, *PROSE) and frame[name].n_unique() > 1
-    ]
+    known = {*labels, *facets, *ENDS, *NUMBERS, *LEFT_OUT}
+    rest = [c for c in frame.columns if c not in known and frame[c].n_unique() > 1]
     own = {name: name.replace("_", " ") for name in rest[: OWN if "value" in frame.columns else 8]}
     kinds = frame.select(*own).select(cs.numeric()).columns
     words = {name: name for name in labels} | {n: h for n, h in own.items() if n not in kinds}
