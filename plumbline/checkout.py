@@ -9,7 +9,6 @@ import difflib
 import importlib.util
 import re
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -188,25 +187,18 @@ def _codebooks(sources: Sequence[Source], into: Path) -> Iterator[Path]:
 
 
 def figures(tables: Tables, analysis: str) -> Iterator[tuple[str, str]]:
-    """Yield the figures that the report has of an analysis: where each stands, and its SVG."""
-    from plumbline.probes.report.view import section
-    from plumbline.probes.site import readings
-    from plumbline.probes.site.build import STUDIES
+    """Yield the title and the SVG of each figure that the report has of an analysis."""
+    from plumbline.probes.site.build import STUDIES, analysis_section
 
-    own = {analysis, f"{analysis}-{POOLED}"}
     for study in STUDIES:
-        shown = [section(step, tables) for step in study.steps if step.stage in own]
-        groups = [(one.name, group) for one in shown for group in one.groups]
-        if study.readings and study.readings.stage == analysis:
-            of = readings.models(tables, study.readings)
-            groups[:0] = [(readings.NAME, own._replace(title=model)) for model, own in of.items()]
-        for name, group in groups:
-            for block in group.blocks:
-                for part in block.parts:
-                    if part.figure:
-                        titles = (name, group.title, block.title, part.heading)
-                        inside = [t for t, u in pairwise(titles) if t not in u]
-                        yield ", ".join(filter(None, [*inside, titles[-1]])), str(part.figure)
+        if analysis in study.analyses:
+            for group in analysis_section(study, analysis, tables).groups:
+                for block in group.blocks:
+                    yield from (
+                        (f"{group.name}, {block.title}", part.figure)
+                        for part in block.parts
+                        if part.figure
+                    )
 
 
 def _figures(

@@ -24,7 +24,7 @@ BOUNDS = {  # by unit
 }
 UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
-TESTS = ("p", "p_bh", "detectable_bh")
+TESTS = ("p", "p_bh", "detectable")
 
 
 def record(result: Any) -> dict[str, Any]:

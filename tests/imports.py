@@ -116,7 +116,10 @@ def entries(stage: str) -> list[str]:
         "cards": [f"{builders}.release.card"],
         "weights": [f"{probes}.models.load"],
         "pretrain": [f"{probes}.training.pretrain"],
-        "report": [f"{probes}.site.build", *(f"{probes}.{study}.page" for study in STUDIES)],
+        "report": [
+            f"{probes}.site.build",
+            *(f"{probes}.{study}.page" for study in ("politicians", "stereotypes", "leaning")),
+        ],
         "recovery": [
             f"{probes}.core.run_analysis",
             *(f"{probes}.{study}.recovery" for study in STUDIES),

@@ -117,7 +117,7 @@ def recover(studies: Sequence[str] = STUDIES) -> list[Path]:
     """Hold the tables of studies against what was planted in their worlds; return the folders.
 
     A control sees tables and truth alone: ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses
-    whose tables it reads, ``SCHEMAS`` by analysis, and perhaps ``DATASETS``.
+    whose tables it reads, ``SCHEMAS`` by analysis, ``truth``, and perhaps ``DATASETS``.
     """
     return [_recover(study) for study in studies]
 
@@ -132,7 +132,7 @@ def _recover(study: str) -> Path:
     hashes = {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
     final = inputs.tables("recovery", study)
     with during(f"recovery {study}"):
-        found = module.run(inputs, module.Params())
+        found = module.run(inputs)
     sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
     origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
     return write_tables(final, found, module.SCHEMAS, hashes, origin)
