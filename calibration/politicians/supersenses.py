@@ -13,6 +13,7 @@ words, since other words lead among more names: the mean of ``SAMPLES`` samples.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,13 +22,13 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
-from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES
+from plumbline.probes.politicians.supersenses import PREFIXES
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import COUNTINGS, leading, membership
@@ -48,9 +49,9 @@ FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in
 class Shape(lists.ListsShape):
     """Shape of the lists, and of the classes of words."""
 
-    top_k: int = Field(20, ge=2, description="words that are compared for each gender")
-    forms: float = Field(0.05, ge=0, lt=0.5, description="share of words: a lemma's second form")
-    known: float = Field(0.95, gt=0, le=1, description="share of lemmas that have a class")
+    top_k: int = Field(20, description="words that are compared for each gender")
+    forms: float = Field(0.05, description="share of words: a lemma's second form")
+    known: float = Field(0.95, description="share of lemmas that have a class")
 
 
 SHAPES = {
@@ -167,23 +168,16 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
         kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
         at = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
         parts.append(pl.DataFrame(at | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
-    folder.mkdir()
-    pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet")
+    write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
     return folder
 
 
 def _write_pmi(inputs: Inputs) -> None:
     """Write the table ``pmi`` of these lists; its intervals are not read."""
-    how = {
-        "version": "0.0.0",
-        "smoothing": PARAMS["smoothing"],
-        "min_count": LEAST,
-        "n_bootstrap": 20,
-    }
-    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(how))
-    folder = inputs.tables("pmi", inputs.models[0])
-    folder.mkdir(parents=True)
-    tables["pmi"].write_parquet(folder / "pmi.parquet")
+    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}
+    settings["smoothing"] = PARAMS["smoothing"]
+    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(settings))
+    write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
 
 
 def _write_latent(
@@ -197,12 +191,10 @@ def _write_latent(
         drawn = rng.random(len(classes)) < OWN_SENTIMENT
         of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
-    given = section("analysis.latent", latent_of_lists.Params).model_dump()
-    how = given | simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
-    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(how))
-    where = inputs.tables("latent", inputs.models[0])
-    where.mkdir(parents=True)
-    tables["latent"].write_parquet(where / "latent.parquet")
+    params = section("analysis.latent", latent_of_lists.Params).model_dump()
+    params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
+    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
+    write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
 
 
 def _true(
@@ -216,8 +208,8 @@ def _true(
     """
     nats = _nats(truth, pos)
     lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}
-    readings = [(u, c) for u in range(len(UNITS)) for c in range(len(COUNTINGS))]
-    parts = [membership(own.weights, own.best > 0, c) for c in COUNTINGS]
+    readings = [*product(UNITS, COUNTINGS)]
+    parts = {c: membership(own.weights, own.best > 0, c) for c in COUNTINGS}
     sums = np.zeros((len(readings), len(nats)))
     for sample in samples:
         leads = {}
@@ -230,15 +222,13 @@ def _true(
             ranked = values[kept].T
             leads[unit] = [of[kept[leading(ranked[g], shape.top_k)]] for g in (FEMALE, MALE)]
         for row, (u, c) in enumerate(readings):
-            one, two = leads[UNITS[u]]
+            one, two = leads[u]
             sums[row] += parts[c][one].mean(axis=0) - parts[c][two].mean(axis=0)
-    found = [
-        pl.DataFrame({"supersense": np.arange(len(nats)) + FIRST[pos], "nats": nats}).with_columns(
-            target=pl.Series(mean), unit=pl.lit(u), counting=pl.lit(c)
-        )
-        for (u, c), mean in zip(readings, sums / len(samples), strict=True)
-    ]
-    return pl.concat(found).with_columns(pl.col("unit", "counting").cast(pl.Int64))
+    values = {"supersense": CLASSES[FIRST[pos] :][: len(nats)], "nats": nats}
+    return pl.concat(
+        pl.DataFrame(values | {"target": mean, "unit": unit, "counting": counting})
+        for (unit, counting), mean in zip(readings, sums / len(samples), strict=True)
+    )
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
@@ -249,29 +239,26 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     pairs with non-binary people, no effect is told.
     """
     keys = ["supersense", "unit", "counting"]
-    codes = pl.col("first", "second", "deviation", *keys).cast(pl.Int64)
-    table = tables["supersenses"].with_columns(codes).join(drawn.known, on=keys, how="left")
+    table = tables["supersenses"].join(drawn.known, on=keys, how="left")
     planted = bool((drawn.known["nats"] != 0).any())
-    both = (pl.col("first") == FEMALE) & (pl.col("second") == MALE)
-    told = pl.when(both & (pl.col("nats") != 0)).then(pl.col("nats"))
-    by_pmi = pl.col("deviation") == 0
+    both = (pl.col("first") == "female") & (pl.col("second") == "male")
     table = table.with_columns(
-        effect=told if planted else pl.lit(0.0),
-        target=pl.when(both & by_pmi).then("target"),
+        effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
+        target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
     found = {}
-    for (d, u, c), own in table.group_by("deviation", "unit", "counting", maintain_order=True):
-        name = f"{UNITS[u]}, {COUNTINGS[c]}"
-        if own["p"].null_count() == len(own):
+    keys = ["deviation", "unit", "counting"]
+    for (deviation, unit, counting), rows in table.group_by(keys, maintain_order=True):
+        if rows["p"].null_count() == len(rows):
             continue  # by latent deviations themselves there is no test
-        if d:
-            name = f"{DEVIATIONS[d]}, {name}"
-        effect, target = pl.col("effect"), pl.col("target")
-        found[f"supersenses: {name}"] = outcome(own, effect=effect, target=target, family=["model"])
-        found[f"supersenses: {name}; Bonferroni, over words"] = outcome(
-            own.with_columns(low=pl.col("low_words"), high=pl.col("high_words")),
-            effect=effect,
-            target=target,
+        name = f"supersenses: {unit}, {counting}"
+        if deviation != "pmi":
+            name = f"supersenses: {deviation}, {unit}, {counting}"
+        found[name] = outcome(rows, effect="effect", target="target", family=["model"])
+        found[f"{name}; Bonferroni, over words"] = outcome(
+            rows.with_columns(low="low_words", high="high_words"),
+            effect="effect",
+            target="target",
             family=["pos", "first", "second", "sentiment"],
             p_adjusted="p_bonferroni",
         )
