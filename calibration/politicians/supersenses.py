@@ -13,6 +13,7 @@ words, since other words lead among more names: the mean of ``SAMPLES`` samples.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,14 +22,14 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.supersenses import PREFIXES
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
 
@@ -48,9 +49,9 @@ FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in
 class Shape(lists.ListsShape):
     """Shape of the lists, and of the classes of words."""
 
-    top_k: int = Field(20, ge=2, description="words that are compared for each gender")
-    forms: float = Field(0.05, ge=0, lt=0.5, description="share of words: a lemma's second form")
-    known: float = Field(0.95, gt=0, le=1, description="share of lemmas that have a class")
+    top_k: int = Field(20, description="words that are compared for each gender")
+    forms: float = Field(0.05, description="share of words: a lemma's second form")
+    known: float = Field(0.95, description="share of lemmas that have a class")
 
 
 SHAPES = {
@@ -162,23 +163,16 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
         kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
         at = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
         parts.append(pl.DataFrame(at | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
-    folder.mkdir()
-    pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet")
+    write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
     return folder
 
 
 def _write_pmi(inputs: Inputs) -> None:
     """Write the table ``pmi`` of these lists; its intervals are not read."""
-    how = {
-        "version": "0.0.0",
-        "smoothing": PARAMS["smoothing"],
-        "min_count": LEAST,
-        "n_bootstrap": 20,
-    }
-    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(how))
-    folder = inputs.tables("pmi", inputs.models[0])
-    folder.mkdir(parents=True)
-    tables["pmi"].write_parquet(folder / "pmi.parquet")
+    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}
+    settings["smoothing"] = PARAMS["smoothing"]
+    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(settings))
+    write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
 
 
 def _write_latent(
@@ -192,12 +186,10 @@ def _write_latent(
         drawn = rng.random(len(classes)) < OWN_SENTIMENT
         of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
-    given = section("analysis.latent", latent_of_lists.Params).model_dump()
-    how = given | simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
-    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(how))
-    where = inputs.tables("latent", inputs.models[0])
-    where.mkdir(parents=True)
-    tables["latent"].write_parquet(where / "latent.parquet")
+    params = section("analysis.latent", latent_of_lists.Params).model_dump()
+    params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
+    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
+    write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
 
 
 def _true(
@@ -210,18 +202,28 @@ def _true(
     ``samples``: names of each gender that have each lemma, (lemmas, 3) each.
     """
     nats = _nats(truth, pos)
-    parts = own.best / own.best.sum(axis=1, keepdims=True)
-    sums = np.zeros(len(nats))
-    for counts in samples:
-        kept = np.flatnonzero((own.known > 0) & (counts.sum(axis=1) >= LEAST))
-        seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
-        values = np.full(counts.shape, np.nan)
-        values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
-        ranked = values[kept].T
-        one, two = (kept[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
-        sums += parts[one].mean(axis=0) - parts[two].mean(axis=0)
-    classes = CLASSES[FIRST[pos] : FIRST[pos] + len(nats)]
-    return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
+    lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}
+    readings = [*product(UNITS, COUNTINGS)]
+    parts = {c: membership(own.weights, own.best > 0, c) for c in COUNTINGS}
+    sums = np.zeros((len(readings), len(nats)))
+    for sample in samples:
+        leads = {}
+        for unit, counts in sample.items():
+            of = lemma[unit]
+            kept = np.flatnonzero((own.known[of] > 0) & (counts.sum(axis=1) >= LEAST))
+            seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+            values = np.full(counts.shape, np.nan)
+            values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
+            ranked = values[kept].T
+            leads[unit] = [of[kept[leading(ranked[g], shape.top_k)]] for g in (FEMALE, MALE)]
+        for row, (u, c) in enumerate(readings):
+            one, two = leads[u]
+            sums[row] += parts[c][one].mean(axis=0) - parts[c][two].mean(axis=0)
+    values = {"supersense": CLASSES[FIRST[pos] :][: len(nats)], "nats": nats}
+    return pl.concat(
+        pl.DataFrame(values | {"target": mean, "unit": unit, "counting": counting})
+        for (unit, counting), mean in zip(readings, sums / len(samples), strict=True)
+    )
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
@@ -231,24 +233,27 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     Where classes are planted those without move too: of them, and of pairs with non-binary people,
     no effect is told.
     """
-    table = tables["supersenses"].join(drawn.known, on="supersense", how="left")
+    keys = ["supersense", "unit", "counting"]
+    table = tables["supersenses"].join(drawn.known, on=keys, how="left")
     planted = bool((drawn.known["nats"] != 0).any())
     both = (pl.col("first") == "female") & (pl.col("second") == "male")
-    told = pl.when(both & (pl.col("nats") != 0)).then(pl.col("nats"))
     table = table.with_columns(
-        effect=told if planted else pl.lit(0.0),
+        effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
     found = {}
-    for (deviation,), own in table.group_by("deviation", maintain_order=True):
-        if own["p"].null_count() == len(own):
+    keys = ["deviation", "unit", "counting"]
+    for (deviation, unit, counting), rows in table.group_by(keys, maintain_order=True):
+        if rows["p"].null_count() == len(rows):
             continue  # by latent deviations themselves there is no test
-        effect, target = pl.col("effect"), pl.col("target")
-        name = f"supersenses: {deviation}"
-        found[name] = outcome(own, effect=effect, target=target, family=["model"])
-        found[f"{name}; Bonferroni"] = outcome(
-            own.with_columns(low=None, high=None),
-            effect=effect,
+        name = f"supersenses: {unit}, {counting}"
+        if deviation != "pmi":
+            name = f"supersenses: {deviation}, {unit}, {counting}"
+        found[name] = outcome(rows, effect="effect", target="target", family=["model"])
+        found[f"{name}; Bonferroni, over words"] = outcome(
+            rows.with_columns(low="low_words", high="high_words"),
+            effect="effect",
+            target="target",
             family=["pos", "first", "second", "sentiment"],
             p_adjusted="p_bonferroni",
         )
