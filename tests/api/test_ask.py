@@ -158,8 +158,10 @@ def test_controls_find_planted_and_nothing_else(study, planted, null):
 
 @pytest.mark.slow
 def test_ask_untrained_head_is_void(tmp_path):
+    import torch
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+    torch.manual_seed(22)  # a random head of which the adjectives alone look trained
     encoder, trap = tmp_path / "encoder", tmp_path / "trap"
     AutoModel.from_pretrained(WORLDS / "world-planted").save_pretrained(encoder)
     AutoModelForMaskedLM.from_pretrained(encoder).save_pretrained(trap)  # with a random head
