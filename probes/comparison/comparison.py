@@ -20,7 +20,7 @@ from plumbline.probes.comparison import (
     values,
 )
 from plumbline.probes.comparison.difference import Params
-from plumbline.probes.stats.estimate import DF, ESTIMATE, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DF, adjusted, estimates, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,11 @@ COMPARISON = Schema.keyed(
         Column("scale", "string", "part of speech, dataset, questionnaire, or config"),
         Column("what", "string", "word, category, value, country, or axis"),
     ),
-    *ESTIMATE,
+    *estimates(
+        cluster="name, group, statement, text, or word, by study",
+        method="95% t interval of paired differences",
+        null="0: both models alike (values whose statements have no opposites are not tested)",
+    ),
     Column("family", "int64", "tests in the family that p_bh is taken over"),
     Column("unit", "string", "of the difference"),
     Column("value_first", "float64", "finding about the first model", nullable=True),
@@ -80,8 +84,6 @@ def _row(
 ) -> dict[str, object]:
     second = found.first - found.estimate.value
     row = found.estimate.row(
-        cluster=module.CLUSTER,
-        null=found.null or module.NULL,
         p=found.p,
         study=study,
         first=models[0],

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PROBE = "associations"
-CLUSTER = "name"
-NULL = "0: the word goes with a gender alike in both models"
 UNIT = "points, share of women's lists less of men's"
 LEAST = 2  # names of each gender
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PROBE = "completions"
-CLUSTER = "group"
-NULL = "0: attributes are as far above chance in both models"
 UNIT = "recall above chance"
 READING, KIND = "corrected", KINDS[0]  # of the headline: single words
 LEAST = 2  # groups of a category

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PROBE = "agreement"
-CLUSTER = "statement, with its opposite"
-UNOPPOSED = "no test: its statements have no opposites"
-NULL = "0: both models rate the value alike"
 UNIT = "of 1 to 5"
 METHODS = ("l2r", "sequence")  # of the corrected reading
 
@@ -81,4 +78,4 @@ def apart(place: tuple[str, str], one: Rated, other: Rated, params: Params) -> I
         clusters = len(np.unique(pairs))
         first = float(mean(sides[0][own][:, :1], load, still[:, :1])[0])
         told = (first, float(drawn[0]), error, freedom if clusters > 1 else 0.0, clusters, params)
-        yield of_t((*place, name), *told, untested="" if paired else UNOPPOSED)
+        yield of_t((*place, name), *told, tested=paired)

@@ -67,7 +67,7 @@ class Comparison:
     def copy(self, measure: str, row: dict[str, Any], cluster: str, **key: Any) -> None:
         """Add an estimate of a table as it is."""
         ends = [np.nan if row[end] is None else row[end] for end in ("value", "low", "high")]
-        self.add(measure, Estimate(*ends, row["n"], ""), cluster, **key)
+        self.add(measure, Estimate(*ends, row["n"]), cluster, **key)
 
     def share(
         self, measure: str, held: Sequence[bool] | pl.Series, cluster: str, **key: Any
@@ -108,7 +108,7 @@ class Comparison:
         with np.errstate(invalid="ignore"):
             drawn = values[known] @ weights / weights.sum(axis=0)
         low, high = map(float, percentiles(drawn, self.confidence))
-        estimate = Estimate(float(values[known].mean()), low, high, len(names), "")
+        estimate = Estimate(float(values[known].mean()), low, high, len(names))
         self.add(measure, estimate, cluster, **key)
 
     def frame(self) -> pl.DataFrame:

@@ -123,8 +123,8 @@ def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
         r = float(np.corrcoef(x, y)[0, 1]) if len(x) > 1 else np.nan
     half = float(ndtri((1 + rows.confidence) / 2)) / np.sqrt(n - 3) if n > 3 else np.nan
     z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
-    ends = (float(np.tanh(z + side * half)) for side in (-1, 1))
-    rows.add("correlation", Estimate(r, *ends, n, ""), "statement", item=item)
+    low, high = (float(np.tanh(z + side * half)) for side in (-1, 1))
+    rows.add("correlation", Estimate(r, low, high, n), "statement", item=item)
 
 
 def _small(column: str) -> pl.Expr:

@@ -17,7 +17,7 @@ from plumbline.probes.reliability.scores import FACETS, READ, scores
 from plumbline.probes.stats.estimate import Estimate, finite, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import FLAT, FORMS, LEAST, alpha, complete, icc
-from plumbline.probes.stats.variance_parts import ANOVA, parts_of, reml
+from plumbline.probes.stats.variance_parts import parts_of, reml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DATASETS = ("lexica", "emotions", "statements", "counterfactuals")
 OUTPUTS = ("associations",)
 BESIDE = ("completions", "agreement", "stances", "classification")  # probes of other models
-NONE = Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
+NONE = Estimate(float("nan"), float("nan"), float("nan"), 0)
 ENOUGH = 0.5  # share of valid responses below which there are no parts
 POOLED = ("model", "language")  # facets of rows over all models or languages
 __all__ = ["SCHEMAS", "Params"]
@@ -111,7 +111,7 @@ def _parts(
     """Yield parts of variance, or the reasons why there are none."""
 
     def row(term: str, levels: int, part: Estimate = NONE, reason: str = "") -> Row:
-        own = part.row(cluster="level", null="0: scores do not vary with it")
+        own = part.row()
         key = {"term": term, "levels": levels, "reason": reason}
         return where | key | own | {"unbiased": None, "share": None, "reml": None}
 
@@ -147,7 +147,7 @@ def _parts(
             continue
         value, low, high = parts.interval(np.eye(len(parts.terms))[place], params.confidence)
         number = int(parts.levels[place])
-        part = Estimate(value, low, high, number, f"{params.confidence:.0%} {ANOVA}")
+        part = Estimate(value, low, high, number)
         more = {
             "unbiased": finite(parts.value[place]),
             "share": finite(value / total) if total else None,
@@ -180,12 +180,11 @@ def _consistency(
     cases, items = axes
     grid = complete(_grid(table, axes))
     key = where | {"cases": cases, "items": items, "n_items": grid.shape[1]}
-    null = "0: what tells cases apart is chance"
     for number, what in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
         if number < LEAST:
             reason = {"reason": _too_few(number, what)}
-            row = reason | {"coefficient": COEFFICIENTS.index(coefficients[0])}
-            yield "consistency", key | NONE.row(cluster=cases, null=null) | row
+            row = reason | {"coefficient": coefficients[0]}
+            yield "consistency", key | NONE.row() | row
             return
     estimates = icc(grid, params.confidence)
     if ALPHA in coefficients:
@@ -193,10 +192,10 @@ def _consistency(
     for name, estimate in estimates.items():
         flat = f"scores, or means of a {cases}, do not vary"
         row = {
-            "coefficient": COEFFICIENTS.index(name),
+            "coefficient": name,
             "reason": "" if np.isfinite(estimate.value) else flat,
         }
-        yield "consistency", key | estimate.row(cluster=cases, null=null) | row
+        yield "consistency", key | estimate.row() | row
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:
@@ -211,8 +210,6 @@ def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[st
             )
             hits, total = each["hits"].to_numpy(), each["of"].to_numpy()
             share, low, high = (float(x) for x in clustered(hits, total, params.confidence))
-            method = "Wilson score of the effective number of responses"
-            estimate = Estimate(share, low, high, len(each), method).at(params.confidence)
-            row = estimate.row(cluster="statement", null="1: every response is valid")
+            row = Estimate(share, low, high, len(each)).row()
             key = {"facet": facet, "level": name, "responses": len(own)}
             yield "valid", where | key | row

@@ -6,12 +6,11 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimate import DETECTABLE, ESTIMATE
+from plumbline.probes.stats.estimate import estimates
 from plumbline.probes.stats.reliability import FORMS
 
 ALPHA = "alpha"
 COEFFICIENTS = (*FORMS, ALPHA)
-INTERVAL = tuple(c for c in ESTIMATE if c.name not in ("p", "p_bh", *DETECTABLE))  # no tests here
 
 
 class Params(Section):
@@ -38,7 +37,10 @@ SCHEMAS = {
             *PLACE,
             Column("term", "string", "facet, facets that interact (with x), or rest"),
         ),
-        *INTERVAL,
+        *estimates(
+            cluster="level of the facet",
+            method="95% generalized pivotal quantities of ANOVA, Henderson's methods I and III",
+        ),
         Column("unbiased", "float64", "the same, which may be below 0", nullable=True),
         Column("share", "float64", "part of the sum of all parts", nullable=True),
         Column("reml", "float64", "by restricted maximum likelihood", nullable=True),
@@ -54,9 +56,9 @@ SCHEMAS = {
                 "string",
                 "its columns: templates, orders, seeds, models or statements",
             ),
-            Column("coefficient", "label", "which", labels=COEFFICIENTS),
+            Column("coefficient", "category", "which", labels=COEFFICIENTS),
         ),
-        *INTERVAL,
+        *estimates(cluster="case", method="95% of F, McGraw and Wong (1996)"),
         Column("n_items", "int64", "how many items", minimum=0),
         REASON,
     ),
@@ -66,7 +68,7 @@ SCHEMAS = {
             Column("facet", "string", "facet; empty: all responses"),
             Column("level", "string", "template, order or seed"),
         ),
-        *INTERVAL,
+        *estimates(cluster="statement", method="95% Wilson, of the effective number of responses"),
         Column("responses", "int64", "how many", minimum=1),
     ),
 }

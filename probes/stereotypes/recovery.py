@@ -211,7 +211,7 @@ def _rsa(rows: Comparison, world: World) -> None:
             if row["category"] == "all" and _share_words(*weights):
                 ends = (row[end] - row["expected"] for end in ("value", "low", "high"))
                 about = {**key, "item": f"{key['item']}: with {other}"}
-                rows.add("similarity", Estimate(*ends, row["n"], ""), "group", **about)
+                rows.add("similarity", Estimate(*ends, row["n"]), "group", **about)
         rows.share("coverage", covered, "group", **key)
         rows.share("discoveries", significant, "group", **key)
 

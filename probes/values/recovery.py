@@ -90,7 +90,7 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
         return
     sides = ([measured[a, "both"] for a in axes], [values[a, "both"] for a in axes])
     rho = float(rank_correlations(*map(np.array, sides)))
-    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(axes), ""), "value", **key)
+    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(axes)), "value", **key)
     beyond = [_beyond(gender[axis]) for axis in axes]
     margins = [abs(round(differences[a], 6)) > gender[a]["equivalence_margin"] for a in axes]
     _count(rows, "beyond_margin", beyond, key, expected=sum(margins) / len(axes))
@@ -100,7 +100,7 @@ def _count(
     rows: Comparison, measure: str, held: list[bool], key: dict[str, Any], **more: float
 ) -> None:
     share = sum(held) / len(held) if held else np.nan
-    estimate = Estimate(share, np.nan, np.nan, len(held), "")
+    estimate = Estimate(share, np.nan, np.nan, len(held))
     rows.add(measure, estimate, "value", **key, **more)
 
 
@@ -176,4 +176,4 @@ def _odds(rows: Comparison, joined: pl.DataFrame, key: dict[str, Any]) -> None:
         mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
     ends = interval(draws[1:], len(names), rows.confidence)
-    rows.add("correlation", Estimate(float(draws[0]), *ends, len(names), ""), STATEMENT, **key)
+    rows.add("correlation", Estimate(float(draws[0]), *ends, len(names)), STATEMENT, **key)

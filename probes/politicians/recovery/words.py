@@ -141,7 +141,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
     fits = fits.filter(pl.col("posterior") >= HEAVY, pl.col("l1") <= LIGHT)
     if len(fits):
         most = float(fits["kl_word"].to_numpy().max())
-        rows.add("divergence", Estimate(most, np.nan, np.nan, len(fits), ""), "fit")
+        rows.add("divergence", Estimate(most, np.nan, np.nan, len(fits)), "fit")
     for column, measure in (("p_bh", "discoveries_bh"), ("p", "discoveries")):
         rows.discoveries(latent[column], measure, "word, sentiment and gender")
 
