@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PLANTED = "planted.parquet"  # in the folder of a world
 ROUNDING = 1e-6  # of numbers in tables
+ENDS = ("value", "low", "high")
 LEAST = 4  # pairs that a rank correlation needs
 
 
@@ -59,15 +60,20 @@ class Comparison:
         """Add a row; ``expected`` is that of the measure unless given."""
         if expected is None:
             expected = MEASURES[measure].expected
-        numbers = {name: finite(getattr(estimate, name)) for name in ("value", "low", "high")}
-        row = {"measure": measure, "item": item, "reading": reading, "cluster": cluster}
+        numbers = {name: finite(getattr(estimate, name)) for name in ENDS}
+        row: dict[str, Any] = {
+            "measure": measure,
+            "item": item,
+            "reading": reading,
+            "cluster": cluster,
+        }
         row |= {"expected": None if expected is None else finite(expected), "n": estimate.n}
         self.rows.append(self.at | row | numbers)
 
     def copy(self, measure: str, row: dict[str, Any], cluster: str, **key: Any) -> None:
         """Add an estimate of a table as it is."""
-        ends = [np.nan if row[end] is None else row[end] for end in ("value", "low", "high")]
-        self.add(measure, Estimate(*ends, row["n"]), cluster, **key)
+        value, low, high = (np.nan if row[end] is None else row[end] for end in ENDS)
+        self.add(measure, Estimate(value, low, high, row["n"]), cluster, **key)
 
     def share(
         self, measure: str, held: Sequence[bool] | pl.Series, cluster: str, **key: Any

@@ -105,7 +105,8 @@ def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
     country[group] = case.country
     names = square / square.sum() + size / np.bincount(case.country)[country]
     texts: Floats = (1 / np.bincount(case.sentence))[case.sentence]
-    return np.minimum(texts + names[group], MAX_LEVERAGE)
+    pulled: Floats = np.minimum(texts + names[group], MAX_LEVERAGE)
+    return pulled
 
 
 def _full_rank(squares: Floats) -> bool:

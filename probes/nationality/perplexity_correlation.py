@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -115,7 +115,7 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
     new, change, units = case.scores.values[case.row], case.change, case.units()
     old = case.scores.values[case.compared]
     none: list[Integers] = []
-    parts = {  # perplexity, predictions, rows, clusters of names, groupings
+    parts: dict[str, Any] = {  # perplexity, predictions, rows, clusters of names, groupings
         "originals": (before, old, once, none, [every]),
         "subtracted": (after - before, change, slice(None), units, [every, by_country]),
         "within": (after, new, slice(None), units, [every, by_country]),
@@ -132,10 +132,10 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
                 table = cells(countries, "measure", case.measures, columns)
                 tables.append(_located(table, scope=scope, perplexity=variant))
     # the family: countries by measures, within each variant of perplexity
-    countries = pl.col("country") != EVERY
-    table = rounded(pl.concat(tables), LIMITS).with_columns(by_country=pl.when(countries).then("p"))
+    some = pl.col("country") != EVERY
+    table = rounded(pl.concat(tables), LIMITS).with_columns(by_country=pl.when(some).then("p"))
     table = adjusted(table, "by_country", over=("perplexity",))
-    family = pl.when(countries).then("family_by_country").otherwise(1)
+    family = pl.when(some).then("family_by_country").otherwise(1)
     return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
 
 

@@ -168,7 +168,7 @@ def _fitted(
 
     codes = [GENDERS.index(gender) for gender in params.genders]
     wanted = np.isin(people.genders, codes)
-    counts = word_counts.count(source, word_counts.People(*(part[wanted] for part in people)))
+    counts = word_counts.count(source, people.where(wanted))
     chosen = counts.common(params.min_count)
     lists = counts.lists[chosen].astype(np.float64)
     if not len(chosen) or len(counts.genders) < 2 or not lists.sum(axis=0).all():

@@ -327,5 +327,5 @@ def _measured(
     least = [0.0, least_p(params.n_permutations)]
     for i, (measure, estimate) in enumerate(zip(MEASURES, estimates, strict=True)):
         others = {name: x[i] if isinstance(x, list) else x for name, x in more.items()}
-        key_of = {"kind": key[0], "lexicon": key[1], "measure": measure}
+        key_of: dict[str, Any] = {"kind": key[0], "lexicon": key[1], "measure": measure}
         yield estimate.row(**others, **key_of, least=least[i])

@@ -275,7 +275,7 @@ def _differences(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFram
             no_test = ~(np.isin(np.arange(len(SENTIMENTS)), tested(base)) & some)
             p = np.where(no_test, np.nan, _p(gap))
             axes = {"sentiment": SENTIMENTS}
-            table = _rows(axes, *gap[:2], both, params, -most, most, p=p, contrast=contrast)
+            table = _rows(axes, gap[0], gap[1], both, params, -most, most, p=p, contrast=contrast)
             yield _known(table, both)
 
 
@@ -296,7 +296,7 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]
         found = [rank_correlations(a, b)[:, None] for a, b in zip(*values, strict=True)]
         if np.isfinite(found[0]).all() and np.isfinite(found[2]).all():
             axes = {"contrast": [AGAINST.join(pair)]}
-            yield _rows(axes, *found[:2], of, params, p=_p(found), words=len(words))
+            yield _rows(axes, found[0], found[1], of, params, p=_p(found), words=len(words))
 
 
 def _known(table: pl.DataFrame, of: list[Part]) -> pl.DataFrame:

@@ -146,7 +146,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             parts.append(by_class(ranked, classes, params, source, sentiment))
     how = params.confidence, ["deviation"], "least"  # a family has all sentiments
     words = [_classes(table, classes, pos) for pos in POS]
-    same = {"model": model, "language": LANGUAGE}
+    same: dict[str, Any] = {"model": model, "language": LANGUAGE}
     return {
         "supersenses": columns.table_of(SUPERSENSES, parts, *how, **same),
         "words": columns.table_of(WORDS, words, None, **same),
@@ -291,8 +291,11 @@ def _rows(
         if not (len(one) and len(two)):
             continue
         compared = compare(
-            *(words.parts[one], words.parts[two]),
-            *(params.n_permutations, params.seed, params.confidence),
+            words.parts[one],
+            words.parts[two],
+            params.n_permutations,
+            params.seed,
+            params.confidence,
         )
         for c, (supersense, found) in enumerate(zip(_classes_of(pos), compared, strict=True)):
             shown = found.difference

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from plumbline.probes.reliability.schemas import ALPHA, COEFFICIENTS, SCHEMAS, Params
+from plumbline.probes.reliability.schemas import ALPHA, SCHEMAS, Params
 from plumbline.probes.reliability.scores import FACETS, READ, scores
 from plumbline.probes.stats.estimate import Estimate, finite, typed
 from plumbline.probes.stats.intervals import clustered

@@ -18,6 +18,7 @@ from plumbline.probes.report.view import LEVEL, Block, Group, Part, Section, Tab
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from plumbline.builders.core.schema import Schema
     from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Row, Study
 
@@ -61,7 +62,7 @@ def section(
 
 def sources(tables: Tables, analysis: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the tables of an analysis as ``ANALYSIS/TABLE``, each with the columns of its key."""
-    schemas = {}
+    schemas: dict[str, Schema] = {}
     for folder in tables.folders(analysis):
         facts = folder / front_matter.FACTS
         schemas |= front_matter.read(facts).schemas if facts.is_file() else {}

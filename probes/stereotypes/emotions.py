@@ -7,7 +7,7 @@ intervals and tests, for groups and categories.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -107,7 +107,8 @@ class Profiles(NamedTuple):
     @property
     def covered(self) -> NDArray[np.int64]:
         """Number of covered words, (groups,)."""
-        return self.members.sum(axis=1).astype(np.int64)
+        covered: NDArray[np.int64] = self.members.sum(axis=1).astype(np.int64)
+        return covered
 
     def shares(self, weights: NDArray[np.float32]) -> Array:
         """Return shares of words with each affect, (groups, affects, replicates).
@@ -276,7 +277,11 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
     ]
     numbers = [*np.array(intervals).T, differences(share), *np.stack(limits, axis=1)]
     p = permuted_affects_p(profiles, params.n_permutations, params.seed)
-    facts = {"level": pl.lit("group"), "n": covered, "coverage": covered / profiles.sizes}
+    facts: dict[str, Any] = {
+        "level": pl.lit("group"),
+        "n": covered,
+        "coverage": covered / profiles.sizes,
+    }
     return _finish(profiles.groups.with_columns(**facts), numbers, p, params)
 
 

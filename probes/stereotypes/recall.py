@@ -164,7 +164,7 @@ def _config(
                 continue
             key = {"reading": reading, "attributes": kind}
             # complete lists have the same words in another reading: they are tested once
-            length = lists.lengths["length"].max() if lists.whole in tested else np.inf
+            length = max(lists.lengths["length"]) if lists.whole in tested else np.inf
             tested.add(lists.whole)
             parts = _reading(lists, found, params, length)
             categories.append(located(parts[0], key))
@@ -202,8 +202,9 @@ def _reading(
     parts = []
     for category in [*drawn, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
-        strata = np.unique(category_of[inside], return_inverse=True)[1]
-        strata = strata if category == MEAN else None
+        strata = (
+            np.unique(category_of[inside], return_inverse=True)[1] if category == MEAN else None
+        )
         p = np.full(top_k, np.nan)
         if category != MEAN:  # `all` has the test of all categories
             mean = expected[inside].sum(axis=0)[at]
@@ -220,7 +221,7 @@ def _reading(
         facts = {
             "category": category,
             "n_attributes": int(sizes[inside].sum()),
-            "out_of_vocabulary": None if known.has_nulls() else finite((known != 1).mean()),
+            "out_of_vocabulary": None if known.has_nulls() else finite(float(np.mean(known != 1))),
             "n": int(inside.sum()),
         }
         parts.append(located(pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)), facts))

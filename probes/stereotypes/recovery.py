@@ -160,8 +160,12 @@ def _emotions(rows: Comparison, world: World) -> None:
         if world.null:
             continue
         carried = world.planted.filter(pl.col("log_odds_nats") > 0)
-        carried = carried.join(world.lexicon(language), on="key").group_by("group")
-        planted = carried.agg(pl.col(AFFECTS).mean()).join(own.select("group").unique(), on="group")
+        carried = carried.join(world.lexicon(language), on="key")
+        planted = (
+            carried.group_by("group")
+            .agg(pl.col(AFFECTS).mean())
+            .join(own.select("group").unique(), on="group")
+        )
         others = ((pl.col(a).sum() - pl.col(a)) / (pl.len() - 1) for a in AFFECTS)
         planted = planted.with_columns(
             pl.col(a) - other for a, other in zip(AFFECTS, others, strict=True)
@@ -209,9 +213,9 @@ def _rsa(rows: Comparison, world: World) -> None:
             covered.append(row["low"] <= true <= row["high"])
             weights = [world.inputs.weights(name) for name in (world.model, other)]
             if row["category"] == "all" and _share_words(*weights):
-                ends = (row[end] - row["expected"] for end in ("value", "low", "high"))
+                value, low, high = (row[end] - row["expected"] for end in ("value", "low", "high"))
                 about = {**key, "item": f"{key['item']}: with {other}"}
-                rows.add("similarity", Estimate(*ends, row["n"]), "group", **about)
+                rows.add("similarity", Estimate(value, low, high, row["n"]), "group", **about)
         rows.share("coverage", covered, "group", **key)
         rows.share("discoveries", significant, "group", **key)
 

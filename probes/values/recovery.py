@@ -97,7 +97,7 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
 
 
 def _count(
-    rows: Comparison, measure: str, held: list[bool], key: dict[str, Any], **more: float
+    rows: Comparison, measure: str, held: list[bool], key: dict[str, Any], **more: Any
 ) -> None:
     share = sum(held) / len(held) if held else np.nan
     estimate = Estimate(share, np.nan, np.nan, len(held))

@@ -45,7 +45,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
         for (pos,), part in smoothed.group_by("pos", maintain_order=True)
     }
     if world.settings.null:
-        rows.share("any_discovery", [smoothed["p_bh"].min() <= LEVEL], "world")
+        rows.share("any_discovery", [any(smoothed["p_bh"] <= LEVEL)], "world")
     else:
         _compare_contrasts(rows, contrast(smoothed).join(world.words, on="word"), "")
     expected = pl.concat(
@@ -131,7 +131,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
         own = words.filter(pos=pos)
         agreed.append(_likeliest_agrees(part, shares.filter(pos=pos), own))
         sums.append(_sentiment_differences(shares.filter(pos=pos), own))
-    rows.share("label_agreement", np.concatenate(agreed), "word")
+    rows.share("label_agreement", np.concatenate(agreed).tolist(), "word")
     if not world.settings.null:
         true, measured = np.concatenate(sums, axis=1)
         large = np.abs(true) >= LARGE
@@ -220,8 +220,8 @@ def _classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: boo
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
     if null:  # of effects of usual size one class in thirty is found: its share is no sign
-        least = table["p_bonferroni"].min()
-        rows.share("any_discovery", [least <= LEVEL], "world", item=deviation)
+        some = any(table["p_bonferroni"] <= LEVEL)
+        rows.share("any_discovery", [some], "world", item=deviation)
     else:
         rows.discoveries(table["p_bonferroni"], "discoveries_bonferroni", "class", item=deviation)
 

@@ -186,6 +186,9 @@ def overlaps(
         p = np.full(groups, np.nan)
         if (whole > 0).sum() > 1 and size < len(code):
             p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
-        estimates = [Estimate(*map(float, x), size) for x in zip(value, *ends, strict=True)]
+        estimates = [
+            Estimate(float(x), float(low), float(high), size)
+            for x, low, high in zip(value, *ends, strict=True)
+        ]
         found.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
     return found

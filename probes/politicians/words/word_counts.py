@@ -41,6 +41,12 @@ class People(NamedTuple):
     names: NDArray[np.uint64]  # key of the name, see :mod:`plumbline.probes.stats.bootstrap`
     first: NDArray[np.bool_]  # one person of each distinct name and gender
 
+    def where(self, wanted: NDArray[np.bool_]) -> People:
+        """Return some of the people, given a (people,) array."""
+        return People(
+            self.items[wanted], self.genders[wanted], self.names[wanted], self.first[wanted]
+        )
+
 
 class Lists(NamedTuple):
     """Where lists are: those of one part of speech, from one model or several."""
