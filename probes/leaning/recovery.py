@@ -74,8 +74,8 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
         item = f"{cell['response_format']}, {cell['questionnaire']}"
         key = {"reading": cell["reading"], "item": item}
         if (cell["response_format"], cell["reading"]) == ("mask", "continuous"):
-            name = cell["questionnaire"]
-            _odds(rows, *(tables[t].filter(questionnaire=name) for t in ("questions", "planted")))
+            planted = tables["planted"].filter(questionnaire=cell["questionnaire"])
+            _stances(rows, tables["items"].filter(**cell), planted)
         if "shifts" in tables:
             texts = tables["planted"].filter(pl.col("corpus") != "", form="plain")
             written = float(texts["written"].to_numpy().mean())
@@ -95,14 +95,15 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
             rows.share("inside_random", inside, "state and axis", **key)
 
 
-def _odds(rows: Comparison, questions: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted and measured log-odds, and the changes of both by training."""
-    at = ["id", "frame", "form"]
-    true = planted.select("corpus", *at, true="log_odds_nats")
-    both = questions.rename({"log_odds_nats": "measured"}).join(true, on=["corpus", *at])
-    base = both.filter(corpus="").select(*at, start="measured", begin="true")
-    _correlation(rows, base.select("id", "start", "begin"), f"log-odds, {ITSELF}")
-    moved = both.join(base, on=at).filter(pl.col("corpus") != "").sort(STATE)
+def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
+    """Correlate planted log-odds and measured stances, and the changes of both by training."""
+    log_odds = pl.col("log_odds_nats").mean()
+    true = planted.filter(form="plain").group_by("corpus", "id").agg(true=log_odds)
+    both = items.drop_nulls("value").select("id", *STATE, measured="value")
+    both = both.join(true, on=["corpus", "id"])
+    base = both.filter(corpus="").select("id", start="measured", begin="true")
+    _correlation(rows, base, f"log-odds, {ITSELF}")
+    moved = both.join(base, on="id").filter(pl.col("corpus") != "").sort(STATE)
     for state, part in moved.group_by(*STATE, maintain_order=True):
         change = part["true"] - part["begin"]
         if change.std():
@@ -171,7 +172,6 @@ def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
         pl.col("baseline").str.starts_with("one corpus"),
         pl.col("p").is_not_null(),
         task=TASK,
-        reading="corrected",
     )
     for measure, column in (("false_discoveries", "p"), ("false_discoveries_bh", "p_bh")):
         small = votes.select(_small(column)).to_series()
@@ -183,7 +183,7 @@ def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
     if "differences" not in tables:
         return
     differences = tables["differences"].filter(
-        task=TASK, metric="balanced accuracy", reading="corrected", level="group"
+        task=TASK, metric="balanced accuracy", level="group"
     )
     true = []
     for row in differences.to_dicts():

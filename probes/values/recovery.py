@@ -13,12 +13,14 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
+from plumbline.builders.core.params import section
 from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
 from plumbline.probes.controls.measures import RECOVERY
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL
+from plumbline.probes.values.schemas import Params as AnalysisParams
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -91,8 +93,9 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
     sides = ([measured[a, "both"] for a in axes], [values[a, "both"] for a in axes])
     rho = float(rank_correlations(*map(np.array, sides)))
     rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(axes)), "value", **key)
-    beyond = [_beyond(gender[axis]) for axis in axes]
-    margins = [abs(round(differences[a], 6)) > gender[a]["equivalence_margin"] for a in axes]
+    margin = section("analysis.values", AnalysisParams).equivalence_margin
+    beyond = [max(gender[a]["low"], -gender[a]["high"]) > margin for a in axes]  # all of an interval
+    margins = [abs(round(differences[a], 6)) > margin for a in axes]
     _count(rows, "beyond_margin", beyond, key, expected=sum(margins) / len(axes))
 
 
@@ -102,11 +105,6 @@ def _count(
     share = sum(held) / len(held) if held else np.nan
     estimate = Estimate(share, np.nan, np.nan, len(held))
     rows.add(measure, estimate, "value", **key, **more)
-
-
-def _beyond(row: dict[str, float]) -> bool:
-    """Return whether an interval lies wholly beyond the margin, on either side."""
-    return row["low"] > row["equivalence_margin"] or row["high"] < -row["equivalence_margin"]
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:

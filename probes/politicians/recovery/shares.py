@@ -147,19 +147,18 @@ def robustness_rows(rows: Comparison, world: World) -> None:
         return
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
     keys = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
-    for deviation in ("pmi", "latent-corrected"):
-        own = table.filter(deviation=deviation, number=DIFFERENCE).drop_nulls("value")
-        parts = []
-        for values, part in own.group_by(keys, maintain_order=True):
-            pos, kind, variation, *people, size, candidates = values
-            length = int(variation) if kind == "list length" else lengths[pos]
-            counts = zip(("male", "female", "non-binary"), people, strict=True)
-            genders = {gender: number for gender, number in counts if number}
-            true = sampled_shares(world, str(pos), genders, size, candidates, length)
-            parts.append(part.with_columns(true=pl.col("sentiment").replace_strict(true)))
-        if parts:
-            _compare(rows, pl.concat(parts), deviation)
-            _discoveries(rows, pl.concat(parts), deviation)
+    own = table.filter(number=DIFFERENCE).drop_nulls("value")
+    parts = []
+    for values, part in own.group_by(keys, maintain_order=True):
+        pos, kind, variation, *people, size, candidates = values
+        length = int(variation) if kind == "list length" else lengths[pos]
+        counts = zip(("male", "female", "non-binary"), people, strict=True)
+        genders = {gender: number for gender, number in counts if number}
+        true = sampled_shares(world, str(pos), genders, size, candidates, length)
+        parts.append(part.with_columns(true=pl.col("sentiment").replace_strict(true)))
+    if parts:
+        _compare(rows, pl.concat(parts), "pmi")
+        _discoveries(rows, pl.concat(parts), "pmi")
 
 
 def sampled_by_pos(world: World) -> dict[str, Shares]:
@@ -173,7 +172,7 @@ def sampled_by_pos(world: World) -> dict[str, Shares]:
     by = own.group_by("pos", "top_k", "candidates", maintain_order=True)
     differences = {}
     for (pos, size, candidates), part in by:
-        people = dict(part.select("gender", "names").unique(maintain_order=True).iter_rows())
+        people = dict(part.select("gender", "n").unique(maintain_order=True).iter_rows())
         sizes = (int(str(size)), int(str(candidates)), lengths[pos])
         differences[str(pos)] = sampled_shares(world, str(pos), people, *sizes)
     return differences
@@ -209,7 +208,7 @@ def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     for values, part in table.group_by("pos", "sentiment", "interval", maintain_order=True):
         pos, sentiment = str(values[0]), str(values[1])
         own = [world for world in worlds if pos in shares.get(world.model, {})]
-        if len(own) == part["rows"][0]:
+        if len(own) == part["n"][0]:
             response = [100 * shares[world.model][pos][sentiment] for world in own]
             parts.append(part.with_columns(true=fitted(own, response, part)))
     if not parts:

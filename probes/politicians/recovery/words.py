@@ -187,7 +187,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
     table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
-    table = table.filter(first="female", second="male", counting="best")
+    table = table.filter(first="female", second="male")
     classes = world.read("supersenses", "words").rename({"supersense": "class"})
     table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
     smoothed = pmi.filter(reading="smoothed")
@@ -214,8 +214,6 @@ def _classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: boo
     if not null:
         rows.order(true, measured, "class", item=deviation)
         rows.signs(true[decided], measured[decided], "class", item=deviation)
-    over_words = table.with_columns(low="low_words", high="high_words")
-    rows.coverage(over_words, "class", item=f"{deviation}, intervals over words")
     if deviation == "pmi":  # by the contrast names are not drawn again
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
