@@ -182,9 +182,7 @@ def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
     """Compare differences of accuracy at groups with what the corpora know."""
     if "differences" not in tables:
         return
-    differences = tables["differences"].filter(
-        task=TASK, metric="balanced accuracy", level="group"
-    )
+    differences = tables["differences"].filter(task=TASK, metric="balanced accuracy", level="group")
     true = []
     for row in differences.to_dicts():
         one, two = (row["group"] in knows.get(row[side], ()) for side in ("corpus", "baseline"))

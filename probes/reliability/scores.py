@@ -67,7 +67,9 @@ def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
             each = joined.group_by("pos", statement="qid", template="frame").agg(
                 pl.col("score").mean()
             )
-            part = pl.col("pos").replace_strict({"ADJ": "adjectives", "VERB": "verbs"}, default="words")
+            part = pl.col("pos").replace_strict(
+                {"ADJ": "adjectives", "VERB": "verbs"}, default="words"
+            )
             yield each.with_columns(
                 measure=pl.lit("sentiment"), scale=part, language=pl.lit(language)
             )

@@ -221,7 +221,9 @@ def _reading(
         facts = {
             "category": category,
             "n_attributes": int(sizes[inside].sum()),
-            "out_of_vocabulary": None if known.has_nulls() else finite(float(np.mean(known != 1))),
+            "out_of_vocabulary": None
+            if known.has_nulls()
+            else finite(float(np.mean(known.to_numpy() != 1))),
             "n": int(inside.sum()),
         }
         parts.append(located(pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)), facts))

@@ -94,7 +94,9 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
     rho = float(rank_correlations(*map(np.array, sides)))
     rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(axes)), "value", **key)
     margin = section("analysis.values", AnalysisParams).equivalence_margin
-    beyond = [max(gender[a]["low"], -gender[a]["high"]) > margin for a in axes]  # all of an interval
+    beyond = [
+        max(gender[a]["low"], -gender[a]["high"]) > margin for a in axes
+    ]  # all of an interval
     margins = [abs(round(differences[a], 6)) > margin for a in axes]
     _count(rows, "beyond_margin", beyond, key, expected=sum(margins) / len(axes))
 
