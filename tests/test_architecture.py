@@ -105,7 +105,7 @@ def test_probe_and_analysis_have_module_and_stage():
 @pytest.mark.parametrize("study", STUDIES)
 def test_study_has_page_params_stages_and_recovery(study):
     folder = TOP / "probes" / study
-    for path in ("page.py", "params.yaml", "dvc.yaml"):
+    for path in ("page.yaml", "params.yaml", "dvc.yaml"):
         assert (folder / path).is_file(), path
     assert (folder / "recovery.py").is_file() or (folder / "recovery/recovery.py").is_file()
     assert (TOP / f"docs/studies/{study}.md").is_file()

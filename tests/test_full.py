@@ -21,7 +21,6 @@ from plumbline.probes import PROBES
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.check_params import check, named_snapshots
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
-from plumbline.probes.commands.pin_revisions import written
 from plumbline.probes.politicians.latent import L1, POSTERIOR
 from plumbline.reference import published
 
@@ -286,15 +285,6 @@ def test_full_has_a_dvc_stage_per_model(mine, project):
     assert {f"weights@{name}" for name in TREE["models"]} <= stages
     assert {f"pretrain@{name}" for name in TREE["assignments"]["stances"]} <= stages
     assert not any("world" in stage for stage in stages)
-
-
-@pytest.mark.parametrize("commit", ["1" * 40, "12e" + "4" * 37, "0" * 39 + "e", "ab" * 20])
-def test_written_commit_is_a_string_to_both_readers(commit, tmp_path):
-    from dvc.utils.serialize import load_yaml
-
-    path = tmp_path / "models.yaml"
-    path.write_text(f"revision: {written(commit)}\n", encoding="utf-8")
-    assert read(path) == load_yaml(str(path)) == {"revision": commit}
 
 
 MODELS = """\

@@ -25,7 +25,6 @@ from calibration.leaning import responses
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,7 +29,6 @@ OWN = 4  # columns of a table beside its key and the estimate
 ENDS = ("value", "low", "high")
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
 NUMBERS |= {"detectable": "detectable"}
-LEFT_OUT = ("cluster", "method", "null", "detectable_bh")  # columns of the card alone
 SERIES = "reading"  # column whose values stand beside each other on a line
 MARKS = (
     *(figures.Mark(), figures.Mark("square", "#fff", "#777"), figures.Mark("up", "#555", "#555")),
@@ -153,7 +152,7 @@ def forest(
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
     """Return the first rows of a table: what names them, the estimate, and some further columns."""
-    known = {*labels, *facets, *ENDS, *NUMBERS, *LEFT_OUT}
+    known = {*labels, *facets, *ENDS, *NUMBERS}
     rest = [c for c in frame.columns if c not in known and frame[c].n_unique() > 1]
     own = {name: name.replace("_", " ") for name in rest[: OWN if "value" in frame.columns else 8]}
     kinds = frame.select(*own).select(cs.numeric()).columns

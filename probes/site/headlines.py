@@ -76,8 +76,6 @@ def headline(
 
     Rows with a reason in the column ``void``, if there is one, are not tested.
     """
-    if "detectable_bh" in rows.columns:  # that of the adjusted test
-        rows = rows.with_columns(detectable="detectable_bh")
     if families and rows.n_unique(families) > 1:
         each = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
         rows = rows.sort("p", nulls_last=True).with_columns(p_bh=each.cum_min(reverse=True))

@@ -215,7 +215,7 @@ def test_ask_datasets_replace_the_sample(answered, tmp_path, own_home, monkeypat
         ({"datasets": {"politician": "x"}}, "politician"),
         ({"datasets": {"words": "./nowhere"}}, "nowhere"),
         ({"settings": {"analysis.pmi.min_cuont": 3}}, "analysis.pmi.min_cuont"),
-        ({"kind": "causal"}, "causal"),
+        ({"kind": "causal"}, "masked"),
         ({"revision": "main"}, "revision"),
         ({"language": "de"}, "de"),
     ],

@@ -13,13 +13,13 @@ from plumbline.result import Result
 
 ROWS = [
     {"what": "kind, en", "value": 0.75, "low": 0.6, "high": 0.9, "n": 40,
-     "p": 1e-9, "p_bh": 2e-9, "detectable_bh": 0.1},
+     "p": 1e-9, "p_bh": 2e-9, "detectable": 0.1},
     {"what": "calm, en", "value": -0.5, "low": None, "high": None, "n": 3,
-     "p": None, "p_bh": None, "detectable_bh": None},
+     "p": None, "p_bh": None, "detectable": None},
     {"what": "calm, en", "value": 0.5, "low": 0.1, "high": 0.9, "n": 3,
-     "p": 0.1, "p_bh": 0.1, "detectable_bh": None},
+     "p": 0.1, "p_bh": 0.1, "detectable": None},
     {"what": "tall, en", "value": None, "low": None, "high": None, "n": 0,
-     "p": None, "p_bh": None, "detectable_bh": None},
+     "p": None, "p_bh": None, "detectable": None},
 ]  # fmt: skip
 SCALES = {"values": ("of 1 to 5", 3.0), "leaning": ("percent", 50.0)}
 
@@ -124,7 +124,7 @@ def test_confidence_of_intervals_is_that_of_the_result(tmp_path):
 
 
 def test_summary_without_detectable_effect(tmp_path):
-    rows = [row | {"p": 0.06, "p_bh": 0.06, "detectable_bh": None} for row in ROWS[:3]]
+    rows = [row | {"p": 0.06, "p_bh": 0.06, "detectable": None} for row in ROWS[:3]]
     same = result(tmp_path)
     found = replace(
         same, headline=pl.DataFrame(rows).with_columns(unit=pl.lit("nats"), void=pl.lit(""))

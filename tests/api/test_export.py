@@ -200,11 +200,10 @@ DRAWN = {
         labels=("across", "up"),
         title="points",
     ),
-    "slopes": figures.slopes({"": ([("one", ""), ("two", "")], [("two", "")])}, "before, after"),
 }
 
 
-@pytest.mark.parametrize(("name", "width"), [("forest", 5), ("scatter", 8.5), ("slopes", 12)])
+@pytest.mark.parametrize(("name", "width"), [("forest", 5), ("scatter", 8.5)])
 def test_figure_encode_has_the_width_in_every_format(name, width, tmp_path):
     figure = Figure(DRAWN[name], width)
     page = ET.fromstring(figure.svg)

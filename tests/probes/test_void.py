@@ -143,7 +143,7 @@ def test_a_language_without_calibration_is_left_out(tmp_path):
         "high": 5.0,
     }
     axis = base | {"fitted": "by gender", "gender": "both", "axis": "equity", "value": 4.0}
-    axis |= {"p": 0.01, "p_bh": 0.01, "detectable_bh": 0.5}
+    axis |= {"p": 0.01, "p_bh": 0.01, "detectable": 0.5}
     told = base | {"fitted": "pooled", "gender": "both", "measure": "likely above unlikely"}
     shares = {"es": (0.55, 0.36), "en": (0.85, 0.0001)}
 
