@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, OF_GROUPS, PROBES
+from plumbline.probes.core.run_analysis import same_arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 STAGE = "(a stage of dvc.yaml)"
+TRAINS = ("after_training", "finetuned_classifiers")  # whose weights depend on the last bits
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -198,6 +200,7 @@ def _of_a_model(given: argparse.Namespace) -> None:
 
 
 def _pretrain(given: argparse.Namespace, names: list[str]) -> None:
+    same_arithmetic(training=True)
     from plumbline.probes.training.distributed import first
     from plumbline.probes.training.pretrain import pretrain
 
@@ -216,6 +219,8 @@ def _probe(given: argparse.Namespace) -> None:
     """Run a probe; processes that ``accelerate launch`` started share its shards."""
     from plumbline.probes.models.params import model
 
+    if given.command in TRAINS:
+        same_arithmetic(training=True)
     part, workers = given.part, given.workers
     for name in given.model:
         model(name)  # an unknown name is reported before torch is loaded
@@ -239,7 +244,7 @@ def _probe(given: argparse.Namespace) -> None:
 
 
 def _analyse(given: argparse.Namespace) -> None:
-    from plumbline.probes.core.run_analysis import analyse, same_arithmetic
+    from plumbline.probes.core.run_analysis import analyse
 
     same_arithmetic()
     for model in getattr(given, "model", None) or [""]:
