@@ -97,7 +97,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [
-                            (names[-1], language, *PLACES[level], GENDERS[gender], s, hit)
+                            (names[-1], language, *PLACES[level], gender, s, hit)
                             for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
                         ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)

@@ -42,13 +42,6 @@ SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
 }
-LABELS = {
-    "pos": POS,
-    "contrast": CONTRASTS,
-    "sentiment": SENTIMENTS,
-    "subgroup": SUBGROUPS,
-    "gender": GENDERS,
-}
 NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
 TRUTHS = {
     "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),

@@ -300,7 +300,11 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
         for part, rows in parts.items()
     }
     family = ["reading", "fitted", "checked"]
-    equivalence = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
+    equivalence: dict[str, Any] = {
+        "p": "p_equivalence",
+        "p_adjusted": "p_equivalence_bh",
+        "family": family,
+    }
     found: dict[str, pl.DataFrame] = {}
     for name, rows in tests.items():
         target = None if name == "gender" else "target"

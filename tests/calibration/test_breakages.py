@@ -1,32 +1,40 @@
-"""Controls of the controls: an analysis that is broken is told as broken by its simulation.
+"""Analyses that are broken are seen as broken by their simulations."""
 
-Here those of politicians; ``test_breakages_studies.py`` has the others, for another process.
-"""
+import importlib
 
+import numpy as np
 import pytest
-from breakages import BREAKAGES, POLITICIANS, SEED
-from breaking import run, seen, shown, truths, whole
 
-from calibration.calibrate import those
+from calibration.calibrate import Chunk, simulate, simulation_of
+from calibration.rates import rows
+from calibration.truth import NULL
+from plumbline.probes.report import error_rates
 
 pytestmark = pytest.mark.slow
-OURS = [broken for broken in BREAKAGES if broken.analysis in POLITICIANS]
 
 
-@pytest.mark.parametrize("broken", OURS, ids=lambda b: f"{b.analysis}: {b.name}")
-def test_a_broken_analysis_is_seen(broken, monkeypatch):
-    found = shown(broken, monkeypatch)
-    print(*found, sep="\n")
-    assert found
+def rates(analysis):
+    simulation = simulation_of(analysis)
+    truth = next(name for name, truth in simulation.TRUTHS.items() if truth.kind == NULL)
+    chunk = Chunk(analysis, next(iter(simulation.SHAPES)), truth, 0, 30)
+    return error_rates.lines(rows(analysis, simulate(chunk, 1)))
 
 
-def test_an_analysis_that_is_whole_is_not_seen_as_broken():
-    for analysis in ("pmi", "values", "reliability"):
-        for truth in truths(analysis):
-            with pytest.MonkeyPatch.context() as patch:
-                again = run(analysis, truth, None, patch, SEED + 1)
-            assert seen(whole(analysis, truth), again) == []
+def test_narrow_intervals_of_pmi_are_seen(monkeypatch):
+    module = importlib.import_module("calibration.calibrate")
+    true = module.replicate
 
+    def broken(*arguments):
+        tables, outcomes = true(*arguments)
+        middle = {name: (frame["low"] + frame["high"]) / 2 for name, frame in outcomes.items()}
+        for name, frame in outcomes.items():
+            half = (frame["high"] - frame["low"]) / 6
+            outcomes[name] = frame.with_columns(low=middle[name] - half, high=middle[name] + half)
+        return tables, outcomes
 
-def test_every_analysis_is_broken_somehow():
-    assert {broken.analysis for broken in BREAKAGES} == set(those())
+    whole = [line["coverage of intervals"][0] for line in rates("pmi")]
+    monkeypatch.setattr(module, "replicate", broken)
+    lines = rates("pmi")
+    assert min(whole) > 0.9
+    assert all("coverage" in " ".join(line["outside"]) for line in lines)
+    assert np.max([line["coverage of intervals"][0] for line in lines]) < 0.7
