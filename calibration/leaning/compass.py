@@ -25,7 +25,6 @@ from calibration.leaning import responses
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -305,7 +304,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """
     known: Known = drawn.known
     random = "random" in known.truth.settings
-    found = {}
+    found: Tables = {}
     for reading in sorted(set(tables["shifts"]["reading"])):
         own = {key: tables[key].filter(reading=reading) for key in ("coordinates", "shifts")}
         if known.truth.kind != PLANTED:

@@ -79,7 +79,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     mean of the members is no null: any vote is better.
     """
     truth, voters = drawn.known
-    table = tables["differences"].filter(reading="corrected")
+    table = tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
     groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}
     if "luck" in truth.settings:

@@ -18,7 +18,6 @@ from pydantic import Field
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import sentiment
 

@@ -233,7 +233,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         _signed(known.planted(pos, part), SIDES[s] * (1 if gender == "female" else -1))
         for pos, part, gender, s in table.select(keys).rows()
     ]
-    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64)).drop_nulls("p")
+    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64))
     found["shares"] = outcome(table, effect="effect", target="target")
     if "agreement" in tables:
         table = _with(tables["agreement"], ["pos", "contrast"], known.means["agreement"])

@@ -13,7 +13,6 @@ words, since other words lead among more names: the mean of ``SAMPLES`` samples.
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np

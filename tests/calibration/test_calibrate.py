@@ -24,6 +24,12 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(pmi, "PARAMS", {"n_bootstrap": 20})
     shape = next(iter(pmi.SHAPES.values())).model_copy(update=SMALL)
     monkeypatch.setattr(pmi, "SHAPES", {"small": shape})
+    monkeypatch.setattr(calibrate, "each", in_process)
+
+
+def in_process(work, todo, *_):
+    for number, arguments in enumerate(todo):
+        yield number, work(*arguments)
 
 
 def table():
@@ -37,10 +43,10 @@ def test_calibrate_resumes_an_interrupted_run(monkeypatch):
     whole = table()
     assert set(whole["replicates"]) == {4}
     shutil.rmtree("data")
-    true, made = calibrate.each, []
+    made = []
 
     def interrupted(*arguments):
-        for number, result in true(*arguments):
+        for number, result in in_process(*arguments):
             if len(made) == 2:
                 raise KeyboardInterrupt
             made.append(number)
