@@ -52,7 +52,7 @@ PARAMS: dict[str, Any] = {
     "max_ensembles": 20,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task", "reading")
+FAMILY = ("model", "task")
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:

@@ -51,7 +51,7 @@ PARAMS: dict[str, Any] = {
     "n_permutations": 999,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task", "reading")
+FAMILY = ("model", "task")
 MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
