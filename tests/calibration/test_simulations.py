@@ -12,13 +12,15 @@ from calibration.reliability import reliability
 from calibration.stereotypes import completions
 from calibration.truth import NULL, PLANTED
 from calibration.values import values
+from plumbline.probes.leaning.ensemble import ITSELF
 
 pytestmark = pytest.mark.slow
 
 SEED = 17
 ELSEWHERE = {("fairness", "overall")}  # tested where classifiers guess
-TESTED = {  # rows that have no null here: of an intercept, of a class that is exact by itself
+TESTED = {  # rows that have a null here: an intercept has none, nor a class exact by itself
     "anova": pl.col("factor") != "intercept",
+    "ensemble": pl.col("baseline") != ITSELF,  # is tested where luck alone differs
     "lexicon_evaluation": pl.col("lexicon") != "majority class",
 }
 
@@ -45,7 +47,7 @@ def test_simulations_of_a_null_count_every_p(analysis):
             assert rows.drop_nulls("p").filter(~pl.col("p").is_in(counted)).is_empty(), name
     for test, rows in found.items():
         if not test.startswith("consistency") and not test.endswith("equivalence"):
-            assert set(rows["effect"].drop_nulls()) <= {0.0}, test
+            assert set(rows.drop_nulls(["effect", "p"])["effect"]) <= {0.0}, test
 
 
 PLANTING = [name for name in simulated_analyses() if truth_of(name, PLANTED)]
@@ -106,9 +108,9 @@ def test_ratings_of_many_statements_are_as_the_truth_has_them(truth, monkeypatch
     monkeypatch.setattr(values, "SHAPES", {"many": many})
     _, found = simulate("values", truth)
     near = {"values": 0.2, "gender": 0.07, "consistency": 0.15, "respondents": 0.12}
-    for name, rows in found.items():
+    for name, table in found.items():
         if not name.startswith("baselines"):
-            rows = rows.drop_nulls(["target", "value"])
+            rows = table.drop_nulls(["target", "value"])
             least = near.get(name.split(",")[0].split(":")[0], 0.1)
             assert ((rows["value"] - rows["target"]).abs() < least).all(), name
 
