@@ -342,7 +342,7 @@ def _line(
     if measure == "slope":
         slope = float(answers.slopes(known.shape)[r, FRAMES.index(frame), int(negated)])
         slope -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
-        return slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE
+        return float(slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE)
     if measure == ABOVE:
         return float(ndtr(np.sqrt(2) * likely / (spread.genders[g] if alone else spread.both)))
     if half:
