@@ -90,14 +90,14 @@ def simulation_of(analysis: str) -> Any:
     return importlib.import_module(f"calibration.{study}.{analysis}")
 
 
-def analysis_of(analysis: str) -> tuple[Any, Params]:
-    """Return the function of an analysis, and its params with 95% intervals."""
+def analysis_of(analysis: str) -> tuple[Any, Any, Params]:
+    """Return the module of an analysis, its function, and its params with 95% intervals."""
     name = CALIBRATED[analysis]
     module: Any = importlib.import_module(module_of(name))
     params = section(f"analysis.{name}", module.Params)
     if "confidence" in type(params).model_fields:
         params = params.model_copy(update={"confidence": 0.95})
-    return module.run if name == analysis else module.pooled, params
+    return module, module.run if name == analysis else module.pooled, params
 
 
 def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path = FOLDER) -> Path:
@@ -138,7 +138,7 @@ def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
     for number in range(chunk.first, chunk.end):
         cell = zlib.crc32(f"{chunk.analysis}/{chunk.shape}/{chunk.truth}".encode())
         rng = np.random.default_rng([seed, cell, number])
-        outcomes = replicate(chunk.analysis, chunk.shape, chunk.truth, rng, number + 1)
+        _, outcomes = replicate(chunk.analysis, chunk.shape, chunk.truth, rng, number + 1)
         tests = [frame.with_columns(test=pl.lit(test)) for test, frame in outcomes.items()]
         parts.append(tally(pl.concat(tests)).with_columns(replicate=pl.lit(number, pl.Int64)))
     columns = {"shape": chunk.shape, "truth": chunk.truth, "kind": kind}
@@ -147,19 +147,18 @@ def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
 
 def replicate(
     analysis: str, shape: str, truth: str, rng: np.random.Generator, seed: int
-) -> dict[str, pl.DataFrame]:
-    """Draw one replicate, run the analysis, and return the rows of each test."""
-    module, (run, params) = simulation_of(analysis), analysis_of(analysis)
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, warnings.catch_warnings():
+) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
+    """Draw one replicate, run the analysis, and return its tables and the rows of each test."""
+    simulation, (module, run, params) = simulation_of(analysis), analysis_of(analysis)
+    with tempfile.TemporaryDirectory(dir=_memory()) as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits that do not converge, which the tables report
-        drawn = module.draw(Path(folder), module.TRUTHS[truth], module.SHAPES[shape], rng)
-        settings = params.model_dump() | module.PARAMS | drawn.params
+        shapes, truths = simulation.SHAPES, simulation.TRUTHS
+        drawn = simulation.draw(Path(name), truths[truth], shapes[shape], rng)
+        settings = params.model_dump() | simulation.PARAMS | drawn.params
         settings |= {"seed": seed} if "seed" in settings else {}
         tables = run(drawn.inputs, type(params).model_validate(settings))
-        schemas = importlib.import_module(run.__module__).SCHEMAS
-        tables = {name: named(table, schemas[name]) for name, table in tables.items()}
-        outcomes: dict[str, pl.DataFrame] = module.outcomes(tables, drawn)
-    return outcomes
+    tables = {name: named(table, module.SCHEMAS[name]) for name, table in tables.items()}
+    return tables, simulation.outcomes(tables, drawn)
 
 
 def _code_of(analysis: str) -> list[Path]:
@@ -171,7 +170,7 @@ def _code_of(analysis: str) -> list[Path]:
 
 def _chunk_folder(analysis: str, settings: Settings, code: dict[Path, str]) -> Path:
     """Return the folder of chunks that this code makes with these settings."""
-    params = analysis_of(analysis)[1].model_dump(mode="json")
+    params = analysis_of(analysis)[2].model_dump(mode="json")
     text = json.dumps([settings.seed, params, [*code.values()]], sort_keys=True)
     folder = CHUNKS / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ import polars as pl
 from calibration.calibrate import analysis_of, simulation_of
 from calibration.truth import NULL, Truth
 from plumbline.builders.core.progress import Bar
-from plumbline.probes import module_of
 from plumbline.probes.report.tables import labelled
 from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES
@@ -56,22 +54,24 @@ def simulate(folder: Path, tables: int = TABLES) -> Path:
 def count_findings(case: Case, tables: int, bar: Bar) -> int:
     """Return in how many simulated tables the study's sentence reports a finding."""
     headline = HEADLINES[case.study]
-    module, (run, params) = simulation_of(headline.analysis), analysis_of(headline.analysis)
-    schemas: Any = importlib.import_module(module_of(headline.analysis)).SCHEMAS
+    simulation = simulation_of(headline.analysis)
+    module, run, params = analysis_of(headline.analysis)
     shape = case.shape
-    shape = module.SHAPES[shape] if isinstance(shape, str) else module.Shape(**shape)
+    shape = simulation.SHAPES[shape] if isinstance(shape, str) else simulation.Shape(**shape)
     findings = 0
     for number in range(tables):
         rng = np.random.default_rng([1, number])
         with tempfile.TemporaryDirectory() as folder:
-            drawn = module.draw(Path(folder), Truth(NULL, "", case.settings), shape, rng)
+            drawn = simulation.draw(Path(folder), Truth(NULL, "", case.settings), shape, rng)
             for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
                 pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the model itself
-            settings = params.model_dump() | module.PARAMS | drawn.params | {"seed": number + 1}
+            settings = params.model_dump() | simulation.PARAMS | drawn.params | {"seed": number + 1}
             settings |= {key: value for key, value in QUICK.items() if key in settings}
             made = run(drawn.inputs, type(params).model_validate(settings))
         frames = {
-            name: labelled(table, {c.name: c.labels for c in schemas[name].columns if c.labels})
+            name: labelled(
+                table, {c.name: c.labels for c in module.SCHEMAS[name].columns if c.labels}
+            )
             for name, table in made.items()
         }
         findings += bool((headline.rows(frames)["p_bh"] <= LEVEL).any())

@@ -304,7 +304,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """
     known: Known = drawn.known
     random = "random" in known.truth.settings
-    found = {}
+    found: Tables = {}
     for reading in sorted(set(tables["shifts"]["reading"])):
         own = {key: tables[key].filter(reading=reading) for key in ("coordinates", "shifts")}
         if known.truth.kind != PLANTED:

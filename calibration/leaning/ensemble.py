@@ -52,7 +52,7 @@ PARAMS: dict[str, Any] = {
     "max_ensembles": 20,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task", "reading")
+FAMILY = ("model", "task")
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -79,7 +79,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     mean of the members is no null: any vote is better.
     """
     truth, voters = drawn.known
-    table = tables["differences"].filter(reading="corrected")
+    table = tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
     groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}
     if "luck" in truth.settings:

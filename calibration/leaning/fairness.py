@@ -51,7 +51,7 @@ PARAMS: dict[str, Any] = {
     "n_permutations": 999,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task", "reading")
+FAMILY = ("model", "task")
 MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
@@ -111,7 +111,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         found["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
     itself = pl.col("baseline") == ""
     side = pl.when(itself).then(pl.lit("itself")).otherwise(pl.lit("corpora"))
-    differences = tables["differences"].filter(reading="corrected").with_columns(side=side)
+    differences = tables["differences"].with_columns(side=side)
     same = (mine & (pl.col("metric") != "F1")) | (not calls)
     parts = differences.partition_by("metric", "side", as_dict=True)
     for (metric, name), rows in parts.items():
@@ -128,11 +128,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 def _intervals(known: Known, tables: Tables) -> Tables:
     """Return intervals of values over texts, and of differences over trainings too."""
     true = truth_of(known)
-    here = (pl.col("reading") == "corrected") & pl.col("metric").is_in(MEAN_OF)
+    here = pl.col("metric").is_in(MEAN_OF)
     if "calls" in known.truth.settings:
         # texts are half positive here, and not in a bootstrap, with which accuracy varies there
         here &= pl.col("metric") != "accuracy"
-    overall = tables["overall"].filter(here).with_columns(group=pl.lit("all"))
+    overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
     overall = overall.join(true, on=["corpus", "group"])
     true = true.drop("these")
     base = true.rename({"corpus": "baseline", "all": "all_other"})

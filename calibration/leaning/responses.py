@@ -109,13 +109,12 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     schema = SCHEMAS[asked]
     empty = pl.from_arrow(schema.arrow().empty_table())
     assert isinstance(empty, pl.DataFrame)
+    types = pl.Schema({k: v for k, v in empty.schema.items() if not schema[k].labels})
     if isinstance(rows, pl.DataFrame):
         missing = {k: v for k, v in (shared | always).items() if k not in rows.columns}
         table = rows.with_columns(**{k: pl.lit(v) for k, v in missing.items()})
     else:
-        types = {k: v for k, v in empty.schema.items() if not schema[k].labels}
         table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
-    types = {k: v for k, v in empty.schema.items() if not schema[k].labels}
     table = table.select(empty.columns).cast(types)
     write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet", schema)
 

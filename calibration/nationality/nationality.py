@@ -142,11 +142,12 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     table = tables["correlations"].join(known, on="country", how="left", **KEPT)
     table = table.join(signs, on="measure", **KEPT)
     for scope in ("originals", "subtracted", "within"):
-        effect = 0.0 if scope == "originals" else related
-        rows = table.filter(scope=scope).with_columns(effect=effect)
-        target, family = pl.when(pl.col("effect") == 0).then(0.0), ["reading", "perplexity"]
+        planted = pl.lit(0.0) if scope == "originals" else related
         found[f"correlations: {scope}"] = outcome(
-            rows, effect="effect", target=target, family=family
+            table.filter(scope=scope).with_columns(effect=planted),
+            effect="effect",
+            target=pl.when(pl.col("effect") == 0).then(0.0),
+            family=["reading", "perplexity"],
         )
     sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit

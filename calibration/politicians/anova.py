@@ -18,7 +18,6 @@ from pydantic import Field
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import sentiment
 
@@ -97,7 +96,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [
-                            (names[-1], language, *PLACES[level], GENDERS[gender], s, hit)
+                            (names[-1], language, *PLACES[level], gender, s, hit)
                             for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
                         ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)

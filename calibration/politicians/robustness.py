@@ -173,8 +173,6 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         test=kind + pl.when(matched).then(" on " + variation).otherwise(pl.lit("")),
     )
     return {
-        f"{deviation}: {test}": outcome(
-            rows, effect="effect", target="target", family=["variation"]
-        )
-        for (deviation, test), rows in table.group_by("deviation", "test", maintain_order=True)
+        f"pmi: {test}": outcome(rows, effect="effect", target="target", family=["variation"])
+        for (test,), rows in table.group_by("test", maintain_order=True)
     }

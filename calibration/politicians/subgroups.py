@@ -42,13 +42,6 @@ SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
 }
-LABELS = {
-    "pos": POS,
-    "contrast": CONTRASTS,
-    "sentiment": SENTIMENTS,
-    "subgroup": SUBGROUPS,
-    "gender": GENDERS,
-}
 NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
 TRUTHS = {
     "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
@@ -240,7 +233,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         _signed(known.planted(pos, part), SIDES[s] * (1 if gender == "female" else -1))
         for pos, part, gender, s in table.select(keys).rows()
     ]
-    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64)).drop_nulls("p")
+    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64))
     found["shares"] = outcome(table, effect="effect", target="target")
     if "agreement" in tables:
         table = _with(tables["agreement"], ["pos", "contrast"], known.means["agreement"])

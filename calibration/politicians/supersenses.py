@@ -13,7 +13,6 @@ words, since other words lead among more names: the mean of ``SAMPLES`` samples.
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.supersenses import PREFIXES
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
 
@@ -202,28 +201,18 @@ def _true(
     ``samples``: names of each gender that have each lemma, (lemmas, 3) each.
     """
     nats = _nats(truth, pos)
-    lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}
-    readings = [*product(UNITS, COUNTINGS)]
-    parts = {c: membership(own.weights, own.best > 0, c) for c in COUNTINGS}
-    sums = np.zeros((len(readings), len(nats)))
-    for sample in samples:
-        leads = {}
-        for unit, counts in sample.items():
-            of = lemma[unit]
-            kept = np.flatnonzero((own.known[of] > 0) & (counts.sum(axis=1) >= LEAST))
-            seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
-            values = np.full(counts.shape, np.nan)
-            values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
-            ranked = values[kept].T
-            leads[unit] = [of[kept[leading(ranked[g], shape.top_k)]] for g in (FEMALE, MALE)]
-        for row, (u, c) in enumerate(readings):
-            one, two = leads[u]
-            sums[row] += parts[c][one].mean(axis=0) - parts[c][two].mean(axis=0)
-    values = {"supersense": CLASSES[FIRST[pos] :][: len(nats)], "nats": nats}
-    return pl.concat(
-        pl.DataFrame(values | {"target": mean, "unit": unit, "counting": counting})
-        for (unit, counting), mean in zip(readings, sums / len(samples), strict=True)
-    )
+    parts = own.best / own.best.sum(axis=1, keepdims=True)
+    sums = np.zeros(len(nats))
+    for counts in samples:
+        kept = np.flatnonzero((own.known > 0) & (counts.sum(axis=1) >= LEAST))
+        seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+        values = np.full(counts.shape, np.nan)
+        values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
+        ranked = values[kept].T
+        one, two = (kept[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
+        sums += parts[one].mean(axis=0) - parts[two].mean(axis=0)
+    classes = CLASSES[FIRST[pos] : FIRST[pos] + len(nats)]
+    return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
@@ -233,8 +222,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     Where classes are planted those without move too: of them, and of pairs with non-binary people,
     no effect is told.
     """
-    keys = ["supersense", "unit", "counting"]
-    table = tables["supersenses"].join(drawn.known, on=keys, how="left")
+    table = tables["supersenses"].join(drawn.known, on="supersense", how="left")
     planted = bool((drawn.known["nats"] != 0).any())
     both = (pl.col("first") == "female") & (pl.col("second") == "male")
     table = table.with_columns(
@@ -242,16 +230,13 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
     found = {}
-    keys = ["deviation", "unit", "counting"]
-    for (deviation, unit, counting), rows in table.group_by(keys, maintain_order=True):
+    for (deviation,), rows in table.group_by("deviation", maintain_order=True):
         if rows["p"].null_count() == len(rows):
             continue  # by latent deviations themselves there is no test
-        name = f"supersenses: {unit}, {counting}"
-        if deviation != "pmi":
-            name = f"supersenses: {deviation}, {unit}, {counting}"
+        name = f"supersenses: {deviation}"
         found[name] = outcome(rows, effect="effect", target="target", family=["model"])
-        found[f"{name}; Bonferroni, over words"] = outcome(
-            rows.with_columns(low="low_words", high="high_words"),
+        found[f"{name}; Bonferroni"] = outcome(
+            rows.with_columns(low=None, high=None),
             effect="effect",
             target="target",
             family=["pos", "first", "second", "sentiment"],

@@ -59,7 +59,7 @@ TRUTHS = {
     "statements alone": Truth(NULL, "scores vary with the statement, and by chance", ALONE),
     "parts": Truth(PLANTED, "parts of variance", PARTS),
 }
-PARAMS: dict[str, Any] = {"n_bootstrap": 20, "splits": 10, "draws": 400, "reml_scores": 0}
+PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:

@@ -17,7 +17,8 @@ from pydantic import Field
 from calibration.stereotypes import completions as made
 from calibration.truth import DECOY, NULL, Drawn, Truth, outcome
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes.typicality import EVERY
+from plumbline.probes.stereotypes.shift import BEFORE
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,18 +97,24 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
 
     Where outlets vary more, they do differ from the control in all but the emotions.
     """
-    null = drawn.known == NULL
-    shifts = tables["shifts"].filter(pl.col("corpus") != CONTROL).drop("value", "low", "high")
-    shifts = shifts.rename(
-        {"difference": "value", "low_difference": "low", "high_difference": "high"}
+    similar = (
+        tables["similarities"]
+        .filter(first=BEFORE)
+        .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    every = pl.col("category") == EVERY
+    parts = tables["shifts"].partition_by("measure") + similar.partition_by("measure")
+    every = pl.col("category").is_in([EVERY, MEAN])
     found = {}
-    for (measure,), rows in shifts.partition_by("measure", as_dict=True).items():
-        if null or measure == "emotion":
-            target = 0.0 if measure in ("emotion", "recall") else None
+    for rows in parts:
+        measure = rows["measure"][0]
+        own = rows.filter(pl.col("corpus") != CONTROL).drop("value", "low", "high")
+        own = own.rename(
+            {"difference": "value", "low_difference": "low", "high_difference": "high"}
+        )
+        if drawn.known == NULL or measure == "emotion":
             for where, part in (("all groups", every), ("a category", ~every)):
+                # intervals are over groups, given the trainings: they have no target
                 found[f"{measure}: {where}"] = outcome(
-                    rows.filter(part), effect=0.0, target=target, family=["measure"]
+                    own.filter(part), effect=0.0, family=["measure"]
                 )
     return found

@@ -300,7 +300,11 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
         for part, rows in parts.items()
     }
     family = ["reading", "fitted", "checked"]
-    equivalence = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
+    equivalence: dict[str, Any] = {
+        "p": "p_equivalence",
+        "p_adjusted": "p_equivalence_bh",
+        "family": family,
+    }
     found: dict[str, pl.DataFrame] = {}
     for name, rows in tests.items():
         target = None if name == "gender" else "target"
@@ -338,7 +342,7 @@ def _line(
     if measure == "slope":
         slope = float(answers.slopes(known.shape)[r, FRAMES.index(frame), int(negated)])
         slope -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
-        return slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE
+        return float(slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE)
     if measure == ABOVE:
         return float(ndtr(np.sqrt(2) * likely / (spread.genders[g] if alone else spread.both)))
     if half:

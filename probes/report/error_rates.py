@@ -17,7 +17,6 @@ WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
 BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test is within bounds
 LEAST_COVERAGE = 0.93  # of 95% intervals
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
-NOT_IN_TABLES = "not in the tables"  # beginning of names of tests that no table has
 WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # a 99% interval over a 95% one
 Line = dict[str, Any]
 
