@@ -11,7 +11,6 @@ from plumbline.probes.stats.kmeans import (
     numbered,
     partition,
     principal,
-    upper_critical,
     upper_p,
 )
 
@@ -112,7 +111,7 @@ def test_runs_that_differ_are_told_by_their_agreement():
 
 
 def test_too_few_points_are_refused():
-    with pytest.raises(ValueError, match="3 clusters need more than 3 distinct points"):
+    with pytest.raises(ValueError, match="3 clusters"):
         partition(np.array([[0.0], [1], [1], [2], [0]]), 3, SEEDS)
 
 
@@ -134,12 +133,3 @@ def test_clouds_parted_many_at_once_are_parted_as_one_by_one():
         error = np.std(other) * np.sqrt(1 / 60 + 1 / 400)
         assert abs(one.mean() - np.mean(other)) < 4 * error
         assert 0.7 < one.std() / np.std(other) < 1.4
-
-
-@pytest.mark.parametrize("draws", [39, 60, 79, 199])
-def test_beyond_the_critical_distance_p_is_low_enough_and_within_it_is_not(draws):
-    print("seed", draws)
-    drawn = np.random.default_rng(draws).normal(3, 1, draws)
-    far = drawn.mean() + upper_critical(drawn)
-    assert upper_p(far + 1e-9, drawn) <= 0.05 < upper_p(far - 1e-9, drawn)
-    assert np.isinf(upper_critical(drawn[:38]))

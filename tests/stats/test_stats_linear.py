@@ -7,14 +7,13 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
-from scipy.stats import f, ncf, t
+from scipy.stats import t
 from statsmodels.regression.linear_model import OLS
 from statsmodels.regression.mixed_linear_model import MixedLM
 from statsmodels.stats.anova import anova_lm
 
 from plumbline.probes.stats.linear import (
     centred,
-    detectable_f,
     drop,
     dummies,
     estimable,
@@ -71,14 +70,6 @@ def test_the_same_as_formulas_of_statsmodels():
         assert found.f == pytest.approx(row["F"])
         assert found.p == pytest.approx(row["PR(>F)"])
         assert (found.freedom, found.residual) == (row["df"], table.loc["Residual", "df"])
-
-
-@pytest.mark.parametrize(("freedom", "residual", "level"), [(1, 5, 0.05), (7, 40, 0.01)])
-def test_f_finds_what_is_told_as_detectable_with_power_8(freedom, residual, level):
-    rows = residual + freedom + 4
-    told = detectable_f(*(np.array(n) for n in (freedom, residual, rows)), level, 0.8)
-    critical = f.isf(level, freedom, residual)
-    assert ncf.sf(critical, freedom, residual, rows * told**2) == pytest.approx(0.8, abs=5e-5)
 
 
 def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
