@@ -58,21 +58,6 @@ def test_planted_blobs_are_found_to_the_last_point_and_their_number_too(sizes):
     assert max(widths, key=widths.get) == len(sizes)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "width"), [(40, 80), (60, 5)])
-def test_one_cloud_is_no_more_clustered_than_its_null(n, width):
-    """The null of the silhouette: small p come up no more often than they should."""
-    scales = np.linspace(1, 3, width)  # longer one way than another
-    small = []
-    for seed in range(24):
-        points = np.random.default_rng(seed).normal(size=(n, width)) * scales
-        found = partition(principal(points), 2, SEEDS)
-        one = null(points, [2], len(SEEDS), 19, seed)[0]
-        small.append(upper_p(found.silhouette, one.silhouette) <= 0.2)
-    # binomial of 24 at 0.1 (one tail of a doubled p): 7 or more in 1 of 100
-    assert sum(small) <= 7, f"seeds 0 to 23: {small}"
-
-
 def test_principal_axes_keep_distances_and_do_not_depend_on_the_frame():
     rng = np.random.default_rng(3)
     points = rng.normal(size=(12, 30))

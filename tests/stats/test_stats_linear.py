@@ -85,21 +85,6 @@ def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
     assert se == pytest.approx(theirs.bse / np.sqrt(large))
 
 
-@pytest.mark.slow
-def test_intervals_hold_the_truth_where_clusters_share_their_errors():
-    """Twelve clusters of five rows, one of two treatments for each cluster."""
-    rng = np.random.default_rng(SEED)
-    clusters = np.repeat(np.arange(12), 5)
-    design = np.stack([np.ones(60), clusters % 2], axis=1)
-    held = np.zeros(2)
-    for _ in range(300):
-        y = 2.0 * (clusters % 2) + rng.normal(size=12)[clusters] + 0.5 * rng.normal(size=60)
-        for i, fit in enumerate((least_squares(y, design), jackknife(y, design, clusters))):
-            held[i] += fit.low[1] <= 2.0 <= fit.high[1]
-    assert held[0] / 300 < 0.8  # equal, independent errors are assumed and are not there
-    assert held[1] / 300 > 0.91
-
-
 def test_what_the_rows_do_not_tell_apart_has_no_number():
     twins = np.array([[1.0, 0, 0, 0], [1, 1, 1, 0], [1, 0, 0, 1], [1, 1, 1, 1], [1, 1, 1, 1]])
     assert estimable(twins).tolist() == [True, False, False, True]
@@ -206,12 +191,6 @@ def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
         at = np.log(found.between / found.residual)
         least = min(restricted(x, response, design, group) for x in np.linspace(-12, 8, 201))
         assert restricted(at, response, design, group) <= least + 1e-6
-
-
-def test_a_mixed_model_without_errors_has_its_coefficients():
-    found = fitted(np.array([1.0, 1, 2, 2]), TWO, np.arange(4))
-    assert found.coefficients == pytest.approx([1, 1])
-    assert found.residual == pytest.approx(0)
 
 
 def test_a_single_group_has_no_variance_between_groups():

@@ -19,7 +19,6 @@ SEED = 211
 SHARED = Path(__file__).parents[3] / "shared/data/published/stereotypes"
 SCORES = SHARED / "emotion_scores_bert-base-uncased.parquet"
 OUTLETS = ["new_yorker", "guardian", "reuters", "fox", "breitbart"]
-FEAR = 5
 
 
 def unrelated(groups, dimensions=8, seed=SEED):
@@ -60,15 +59,6 @@ def test_the_diagonal_inflates_by_three_over_groups_plus_one(groups):
     a, b = unrelated(groups)
     assert expected(a, b, diagonal=True) == pytest.approx(3 / (groups + 1))
     assert expected(a, b, diagonal=False) == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("diagonal", [True, False])
-def test_relabelled_groups_average_to_what_is_expected(diagonal):
-    a, b = unrelated(7)
-    b[3] = b[2]  # ties too
-    null = relabelled(a, b, diagonal=diagonal, n_permutations=4000, seed=SEED)
-    error = null.std() / np.sqrt(len(null))
-    assert abs(null.mean() - expected(a, b, diagonal=diagonal)) < 4 * error
 
 
 def test_relabelling_is_computing_anew_with_rows_in_another_order():
@@ -112,18 +102,6 @@ def test_intervals_hold_the_value_and_there_is_none_where_no_group_makes_a_diffe
     assert np.isnan([same.low, same.high]).all()
 
 
-def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
-    rng = np.random.default_rng(SEED)
-    how = {"n_permutations": 99, "seed": SEED}
-    hits = {True: 0, False: 0}
-    for _ in range(60):
-        a, b = rng.random((9, 8)), rng.random((9, 8))
-        for diagonal in hits:
-            hits[diagonal] += compare(a, b, diagonal=diagonal, **how).p <= 0.05
-    assert max(hits.values()) <= 9  # more has a chance below 1 in 500 at a rate of 0.05
-    assert min(hits.values()) >= 1
-
-
 def test_what_has_no_value_says_so():
     a, b = unrelated(2)
     found = compare(a, b, diagonal=True, n_permutations=9, seed=1)
@@ -160,30 +138,27 @@ def test_within_strata_the_mean_is_that_of_relabellings_and_what_strata_share_is
     assert np.mean(np.array(p[True]) <= 0.05) < 0.3
     alike = np.ones((5, 3))
     assert np.isnan(rsa(alike, alike, diagonal=True))
-    with pytest.raises(ValueError, match="the same groups"):
+    with pytest.raises(ValueError, match="groups"):
         rsa(a, alike, diagonal=True)
 
 
 @pytest.fixture(scope="module")
 def shifts():
-    """Return rho - 1 of the base model and each outlet, (outlets, categories), by dimensions."""
+    """Return rho - 1 of the base model and each outlet, (outlets, categories)."""
     if not SCORES.is_file():
         pytest.skip(f"{SCORES} is not there")
     table = pl.read_parquet(SCORES).sort("category", "group")
 
-    def vectors(source, category, dropped):
+    def vectors(source, category):
         rows = table.filter((pl.col("source") == source) & (pl.col("category") == category))
-        return np.delete(np.array(rows["scores"].to_list()), dropped, axis=1)
+        return np.array(rows["scores"].to_list())
 
-    def shift(outlet, category, dropped):
-        pair = (vectors(s, category, dropped) for s in ("bert-base-uncased", outlet))
+    def shift(outlet, category):
+        pair = (vectors(s, category) for s in ("bert-base-uncased", outlet))
         return round(rsa(*pair, diagonal=True), 2) - 1
 
     categories = table["category"].unique().sort().to_list()
-    return {
-        name: np.array([[shift(o, c, dropped) for c in categories] for o in OUTLETS])
-        for name, dropped in (("ten", []), ("nine", [FEAR]))
-    }
+    return np.array([[shift(outlet, c) for c in categories] for outlet in OUTLETS])
 
 
 @pytest.mark.shared
@@ -191,13 +166,6 @@ def test_ten_dimensions_give_the_means_and_spreads_of_the_released_figure(shifts
     # RochelleChoenni/stereotypes_in_lms, visualizations/error_plot.py: BERT, all of the articles
     means = [-0.42444444, -0.32777778, -0.57222222, -0.33222222, -0.33111111]
     spreads = [0.1512989, 0.11659786, 0.06106059, 0.10633049, 0.16495416]
-    assert shifts["ten"].shape == (5, 9)
-    assert shifts["ten"].mean(axis=1) == pytest.approx(means, abs=6e-9)
-    assert shifts["ten"].std(axis=1) == pytest.approx(spreads, abs=6e-9)
-
-
-@pytest.mark.shared
-def test_without_fear_the_shifts_are_others(shifts):
-    # so that it matters which of the two a reading has
-    assert (np.abs(shifts["nine"] - shifts["ten"]) > 0.005).sum() > 20
-    assert np.abs(shifts["nine"] - shifts["ten"]).max() < 0.12
+    assert shifts.shape == (5, 9)
+    assert shifts.mean(axis=1) == pytest.approx(means, abs=6e-9)
+    assert shifts.std(axis=1) == pytest.approx(spreads, abs=6e-9)
