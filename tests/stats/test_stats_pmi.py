@@ -32,14 +32,14 @@ def test_pmi_worked_by_hand():
     )
 
 
-def test_smoothing_worked_by_hand():
+def test_pmi_smoothed_worked_by_hand():
     # one half more in each of the four cells: total 12, rows 5 and 7, columns 7 and 5
     found = pmi(np.array([[1, 3], [5, 1]]), smoothing=0.5)
     assert found[0] == pytest.approx([log(1.5 * 12 / (5 * 7)), log(3.5 * 12 / (5 * 5))])
     assert found[1] == pytest.approx([log(5.5 * 12 / (7 * 7)), log(1.5 * 12 / (7 * 5))])
 
 
-def test_probabilities_that_pmi_implies_sum_to_one_for_every_word():
+def test_pmi_implies_probabilities_that_sum_to_one():
     rng = np.random.default_rng(SEED)
     for _ in range(100):
         counts = rng.integers(0, 40, (int(rng.integers(2, 12)), int(rng.integers(2, 5)))) * 1.0
@@ -50,13 +50,13 @@ def test_probabilities_that_pmi_implies_sum_to_one_for_every_word():
         assert (np.exp(pmi(counts)) @ share) == pytest.approx(np.ones(len(counts)))
 
 
-def test_empty_cells_are_minus_infinity_and_finite_once_smoothed():
+def test_pmi_of_empty_cells():
     counts = np.array([[0, 4, 2], [3, 0, 5], [1, 1, 1]])
     assert ((pmi(counts) == -inf) == (counts == 0)).all()
     assert np.isfinite(pmi(counts, smoothing=0.5)).all()
 
 
-def test_independence_is_zero():
+def test_pmi_of_independence_is_zero():
     words, groups = np.array([2.0, 3.0, 10.0]), np.array([1.0, 4.0])
     assert pmi(np.outer(words, groups)) == pytest.approx(np.zeros((3, 2)), abs=1e-12)
 
@@ -131,7 +131,7 @@ def sample(rng, names, chances=CHANCES):
     return lists_of(rng, genders, chances), genders
 
 
-def test_plug_in_reaches_minus_infinity_where_counts_are_small_and_smoothed_does_not():
+def test_intervals_of_small_counts():
     words = np.array([0] * 10 + [1] * 9 + [0])
     lists = csr_array(np.eye(2)[words])
     genders = np.repeat([0, 1], 10)
@@ -158,13 +158,13 @@ def coverage(chances, names, smoothing):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("chances", "names"), [(CHANCES, 100), (RARE, 40), (RARE, 100)])
-def test_smoothed_intervals_hold_the_truth_at_their_nominal_rate(chances, names):
+def test_intervals_smoothed_hold_the_truth_at_their_rate(chances, names):
     held = coverage(chances, names, 0.5)
     assert 0.92 <= held.mean() <= 0.98
     assert held.min() > 0.88  # four standard errors below 0.95
 
 
-def test_smoothed_limits_of_lists_of_one_word_are_those_of_a_dirichlet():
+def test_intervals_smoothed_are_those_of_a_dirichlet():
     """Exponential weights and a Gamma add up to Gamma(count + smoothing) in every cell."""
     counts = np.array([[3, 1], [2, 4], [0, 2]])
     cells = [(w, g) for w in range(3) for g in range(2) for _ in range(counts[w, g])]
@@ -179,7 +179,7 @@ def test_smoothed_limits_of_lists_of_one_word_are_those_of_a_dirichlet():
         assert (limit < far).all()
 
 
-def test_limits_are_about_those_of_the_normal_approximation_when_names_are_many():
+def test_intervals_of_many_names_are_those_of_the_delta_method():
     # one word or the other, two groups: the delta method by hand
     genders = np.repeat([0, 1], 2000)
     word = np.concatenate([np.arange(2000) < 1200, np.arange(2000) < 600])
@@ -198,7 +198,7 @@ def test_limits_are_about_those_of_the_normal_approximation_when_names_are_many(
     assert limits.high[0, 0] == pytest.approx(middle + half, abs=0.15 * half)
 
 
-def test_words_that_are_merged_count_as_if_they_were_apart():
+def test_pmi_of_merged_words():
     counts = np.random.default_rng(77).integers(1, 30, (6, 3)).astype(float)
     merged = np.concatenate([counts[:4], counts[4:].sum(axis=0, keepdims=True)])
     assert pmi(merged, 0.5, merged=2)[:4] == pytest.approx(pmi(counts, 0.5)[:4])
