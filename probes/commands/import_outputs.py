@@ -22,7 +22,7 @@ from plumbline.probes.core.run_analysis import Inputs, write_tables
 from plumbline.probes.prompts.groups import suggestions
 from plumbline.probes.stats.estimate import Table, typed
 from plumbline.probes.stereotypes import completions, emotions, recall, rsa
-from plumbline.probes.stereotypes.typicality import SCORES
+from plumbline.probes.stereotypes.typicality import sort_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -142,23 +142,18 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
     needed = ["category", "group", *AFFECTS]
     try:
         table = pl.read_csv(path)
-        percents = table.select(needed).unpivot(AFFECTS, index=["category", "group"])
+        percents = table.select(needed).unpivot(
+            AFFECTS, index=["category", "group"], variable_name="affect"
+        )
         shares = percents["value"].cast(pl.Float64).to_numpy() / 100
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: not a CSV with the columns {', '.join(needed)}") from error
     if not ((shares >= 0) & (shares <= 1)).all():
         raise UserError(f"{path}: a profile is in percent, from 0 to 100")
     words = table["words"].to_numpy() if "words" in table.columns else np.full(len(table), WORDS)
-    covered = np.tile(words, len(AFFECTS))
-    constant = {"model": name, "language": LANGUAGE, "level": 0, "cluster": "word", "family": 0}
-    constant |= {"reading": list(SCORES).index("faithful"), "top_k": 200}
-    constant |= {"method": "imported", "null": "none: imported"}
-    return percents.select("category", "group").with_columns(
-        affect=pl.Series(np.repeat(np.arange(len(AFFECTS)), len(table))),
-        value=pl.Series(shares),
-        covered=pl.Series(covered),
-        n=pl.Series(covered),
-        words=pl.Series(covered),
-        carrying=pl.Series(np.rint(shares * covered).astype(np.int64)),
-        **{key: pl.lit(value) for key, value in constant.items()},
+    constant = {"model": name, "language": LANGUAGE, "reading": "faithful", "top_k": 200}
+    rows = percents.with_columns(
+        level=pl.lit("group"), value=pl.Series(shares), n=pl.Series(np.tile(words, len(AFFECTS)))
     )
+    rows = rows.with_columns(pl.lit(value).alias(key) for key, value in constant.items())
+    return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

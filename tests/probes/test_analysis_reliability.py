@@ -11,15 +11,13 @@ import polars as pl
 import pytest
 from reference_scorer import coordinates
 
-from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.choices import choice
 from plumbline.probes.leaning.scoring import OPTIONS, UNCLEAR
-from plumbline.probes.prompts import leaning, opinions
 from plumbline.probes.reliability import reliability as analysis
-from plumbline.probes.reliability.schemas import COEFFICIENTS, SCHEMAS
-from plumbline.probes.reliability.scores import CORRECTED, PLAIN, scores
+from plumbline.probes.reliability.schemas import SCHEMAS
+from plumbline.probes.reliability.scores import CORRECTED, scores
 
 SEED = 3
 PARAMS = analysis.Params(version="0.1.0", draws=200)
@@ -38,12 +36,6 @@ def save(rows, path):
     pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
 
 
-def test_scores_codes_are_those_of_datasets_and_probes():
-    assert READINGS[CORRECTED] == "corrected"
-    assert leaning.FORMS[PLAIN] == opinions.FORMS[PLAIN] == "plain"
-    assert opinions.METHODS.index("l2r") > opinions.METHODS.index("together")
-
-
 def test_run_without_outputs_is_empty_tables(tmp_path):
     found = analysis.run(inputs_in(tmp_path), PARAMS)
     assert {name: len(table) for name, table in found.items()} == dict.fromkeys(SCHEMAS, 0)
@@ -55,7 +47,7 @@ def test_scores_associations(tmp_path):
     rows = {
         "qid": ["Q1", "Q1", "Q2"],
         "lemma": ["good", "bad", "odd"],
-        "pos": [0, 0, 0],
+        "pos": ["ADJ"] * 3,
         "frame": ["bare"] * 3,
     }
     save(rows, inputs.outputs("associations", "m") / "en/0.parquet")
@@ -108,18 +100,18 @@ def agreed(folder, models, languages=("cs",), frames=3, statements=8, seed=SEED)
         for place, model in enumerate(models):
             rows = [
                 {"questionnaire": f"v-{language}", "scale": "values", "id": i, "frame": f"f{f}"}
-                | {"gender": gender, "form": 0, "method": method, "disagree_nats": -5.0}
+                | {"gender": gender, "form": "plain", "method": method, "disagree_nats": -5.0}
                 | {
                     "agree_nats": -5
                     + own[at]
                     + place * (-1 if i == "s0" else 1)
                     + rng.normal(0, 0.3)
-                    + 9 * (method == 0)
+                    + 9 * (method == "together")
                 }
                 for at, i in enumerate(ids)
                 for f in range(frames)
-                for gender in range(2)
-                for method in range(2)
+                for gender in ("feminine", "masculine")
+                for method in ("together", "l2r")
             ]
             save(rows, inputs.outputs("agreement", model) / language / "0.parquet")
     return inputs
@@ -130,7 +122,7 @@ def test_scores_agreement(tmp_path):
     assert len(found) == 24
     assert found["score"].abs().max() < 5
     rows = pl.read_parquet(tmp_path / "data/outputs/agreement/a/cs/0.parquet")
-    own = rows.filter(id="s0", method=1, frame="f0")
+    own = rows.filter(id="s0", method="l2r", frame="f0")
     mean = float((own["agree_nats"] - own["disagree_nats"]).mean())
     assert found["score"][0] == pytest.approx(-mean)
 
@@ -205,10 +197,10 @@ def test_run_model_that_mostly_refuses_has_no_parts(tmp_path):
 def test_run_three_models_that_agree(tmp_path):
     found = analysis.run(agreed(tmp_path, ["a", "b", "c"]), PARAMS)
     pooled = found["consistency"].filter(model="", items="model")
-    values = {COEFFICIENTS[c]: v for c, v in pooled.select("coefficient", "value").iter_rows()}
+    values = dict(pooled.select("coefficient", "value").iter_rows())
     assert values["ICC(3,1)"] > 0.9
     alpha = found["consistency"].filter(cases="model")
-    assert alpha.filter(coefficient=COEFFICIENTS.index("alpha"))["n"].to_list() == [3]
+    assert alpha.filter(coefficient="alpha")["n"].to_list() == [3]
     parts = found["parts"].filter(model="", term="model")
     assert parts["value"].item() > 0.1
 

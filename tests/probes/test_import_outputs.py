@@ -17,7 +17,6 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands import import_outputs
 from plumbline.probes.stereotypes.similarity import rsa
-from plumbline.probes.stereotypes.typicality import READINGS
 
 SHARED = Path(__file__).parents[3] / "shared/data"
 LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
@@ -77,10 +76,11 @@ def test_import_lists_gives_recall_and_similarity(ready):
             a in [w for w, _ in lists[name][q][:50]]
             for q, a in tested.select("query", "attribute").iter_rows()
         ]
-        key = {"model": name, "dataset": "en", "reading": READINGS.index("faithful")}
-        seen = row(recall, **key, attributes=0, category="all", k=50)
-        assert (seen["hits"], seen["n_attributes"]) == (sum(hits), len(hits))
-    assert set(recall["reading"]) == {READINGS.index("faithful")}
+        key = {"model": name, "dataset": "en", "reading": "faithful", "attributes": "single word"}
+        seen = row(recall, **key, category="all", k=50)
+        assert seen["n_attributes"] == len(hits)
+        assert seen["value"] == pytest.approx(np.mean(hits), abs=1e-6)
+    assert set(recall["reading"]) == {"faithful"}
     assert len(pl.read_parquet("mine/tables/rsa/rsa.parquet")) > 0
 
 
@@ -152,10 +152,15 @@ def test_import_released_files_gives_published_numbers(ready):
     assert main(["import", "bert=bert.json", *profiles, "--into", "mine"]) == 0
     recall = pl.read_parquet("mine/tables/recall/recall.parquet")
     for category, value in (("country", 0.534), ("race", 0.257)):
-        seen = row(recall, dataset="choenni2021", category=category, k=50, attributes=0, reading=1)
+        key = {"dataset": "choenni2021", "category": category, "attributes": "single word"}
+        seen = row(recall, **key, k=50, reading="faithful")
         assert round(seen["value"], 3) == value
+    imported = pl.read_parquet("mine/tables/emotions/emotions.parquet").filter(model="fox")
+    assert imported["level"].unique().to_list() == ["group"]
+    joy = arrays["fox"].filter(group="christians")["joy"].item() / 100
+    assert row(imported, group="christians", affect="joy")["value"] == pytest.approx(joy, abs=1e-6)
     found = pl.read_parquet("mine/tables/rsa/rsa.parquet")
-    seen = row(found, first="before", second="fox", category="religion", reading=0)
+    seen = row(found, first="before", second="fox", category="religion", reading="faithful")
     both = arrays["before"].join(arrays["fox"], on=["category", "group"], suffix="_fox")
     both = both.filter(category="religion").sort("group")
     nine = [a for a in AFFECTS if a != "fear"]
