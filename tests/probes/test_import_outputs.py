@@ -17,7 +17,6 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands import import_outputs
 from plumbline.probes.stereotypes.similarity import rsa
-from plumbline.probes.stereotypes.typicality import READINGS
 
 SHARED = Path(__file__).parents[3] / "shared/data"
 LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
@@ -77,10 +76,10 @@ def test_import_lists_gives_recall_and_similarity(ready):
             a in [w for w, _ in lists[name][q][:50]]
             for q, a in tested.select("query", "attribute").iter_rows()
         ]
-        key = {"model": name, "dataset": "en", "reading": READINGS.index("faithful")}
+        key = {"model": name, "dataset": "en", "reading": "faithful"}
         seen = row(recall, **key, attributes=0, category="all", k=50)
         assert (seen["hits"], seen["n_attributes"]) == (sum(hits), len(hits))
-    assert set(recall["reading"]) == {READINGS.index("faithful")}
+    assert set(recall["reading"]) == {"faithful"}
     assert len(pl.read_parquet("mine/tables/rsa/rsa.parquet")) > 0
 
 
