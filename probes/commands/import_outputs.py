@@ -22,7 +22,6 @@ from plumbline.probes.core.run_analysis import Inputs, write_tables
 from plumbline.probes.prompts.groups import suggestions
 from plumbline.probes.stats.estimate import Table, typed
 from plumbline.probes.stereotypes import completions, emotions, recall, rsa
-from plumbline.probes.stereotypes.typicality import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -149,16 +148,10 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
     if not ((shares >= 0) & (shares <= 1)).all():
         raise UserError(f"{path}: a profile is in percent, from 0 to 100")
     words = table["words"].to_numpy() if "words" in table.columns else np.full(len(table), WORDS)
-    covered = np.tile(words, len(AFFECTS))
-    constant = {"model": name, "language": LANGUAGE, "level": 0, "cluster": "word", "family": 0}
-    constant |= {"reading": list(SCORES).index("faithful"), "top_k": 200}
-    constant |= {"method": "imported", "null": "none: imported"}
-    return percents.select("category", "group").with_columns(
-        affect=pl.Series(np.repeat(np.arange(len(AFFECTS)), len(table))),
+    constant = {"model": name, "language": LANGUAGE, "level": "group"}
+    constant |= {"reading": "faithful", "top_k": 200}
+    return percents.select("category", "group", affect="variable").with_columns(
         value=pl.Series(shares),
-        covered=pl.Series(covered),
-        n=pl.Series(covered),
-        words=pl.Series(covered),
-        carrying=pl.Series(np.rint(shares * covered).astype(np.int64)),
+        n=pl.Series(np.tile(words, len(AFFECTS))),
         **{key: pl.lit(value) for key, value in constant.items()},
     )
