@@ -158,7 +158,7 @@ def test_import_released_files_gives_published_numbers(ready):
             category=category,
             k=50,
             attributes="single word",
-            reading="corrected",
+            reading="faithful",
         )
         assert round(seen["value"], 3) == value
     found = pl.read_parquet("mine/tables/rsa/rsa.parquet")
