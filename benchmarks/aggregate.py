@@ -146,7 +146,7 @@ def invent(folder: Path, rows: int) -> None:
             person = pa.array(np.repeat(np.arange(number), LENGTH))
             begin = rng.integers(0, WORDS, number)[:, None]
             best = pa.array(((begin + 7 * np.arange(LENGTH)) % WORDS).ravel())
-            none = np.zeros(number * LENGTH, np.int64)
+            none = np.zeros(number * LENGTH, np.int32)
             columns = {
                 "qid": some["qid"].to_arrow().cast(pa.string()).take(person),
                 "name": some["name"].to_arrow().cast(pa.string()).take(person),
@@ -155,7 +155,9 @@ def invent(folder: Path, rows: int) -> None:
                 "pos": pa.repeat("ADJ", number * LENGTH),
                 "rank": pa.array(np.tile(np.arange(1, LENGTH + 1, dtype=np.int32), number)),
                 "logprob_nats": pa.array(-rng.random(number * LENGTH)),
-                "unknown_pieces": pa.array(none.astype(np.int32)),
+                "prior_nats": pa.nulls(number * LENGTH),
+                "prompt_pieces": pa.array(none + 5),
+                "unknown_pieces": pa.array(none),
             }
             one = pa.array(["bare"]).take(pa.array(none))
             columns["prompt"] = columns["name"]

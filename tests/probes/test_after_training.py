@@ -42,7 +42,7 @@ def small(tree):
     tree["analysis"]["recall"] |= {"top_k": 60, "tested": [10, 50]}
     ranked = {"probability": 60, "corrected": 25}
     tree["analysis"]["emotions"]["top_k"] = ranked
-    tree["analysis"]["shift"] |= {"top_k": ranked, "n_bootstrap": 100, "n_permutations": 199}
+    tree["analysis"]["shift"] |= {"top_k": ranked, "n_bootstrap": 100}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Analysis ``compass``: exact coordinates, planted shifts, habits taken out, nothing silent."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 import reference_scorer as scorer
 from answered_leaning import chosen, compass, every, said
+from recovering import write_tables
 from scipy import stats
 
 from calibration.leaning.responses import (
@@ -24,6 +26,7 @@ from calibration.leaning.responses import (
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.leaning import compass as analysis
+from plumbline.probes.leaning import recovery
 from plumbline.probes.leaning.schemas import ROUNDED, SCHEMAS
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
 
@@ -76,8 +79,8 @@ def ran(inputs, response_format, responses, params=PARAMS):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Return the tables of a model that `left` and `right` move, and `control` does not."""
+def moved(tmp_path_factory):
+    """Return inputs and tables of a model that `left` and `right` move, and `control` does not."""
     rng = np.random.default_rng(3)
     rows = pairs()
     inputs = written_to(tmp_path_factory.mktemp("trained"), q=rows)
@@ -91,7 +94,12 @@ def trained(tmp_path_factory):
         responses.append({"id": name, "frame": frame} | s | filled(logit))
         denied = 0.7 - (logit - 0.7)
         responses.append({"id": name, "frame": frame, "form": "negated"} | s | filled(denied))
-    return ran(inputs, "mask", responses)
+    return inputs, ran(inputs, "mask", responses)
+
+
+@pytest.fixture(scope="module")
+def trained(moved):
+    return moved[1]
 
 
 def test_tables_have_their_columns_keys_and_order(trained):
@@ -648,3 +656,44 @@ def test_readings_of_a_chat_models_real_responses(tmp_path):
     sums = found["items"].select(pl.sum_horizontal(shares)).to_series()
     assert sums.round(5).unique().to_list() == [1]
     assert found["stability"]["comparison"].to_list() == ["prompts"]
+
+
+def recovered(moved, planted):
+    """Return recovery of what was planted, nats by corpus and axis: rows by measure and item."""
+    inputs, tables = moved
+    write_tables(inputs, "compass", tables)
+    responses = pl.read_parquet(inputs.outputs("stances", "m") / "mask/*.parquet")
+    responses = responses.filter(pl.col("form").is_in(["plain", "negated"]))
+    responses = responses.unique(["corpus", "id", "frame", "form"]).select(
+        *("corpus", "questionnaire", "id", "frame", "form"),
+        log_odds_nats=pl.col("agree_nats") - pl.col("disagree_nats"),
+        written=pl.lit(value=True),
+    )
+    inputs.weights("m").mkdir(parents=True, exist_ok=True)
+    responses.write_parquet(inputs.weights("m") / "planted.parquet")
+    text = json.dumps({"stances": planted})
+    (inputs.weights("m") / "world.json").write_text(text, encoding="utf-8")
+    rows = recovery.run(inputs)["compass"].filter(pl.col("reading").is_in(["", "corrected"]))
+    return {(row["measure"], row["item"]): row for row in rows.to_dicts()}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_recovery_planted_and_swapped_stances(moved, sign):
+    planted = {"left": {"economic": -2.0 * sign}, "right": {"economic": 2.0 * sign}, "control": {}}
+    rows = recovered(moved, planted)
+    assert {row["world"] for row in rows.values()} == {"planted"}
+    assert rows["sign_agreement", "mask, q"]["value"] == (sign > 0)
+    assert rows["power", "mask, q"]["value"] == (sign > 0)
+    assert sign * rows["rank_correlation", "mask, q"]["value"] > 0.8
+    assert rows["false_discoveries_bh", "mask, q"]["value"] == 0
+    item = "mask, q: right, share 1, epoch 1, minus control, economic"
+    assert rows["estimate", item]["expected"] == 2 * sign
+    model = rows["correlation", "log-odds, the model itself"]
+    assert model["value"] > 0.99  # stances from -1 to 1, beside log-odds
+
+
+def test_recovery_null_world_counts_shifts_as_false(moved):
+    rows = recovered(moved, {"left": {}, "right": {}, "control": {}})
+    assert {row["world"] for row in rows.values()} == {"null"}
+    assert rows["false_discoveries_bh", "mask, q"]["value"] == 0.5
+    assert ("inside_random", "mask, q") in rows

@@ -1,12 +1,13 @@
 import numpy as np
 import polars as pl
 import pytest
+from recovering import write_tables
 from scipy.stats import permutation_test
 from society import society
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
-from plumbline.probes.stereotypes import emotions
+from plumbline.probes.stereotypes import emotions, recovery
 from plumbline.probes.stereotypes.emotions import Params
 
 SEED = 222
@@ -151,3 +152,16 @@ def test_run_same_table_in_whatever_order_rows_come(world, table):
     again = emotions.run(world.inputs, PARAMS)["emotions"]
     rows.write_parquet(path)
     assert again.equals(table)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_recovery_planted_and_groups_that_change_places(world, table, mixed):
+    if mixed:
+        table = table.with_columns(pl.col("difference").reverse())
+    write_tables(world.inputs, "emotions", {"emotions": table})
+    rows = recovery.run(world.inputs)["emotions"].filter(measure="rank_correlation")
+    assert set(rows["world"]) == {"planted"}
+    (corrected,) = rows.filter(reading="corrected").to_dicts()
+    assert corrected["n"] == 82
+    assert (corrected["low"] > 0.5) != mixed
+    assert (corrected["low"] < 0.1) == mixed

@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 from classified import GROUPS, KNOWS, outputs
+from recovering import write_tables
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning import fairness, schemas
+from plumbline.probes.leaning import fairness, recovery, schemas
 from plumbline.probes.leaning.fairness import matched
 from plumbline.probes.leaning.predictions import Runs, State
 from plumbline.probes.training import checkpoints
@@ -239,3 +240,15 @@ def test_params_left_and_right_must_have_one_length():
 
 def test_names_are_those_of_the_outputs():
     assert (schemas.PERIODS, schemas.KEY) == (checkpoints.PERIODS, checkpoints.KEY)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_recovery_planted_and_swapped_signs(planted, tables, swapped):
+    if swapped:
+        tables = tables | {"differences": tables["differences"].with_columns(-pl.col("value"))}
+    write_tables(planted.inputs, "fairness", tables)
+    rows = recovery.run(planted.inputs)["fairness"].filter(item="").to_dicts()
+    value = {row["measure"]: row["value"] for row in rows}
+    assert (value["power"] == 0) if swapped else (value["power"] > 0.5)
+    assert value["false_discoveries_bh"] <= 0.05
+    assert {row["world"] for row in rows} == {"planted"}

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from passports import CONFIG, answered
+from recovering import write_tables
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 from scipy.stats import t as student
@@ -12,7 +13,7 @@ from calibration.nationality.nationality import TRUTHS, draw
 from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.probes.nationality import nationality
+from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import Case, Scores, cases, classified
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.ranks import log_rank
@@ -367,3 +368,18 @@ def test_effects_errors_of_slopes_are_those_of_drawn_names():
         errors.append(half / stdtrit(found["df"].item(), 0.975))
     ratio = np.mean(np.square(errors)) / np.var(slopes)
     assert 0.82 < ratio < 1.25, f"seed {seed}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_recovery_planted_and_swapped_signs(planted, tables, swapped):
+    if swapped:
+        ends = {"low": -pl.col("high"), "high": -pl.col("low")}
+        tables = tables | {"delta": tables["delta"].with_columns(-pl.col("value"), **ends)}
+    write_tables(planted.inputs, "nationality", tables)
+    rows = recovery.run(planted.inputs)["nationality"]
+    assert set(rows["world"]) == {"planted"}
+    rows = rows.filter(item="delta", reading="corrected").to_dicts()
+    value = {row["measure"]: row["value"] for row in rows}
+    assert value["rank_correlation"] == pytest.approx(-1 if swapped else 1)
+    assert value["sign_agreement"] == 1 - swapped
+    assert (value["distance"] > 5) if swapped else (value["distance"] < 1e-3)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from recovering import write_tables
 from society import society
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.stereotypes import recall
+from plumbline.probes.stereotypes import recall, recovery
 from plumbline.probes.stereotypes.match_attributes import KINDS
 from plumbline.probes.stereotypes.recall import Params
 from plumbline.probes.stereotypes.typicality import MEAN, READINGS
@@ -337,3 +338,34 @@ def test_faithful_recall_of_a_cased_model_counts_strings(published, said, model)
             assert round(row["value"], 3) == value
         casefolded = cell(published(model), "corrected", "single word", "race", 50)["value"]
         assert round(casefolded, 3) == 0.228  # more are found
+
+
+def recovered(inputs, tables):
+    write_tables(inputs, "recall", tables)
+    rows = recovery.run(inputs)["recall"].filter(reading="corrected").to_dicts()
+    return {row["measure"]: row for row in rows}
+
+
+def test_recovery_planted_and_lists_of_other_groups(world, found, tmp_path):
+    rows = recovered(world.inputs, found)
+    assert rows["difference_from_lists"]["low"] > 0.5
+    order = rows["rank_correlation"]
+    assert 0.15 < order["low"] <= order["value"] <= order["high"] <= 1
+    assert (order["n"], order["world"]) == (82, "planted")
+    (tmp_path / "weights").mkdir()
+    broken = world.inputs._replace(data=tmp_path)
+    broken.weights("m").parent.mkdir(parents=True, exist_ok=True)
+    broken.weights("m").symlink_to(world.inputs.weights("m"))
+    hits = pl.col("other_groups") * pl.col("n_attributes")
+    others = pl.col("hits") / pl.col("n_attributes")
+    exchanged = found["groups"].with_columns(hits=hits, other_groups=others)
+    rows = recovered(broken, found | {"groups": exchanged})
+    assert rows["difference_from_lists"]["high"] < 0
+
+
+def test_recovery_null_world(tmp_path):
+    inputs = society(tmp_path, SEED + 1, 0.0, own=6).inputs
+    rows = recovered(inputs, recall.run(inputs, PARAMS))
+    assert set(rows) == {"difference_from_lists"}
+    assert rows["difference_from_lists"]["world"] == "null"
+    assert rows["difference_from_lists"]["low"] <= 0.01

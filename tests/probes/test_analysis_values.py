@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from convinced import AXES, PAIRS, convinced
+from recovering import write_tables
 from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
@@ -379,95 +380,54 @@ def test_an_item_that_bears_on_nothing_is_in_no_calibration_and_no_value(planted
 
 @pytest.fixture
 def world(planted, copy):
-    """Return inputs of a recovery, and what writes the planted truth and returns its rows."""
-    inputs, found = copy, planted[1]
-    answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
-    truth = answers.filter(method="l2r").with_columns(
-        axis=pl.col("id").str.replace(r"-.*|c\d+", ""),
-        planted_nats=pl.lit(1.0),
-    )
+    """Return the planted truth, which the responses are, and what returns rows of recovery."""
+    answers = pl.read_parquet(copy.outputs("agreement", "m") / "xx/*.parquet")
+    axis = pl.col("id").str.replace(r"-.*|c\d+", "")
+    truth = answers.filter(method="l2r").with_columns(axis=axis, planted_nats=pl.lit(1.0))
 
-    def recovered(truth, found=found):
-        for folder in (inputs.weights("m"), inputs.tables("values")):
-            folder.mkdir(parents=True, exist_ok=True)
-        truth.write_parquet(inputs.weights("m") / "planted.parquet")
-        for name, table in found.items():
-            table.write_parquet(inputs.tables("values") / f"{name}.parquet")
-        table = recovery.run(inputs, recovery.Params(n_bootstrap=300))["values"]
-        assert table.columns == [c.name for c in recovery.SCHEMAS["values"].columns]
-        assert not table.select(recovery.SCHEMAS["values"].key).is_duplicated().any()
-        return {row["measure"]: row for row in table.to_dicts()}
+    def recovered(truth, tables=planted[1]):
+        copy.weights("m").mkdir(parents=True, exist_ok=True)
+        truth.write_parquet(copy.weights("m") / "planted.parquet")
+        write_tables(copy, "values", tables)
+        rows = recovery.run(copy)["values"].to_dicts()
+        return {(row["reading"], row["measure"], row["item"]): row for row in rows}
 
-    return inputs, truth, recovered
+    return truth, recovered
 
 
-DISTANCE = "mean over statements of |rating - planted rating|, points"
-
-
-@pytest.mark.parametrize("null", [0, 1])
-def test_a_world_says_how_much_of_what_was_planted_is_found(world, null):
-    _, truth, recovered = world
-    rows = recovered(truth.with_columns(planted_nats=pl.lit(float(1 - null))))
-    assert {row["world"] for row in rows.values()} == {null}
+def test_recovery_planted(world):
+    truth, recovered = world
+    rows = recovered(truth)
+    assert {row["world"] for row in rows.values()} == {"planted"}
     for reading in READINGS:
-        odds = "correlation of planted and measured log-odds of agreeing, over questions"
-        assert rows[f"{reading}: {odds}"]["value"] == pytest.approx(1, abs=1e-6)
-        distance = rows[f"{reading}: {DISTANCE}"]
-        assert distance["value"] == pytest.approx(0, abs=1e-6)
-        assert judged("values", distance)["verdict"] == YES
-        trade = rows[f"{reading}: feminine minus masculine, trade"]
-        assert trade["null"] == f"planted: {trade['value']:.3f}"  # the responses are the truth
-        beyond = "values on which both ends of feminine minus masculine are beyond the margin"
-        assert (f"{reading}: {beyond}" in rows) != null
-        if not null:  # trade, and not order
-            assert rows[f"{reading}: {beyond}"]["value"] == 0.5
-            assert rows[f"{reading}: {beyond}"]["null"] == "1 of 2 planted beyond it"
-    assert ("corrected: Spearman correlation of planted and measured values" in rows) != null
+        assert rows[reading, "correlation", "values"]["value"] == pytest.approx(1, abs=1e-6)
+        assert rows[reading, "error", "values"]["value"] == pytest.approx(0, abs=1e-6)
+        assert judged("values", rows[reading, "error", "values"])["verdict"] == YES
+        trade = rows[reading, "estimate", "feminine minus masculine, trade"]
+        assert trade["expected"] == pytest.approx(trade["value"], abs=1e-6)
+        beyond = rows[reading, "beyond_margin", "values"]
+        assert (beyond["value"], beyond["expected"]) == (0.5, 0.5)  # trade, and not order
 
 
-@pytest.mark.parametrize("bias", [0.0, 0.19])
-def test_a_null_world_is_not_silent_about_a_bias_within_the_margin(world, tmp_path, bias):
-    _, truth, recovered = world
-    # E Phi(e + m) = Phi(m / sd): sigma has the likelihood of .6 nats in it, e the noise of .3
-    nats = 2 * np.sqrt(0.6**2 + 2 * 0.3**2) * norm.ppf(0.5 + bias / 8)
-    inputs = convinced(tmp_path / "biased", 6, gender=(nats, nats), apart=0.1)
-    found = values.run(inputs, PARAMS)
-    rows = recovered(truth.with_columns(planted_nats=0.0), found)
-    for reading in READINGS:
-        for axis in AXES:
-            row = apart(found["gender"], reading)[axis]
-            assert row["low"] < row["equivalence_margin"]  # not wholly beyond it
-        told = rows[f"{reading}: values on which gender is said to make a difference"]
-        assert told["value"] == (bias > 0)
-        if bias:
-            distance = rows[f"{reading}: {DISTANCE}"]
-            assert distance["low"] > 0.1
-            assert judged("values", distance)["verdict"] == NO
-        judgement = judged("values", told)
-        assert (judgement["question"], judgement["verdict"]) == (SILENT, NO if bias else YES)
-
-
-def test_a_null_world_without_tests_of_gender_says_nothing_of_them(world, planted):
-    _, truth, recovered = world
-    gender = planted[1]["gender"].with_columns(p=None, verdict=0)
-    rows = recovered(truth.with_columns(planted_nats=0.0), planted[1] | {"gender": gender})
-    told = rows["faithful: values on which gender is said to make a difference"]
-    assert (told["value"], told["n"]) == (None, 0)
-
-
-def test_the_control_fails_where_signs_are_swapped(world):
-    """Tables whose ratings are turned round do not hold what was planted."""
-    _, truth, recovered = world
+def test_recovery_swapped_signs(world):
+    truth, recovered = world
     swapped = {"agree_nats": "disagree_nats", "disagree_nats": "agree_nats"}
     rows = recovered(truth.rename(swapped))
     for reading in READINGS:
-        assert judged("values", rows[f"{reading}: {DISTANCE}"])["verdict"] == NO
-        odds = "correlation of planted and measured log-odds of agreeing, over questions"
-        assert rows[f"{reading}: {odds}"]["high"] < 0
+        assert judged("values", rows[reading, "error", "values"])["verdict"] == NO
+        assert rows[reading, "correlation", "values"]["high"] < 0
 
 
-def test_recovery_leaves_out_models_without_planted_truth(world):
-    inputs, truth, recovered = world
-    recovered(truth)
-    (inputs.weights("m") / "planted.parquet").unlink()
-    assert recovery.run(inputs, recovery.Params()) == {}
+@pytest.mark.parametrize("bias", [0.0, 0.19])
+def test_recovery_null_world_and_a_bias_within_the_margin(world, tmp_path, bias):
+    truth, recovered = world
+    # E Phi(e + m) = Phi(m / sd): sigma has the likelihood of .6 nats in it, e the noise of .3
+    nats = 2 * np.sqrt(0.6**2 + 2 * 0.3**2) * norm.ppf(0.5 + bias / 8)
+    inputs = convinced(tmp_path / "biased", 6, gender=(nats, nats), apart=0.1)
+    rows = recovered(truth.with_columns(planted_nats=0.0), values.run(inputs, PARAMS))
+    assert {row["world"] for row in rows.values()} == {"null"}
+    for reading in READINGS:
+        false = rows[reading, "false_discoveries_bh", "values"]
+        assert (false["value"] > 0) == (bias > 0)
+        check = judged("values", false)
+        assert (check["question"], check["verdict"]) == (SILENT, NO if bias else YES)
