@@ -293,7 +293,7 @@ def _annotate(given: argparse.Namespace) -> None:
 def _recovery(_: argparse.Namespace) -> None:
     from plumbline.probes.core.run_analysis import recover
 
-    print(*recover(), sep="\n")
+    print(recover())
 
 
 def _report(_: argparse.Namespace) -> None:

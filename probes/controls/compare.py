@@ -119,8 +119,9 @@ class Comparison:
 
     def frame(self) -> pl.DataFrame:
         """Return the table, in the order of its key."""
-        schema = {c.name: KINDS[c.kind] for c in RECOVERY.columns}
-        return pl.DataFrame(self.rows, schema=schema).sort(RECOVERY.key)
+        columns = [c for c in RECOVERY.columns if c.name not in ("study", "analysis")]
+        table = pl.DataFrame(self.rows, schema={c.name: KINDS[c.kind] for c in columns})
+        return table.sort([name for name in RECOVERY.key if name in table.columns])
 
 
 KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}

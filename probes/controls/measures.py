@@ -91,6 +91,8 @@ ADJUSTED |= {"false_discoveries_bh"}
 TESTS = ADJUSTED | {"discoveries", "false_discoveries"}  # measures that count p-values
 RECOVERY = Schema.keyed(
     (
+        Column("study", "string", "study"),
+        Column("analysis", "string", "analysis whose table is compared"),
         Column("model", "string", "name of the model in params.yaml"),
         Column("language", "string", "language of the lists, or the task"),
         Column(

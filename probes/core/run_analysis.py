@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import polars as pl
+
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
@@ -121,29 +123,34 @@ def write_tables(
     return final
 
 
-def recover(studies: Sequence[str] = STUDIES) -> list[Path]:
-    """Hold the tables of studies against what was planted in their worlds; return the folders.
+def recover(studies: Sequence[str] = STUDIES) -> Path:
+    """Compare the tables of studies with what was planted in their worlds; return the folder.
 
-    A control sees tables and truth alone: ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses
-    whose tables it reads, ``SCHEMAS`` by analysis, ``truth``, and perhaps ``DATASETS``.
+    ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses whose tables it reads, ``run``, which
+    returns the rows of each, ``truth``, and perhaps ``DATASETS``.
     """
-    return [_recover(study) for study in studies]
+    from plumbline.probes.controls.measures import RECOVERY
 
-
-def _recover(study: str) -> Path:
-    module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
-    own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
-    models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
-    needed = {name: parquet.require_validated(name) for name in _names(module, "DATASETS")}
-    inputs = Inputs(models, needed)
-    folders = [inputs.data / "tables" / analysis for analysis in module.TABLES]
-    hashes = {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
-    final = inputs.tables("recovery", study)
-    with during(f"recovery {study}"):
-        found = module.run(inputs)
+    parts = [pl.DataFrame(pl.from_arrow(RECOVERY.arrow().empty_table()))]
+    hashes: dict[Path, str] = {}
+    for study in studies:
+        module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
+        own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
+        models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
+        needed = {name: parquet.require_validated(name) for name in _names(module, "DATASETS")}
+        inputs = Inputs(models, needed)
+        folders = [inputs.data / "tables" / analysis for analysis in module.TABLES]
+        hashes |= {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
+        with during(f"recovery {study}"):
+            found = module.run(inputs)
+        for analysis, rows in found.items():
+            place = {"study": pl.lit(study), "analysis": pl.lit(analysis)}
+            parts.append(rows.with_columns(**place).select(parts[0].columns))
+    table = pl.concat(parts).sort(RECOVERY.key)
     sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
     origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
-    return write_tables(final, found, module.SCHEMAS, hashes, origin)
+    final = inputs.data / "tables/recovery"
+    return write_tables(final, {"recovery": table}, {"recovery": RECOVERY}, hashes, origin)
 
 
 def _names(module: Any, what: str) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from plumbline.probes.controls.compare import (
     Params,
     read_table,
 )
-from plumbline.probes.controls.measures import RECOVERY
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     Stances = dict[str, dict[str, float]]
 
 TABLES = ("compass", "fairness", "ensemble")
-SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 STATE = ("corpus", "period", "share", "epoch")
 CELL = ["response_format", "reading", "questionnaire"]
 STABLE = {"negated": "negated statements", "prompts": "two prompts"}  # comparisons

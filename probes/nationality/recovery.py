@@ -19,12 +19,11 @@ from plumbline.probes.controls.compare import (
     Params,
     read_table,
 )
-from plumbline.probes.controls.measures import RECOVERY
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
-DATASETS, TABLES, SCHEMAS = ("counterfactuals",), ("nationality",), {"nationality": RECOVERY}
+DATASETS, TABLES = ("counterfactuals",), ("nationality",)
 MODELS = {"delta": "model", "mixed": "model", "perplexities": "masked"}  # column of the model
 ROUNDED = 1e-5  # points: rounding of tables and log-probabilities
 

@@ -136,9 +136,9 @@ def contents(run: versions.Versions) -> Section:
 def downloads(tables: Tables, study: Study, into: Path) -> Section:
     """Copy the small tables of a study into the site as parquet and CSV; return links to them."""
     rows = []
-    for analysis in study.analyses:
-        own = [path for folder in tables.folders(analysis) for path in folder.glob("*.parquet")]
-        for path in sorted([*own, *controls.recovery_files(tables, analysis)]):
+    folders = [folder for name in (*study.analyses, "recovery") for folder in tables.folders(name)]
+    for folder in folders:
+        for path in sorted(folder.glob("*.parquet")):
             inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
             row = {"table": f"data/{inside} (in the project)", "csv": ""}
             if size <= LARGEST:

@@ -30,13 +30,13 @@ from plumbline.probes.report.view import LEVEL, Block, Group, Part, Section, lin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Row, Study, Table
 
 NAME = "controls"
 TITLE = "Controls: can these probes see what was planted?"
+RECOVERED = "tables/recovery/recovery.parquet"
 MARKS = {YES: Mark(), UNCLEAR: Mark("circle", "#fff"), NO: Mark("cross")}
 NOTE = (
     "Worlds are languages with known biases, and models trained on them. Where biases were planted "
@@ -49,20 +49,13 @@ ROW |= {"model": "model"}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
 
 
-def recovery_files(tables: Tables, analysis: str) -> list[Path]:
-    """Return the files of an analysis's recovery, of whichever study it is."""
-    return sorted((tables.data / "tables/recovery").glob(f"*/{analysis}.parquet"))
-
-
 def checks(tables: Tables) -> list[Row]:
     """Return all numbers of controls that answer one of the questions, with their verdict."""
-    return [
-        check
-        for analysis in (*EACH, *ALL)
-        for path in recovery_files(tables, analysis)
-        for row in pl.read_parquet(path).drop_nulls("value").to_dicts()
-        if (check := judged(analysis, row))
-    ]
+    path = tables.data / RECOVERED
+    rows = pl.read_parquet(path).drop_nulls("value").to_dicts() if path.is_file() else []
+    places = {analysis: place for place, analysis in enumerate((*EACH, *ALL))}
+    rows = sorted(rows, key=lambda row: places[row["analysis"]])
+    return [check for row in rows if (check := judged(row["analysis"], row))]
 
 
 def judged(analysis: str, row: Row) -> Row:

@@ -22,7 +22,6 @@ from plumbline.probes.controls.compare import (
     Params,
     read_table,
 )
-from plumbline.probes.controls.measures import RECOVERY
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 DATASETS = ("emotions", "outlets", "stereotypes")
 TABLES = ("recall", "emotions", "rsa", "shift")
-SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 
 
 class World(NamedTuple):

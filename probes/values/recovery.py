@@ -15,7 +15,6 @@ from scipy.special import ndtr
 
 from plumbline.builders.core.params import section
 from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
-from plumbline.probes.controls.measures import RECOVERY
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     Tables = dict[str, pl.DataFrame]
 
 TABLES = ("values",)
-SCHEMAS = {"values": RECOVERY}
 PARAMS = Params(n_bootstrap=2000)
 OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a world of the study
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")

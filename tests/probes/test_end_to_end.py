@@ -17,7 +17,9 @@ def tables(change, name, **effects):
     plant(name, entries()[name] | smaller | effects)
     probe("associations", name)
     folder = analyse("pmi", name)
-    recovery = pl.read_parquet(recover(("politicians",))[0] / "pmi.parquet")
+    recovery = pl.read_parquet(recover(("politicians",)) / "recovery.parquet").filter(
+        analysis="pmi"
+    )
     return pl.read_parquet(folder / "pmi.parquet"), {
         row["measure"]: row for row in recovery.iter_rows(named=True)
     }

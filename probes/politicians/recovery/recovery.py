@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plumbline.probes.controls.compare import PARAMS, Comparison, Params
-from plumbline.probes.controls.measures import RECOVERY
 from plumbline.probes.politicians.recovery.shares import (
     anova_rows,
     average_rows,
@@ -41,7 +40,6 @@ SEVERAL_WORLDS = {"pmi": pooled_rows, "averages": average_rows, "anova": anova_r
 TEXTS = "lexicon_evaluation"  # of no model: what is planted is in the texts
 TABLES = (*ONE_WORLD, *(name for name in SEVERAL_WORLDS if name not in ONE_WORLD), TEXTS)
 DATASETS = ("words",)
-SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
