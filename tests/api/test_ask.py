@@ -158,8 +158,10 @@ def test_controls_find_what_was_planted_and_next_to_nothing_else(study, planted,
 
 @pytest.mark.slow
 def test_a_head_that_was_never_trained_gives_no_null_result(tmp_path):
+    import torch
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+    torch.manual_seed(1)
     encoder, trap = tmp_path / "encoder", tmp_path / "trap"
     AutoModel.from_pretrained(WORLDS / "world-planted").save_pretrained(encoder)
     AutoModelForMaskedLM.from_pretrained(encoder).save_pretrained(trap)  # with a random head
