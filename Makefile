@@ -117,8 +117,7 @@ bench: $(TEST)  ## measure builder, engine, reader and trainings against the usu
 demo: $(READY)  ## show on real names and control models what a study finds, on a page for newcomers
 	@plumbline demo
 
-full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files, ROOM=any not to look for room
-	@$(if $(ROOM),,python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml --fits)
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md); MIRROR=DIR to read the sources from files
 	@python -m plumbline.probes use params/full.yaml --date $(DAY) $(FROM)
 	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) $(FROM) || exit 1; done
 	@python -m plumbline.probes check
@@ -135,8 +134,7 @@ reference: $(READY)  ## ten public models on the sample, params/reference.yaml; 
 	  python -m plumbline.builders publish "$$at" --repo "$(OWNER)/plumbline-$$name" --version $(VERSION) || exit 1; \
 	done; done,echo "tables: data/tables; OWNER=... VERSION=... publishes them")
 
-full-check: $(READY)  ## what params/full.yaml lacks, and what it would take
-	@python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml
+full-check: $(READY)  ## what params/full.yaml lacks
 	@python -m plumbline.probes check params/full.yaml --date $(DAY)
 
 samples: $(TEST)  ## make data/samples anew with the real clients

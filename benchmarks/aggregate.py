@@ -27,20 +27,20 @@ READER = """
 from pathlib import Path
 from plumbline.probes.politicians.words import word_counts as lists
 people = lists.read_people(Path("people.parquet"))
-counts = lists.count(lists.Lists((Path("lists"),), 0, unit="form"), people)
+counts = lists.count(lists.Lists((Path("lists"),), "ADJ", unit="form"), people)
 found = counts.lists
 """
 PANDAS = """
 import pandas as pd
 people = pd.read_parquet("people.parquet", columns=["qid", "gender"])
 rows = pd.read_parquet("lists", columns=["qid", "word", "pos"])
-rows = rows[rows["pos"] == 0].merge(people, on="qid")
+rows = rows[rows["pos"] == "ADJ"].merge(people, on="qid")
 found = rows.groupby(["word", "gender"]).size().unstack(fill_value=0).to_numpy()
 """
 POLARS = """
 import polars as pl
 people = pl.{scan}_parquet("people.parquet").select("qid", "gender")
-rows = pl.{scan}_parquet("lists/*.parquet"{columns}).filter(pl.col("pos") == 0)
+rows = pl.{scan}_parquet("lists/*.parquet"{columns}).filter(pl.col("pos") == "ADJ")
 found = rows.join(people, on="qid").group_by("word", "gender").len(){collect}
 found = found.pivot("gender", index="word", values="len").fill_null(0).sort("word")
 found = found.select("0", "1", "2").to_numpy()
@@ -146,16 +146,18 @@ def invent(folder: Path, rows: int) -> None:
             person = pa.array(np.repeat(np.arange(number), LENGTH))
             begin = rng.integers(0, WORDS, number)[:, None]
             best = pa.array(((begin + 7 * np.arange(LENGTH)) % WORDS).ravel())
-            none = np.zeros(number * LENGTH, np.int64)
+            none = np.zeros(number * LENGTH, np.int32)
             columns = {
                 "qid": some["qid"].to_arrow().cast(pa.string()).take(person),
                 "name": some["name"].to_arrow().cast(pa.string()).take(person),
                 "word": words.take(best),
                 "lemma": words.take(best),
-                "pos": pa.array(none),
+                "pos": pa.repeat("ADJ", number * LENGTH),
                 "rank": pa.array(np.tile(np.arange(1, LENGTH + 1, dtype=np.int32), number)),
                 "logprob_nats": pa.array(-rng.random(number * LENGTH)),
-                "unknown_pieces": pa.array(none.astype(np.int32)),
+                "prior_nats": pa.nulls(number * LENGTH),
+                "prompt_pieces": pa.array(none + 5),
+                "unknown_pieces": pa.array(none),
             }
             one = pa.array(["bare"]).take(pa.array(none))
             columns["prompt"] = columns["name"]

@@ -114,7 +114,7 @@ def child(kind: str, where: str, out: str, way: str) -> None:
     if not laid_out:
         packed_linear.works = lambda _: False
     if rows:
-        batching.ROWS, batching.TOKENS = (rows, rows), 1 << 20
+        batching.ROWS, batching.TOKENS = rows, 1 << 20
     chosen = random.Random(1).sample(shapes.names(), NAMES)
     scorer = (Masked if kind == "masked" else Causal)(Path(where), "model", "none", dtype=dtype)
     prompts = [f"<mask> {name}" if kind == "masked" else f"{name} is <mask>" for name in chosen]

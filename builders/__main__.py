@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare versions, judge finders, clear, publish, trace."""
+"""Commands: build, fetch, compare versions, clear, publish, trace."""
 
 from __future__ import annotations
 
@@ -65,35 +65,6 @@ def fetch(given: Namespace) -> None:
         track(into)
     print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
-
-
-def people(given: Namespace) -> None:
-    """Print precision and recall of what finds people, on texts with the people marked.
-
-    Of a folder each file is a language's.
-    """
-    from plumbline.builders.core.params import section
-    from plumbline.builders.core.parquet import require_validated
-    from plumbline.builders.datasets.counterfactuals import build as counterfactuals
-    from plumbline.builders.datasets.counterfactuals.evaluate import (
-        measured,
-        read,
-        summed,
-        table,
-    )
-    from plumbline.builders.datasets.counterfactuals.find_people import finder, small_words
-    from plumbline.builders.readers import gazetteer
-
-    params = section("derived.counterfactuals", counterfactuals.Params)
-    known = gazetteer.load(require_validated("names"))
-    counted = {}
-    for file in sorted(given.file.glob("*.txt")) or [given.file]:
-        language = file.stem if given.file.is_dir() else given.language
-        texts = read(file)
-        small = small_words((text.text for text in texts), params.people.capital_min_share)
-        find = finder(params.people, known, language, small)
-        counted[language] = measured(texts, find)
-    print(table(summed(counted) if given.file.is_dir() else counted[given.language]))
 
 
 def prune(given: Namespace) -> None:
@@ -184,13 +155,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="read the files DIR/HOST/PATH in place of the network, as `wget -x` writes them",
     )
-    finding = command(people, "precision and recall of finding people")
-    finding.add_argument(
-        "file",
-        type=Path,
-        help="a text a line, people as [[First Last]]; or a folder of such, LANGUAGE.txt",
-    )
-    finding.add_argument("--language", default="en", help="of the texts (default: en)")
     pruning = command(prune, "list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
     command(removed, "list stages whose datasets hold what private/removed.txt names")

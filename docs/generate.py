@@ -2,7 +2,7 @@
 
 docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own
 help, the tables of columns in the pages of datasets and studies from their schemas, and
-docs/reference.md, which lists all of these, from schemas and pages; the figures of calibration
+docs/reference.md, which lists all of these, from schemas and pages; the rates of calibration
 from its tables.
 """
 
@@ -22,12 +22,11 @@ from pydantic import BaseModel
 
 CALIBRATION = "docs/methods/calibration.md"
 TOP = Path(__file__).parent.parent
+RATES = TOP / "data/tables/calibration"
 sys.path.insert(0, str(TOP))
 
-from reasons import with_figures  # noqa: E402
-
 from calibration.calibrate import FILE as OF_CALIBRATION  # noqa: E402
-from calibration.calibrate import Settings, simulated, those  # noqa: E402
+from calibration.calibrate import Settings, simulated_analyses  # noqa: E402
 from plumbline.builders import DATASETS  # noqa: E402
 from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
 from plumbline.builders.core.schema import Column, Schema  # noqa: E402
@@ -36,7 +35,7 @@ from plumbline.probes import ACROSS, ALL, EACH, OF_GROUPS, PROBES, module_of  # 
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
 from plumbline.probes.report import error_rates  # noqa: E402
-from plumbline.probes.stats.estimate import ESTIMATE  # noqa: E402
+from plumbline.probes.stats.estimate import estimates  # noqa: E402
 from plumbline.probes.stereotypes import waves  # noqa: E402
 from worlds.plant import FILE as OF_WORLDS  # noqa: E402
 from worlds.plant import SETTINGS  # noqa: E402
@@ -44,14 +43,13 @@ from worlds.plant import SETTINGS  # noqa: E402
 COMMON = (  # what columns mean that many outputs and tables have
     Column("model", "string", "name of the model in params.yaml"),
     Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
-    *ESTIMATE,
+    *estimates(cluster="see the table", method="see the table", null="see the table"),
     Column("family", "int64", "tests in the family that p_bh is taken over"),
 )
 COMMANDS = (
     ["builders"],
     ["builders", "fetch"],
     ["builders", "cards"],
-    ["builders", "people"],
     ["builders", "prune"],
     ["builders", "removed"],
     ["builders", "publish"],
@@ -116,79 +114,52 @@ def study_page(text: str, study: str) -> str:
             columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
             if kind == "tables":
                 runs = [name, *filter(None, [OF_GROUPS.get(name)])]
-                columns = "".join(_found(run, study) for run in runs) + columns
+                columns = "".join(_simulated(run, study) for run in runs) + columns
             text = (
                 text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
             )
     return text.rstrip() + "\n"
 
 
-def _found(name: str, study: str) -> str:
-    """Return a generated part: what the tests of an analysis do and find, in a few lines."""
-    path = TOP / "data/tables/calibration" / name / "calibration.parquet"
-    lines = error_rates.lines(pl.read_parquet(path)) if path.is_file() else []
-    found = [line for line in lines if error_rates.LEAST in line and error_rates.decides(line)]
-    if not lines:
+def _simulated(name: str, study: str) -> str:
+    """Return a generated part: where the error rates of an analysis are."""
+    if not (RATES / name / "calibration.parquet").is_file():
         return ""
     depth = "../" * _page(study).count("/")
-    page = f"[Calibration]({depth}methods/calibration.md#{name})"
-    told = [f"{error_rates.sentence(lines)} {page} has the shapes, units and all rates."]
-    if found:
-        told += ["Smallest effects that are found with power .8, at .05 and after adjustment:", ""]
-        told += ["| test | simulated run | at .05 | adjusted |", "|---|---|---:|---:|"]
-    for line in found:
-        least = (
-            error_rates.effect(line, key) for key in (error_rates.LEAST, error_rates.LEAST_ADJUSTED)
-        )
-        told.append(f"| {line['test']} | {line['shape']} | {' | '.join(least)} |")
-    text = "\n".join(told)
+    page = f"[calibration]({depth}{CALIBRATION.removeprefix('docs/')}#{name})"
+    text = f"Error rates of these tests, by simulation: {page}."
     return f"<!-- begin generated -->\n{text}\n<!-- end generated -->\n\n"
 
 
 def calibration(text: str) -> str:
-    """Return the page of calibration with the figures of all tests that were simulated."""
-    lines = ["<!-- begin generated -->", "## Figures", ""]
-    for name in those():
-        module, path = simulated(name), TOP / "data/tables/calibration" / name
-        lines += [f"### {name}", "", "| simulated run | shape |", "|---|---|"]
-        lines += [f"| {shape} | {_settings(given)} |" for shape, given in module.SHAPES.items()]
-        lines += ["", "| truth | kind | what differs |", "|---|---|---|"]
-        lines += [f"| {key} | {of.kind} | {of.about} |" for key, of in module.TRUTHS.items()]
-        found = path / "calibration.parquet"
-        lines += [
-            "",
-            *(_rates(pl.read_parquet(found)) if found.is_file() else ["Not run yet."]),
-            "",
-        ]
-    text = with_figures(GENERATED.sub("", text), TOP / "data/tables/calibration")
-    return text.rstrip() + "\n\n" + "\n".join(lines) + "<!-- end generated -->\n"
-
-
-def _settings(shape: BaseModel) -> str:
-    """Write the settings of a shape, each as YAML has it."""
-    every = shape.model_dump(exclude_none=True).items()
-    return ", ".join(f"`{key}` {value}" for key, value in every)
+    """Return the page of calibration with the error rates of all tests that were simulated."""
+    lines = ["<!-- begin generated -->", "## Rates", ""]
+    for name in simulated_analyses():
+        path = RATES / name / "calibration.parquet"
+        rates = _rates(pl.read_parquet(path)) if path.is_file() else ["Not run yet."]
+        lines += [f"### {name}", "", *rates, ""]
+    return GENERATED.sub("", text).rstrip() + "\n\n" + "\n".join(lines) + "<!-- end generated -->\n"
 
 
 def _rates(table: pl.DataFrame) -> list[str]:
-    heads = "test | simulated run | tables | size .05 | size .01 | families | coverage | "
-    heads += "found with .8 | adjusted | at `detectable` | at `detectable_bh` | decoys | bounds"
-    lines = [f"| {heads} |", "|---" * (heads.count("|") + 1) + "|"]
+    """Return a table with a line for tests of one kind, whose names begin alike."""
+    heads = ("tests", "tables", "size .05", "families", "coverage", "out of bounds")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    kinds: dict[str, list[error_rates.Line]] = {}
     for line in error_rates.lines(table):
-        cells = [line["test"], line["shape"], f"{line['replicates']:,}"]
-        cells += [
-            "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
-            for name in (
-                error_rates.SIZE,
-                error_rates.SIZE_01,
-                error_rates.FAMILIES,
-                error_rates.COVERAGE,
-            )
-        ]
-        least = (error_rates.LEAST, error_rates.LEAST_ADJUSTED)
-        cells += [error_rates.effect(line, name) for name in (*least, *error_rates.TOLD)]
-        cells.append(", ".join(f"{of} {share:.2f}" for of, share in line["decoys"].items()) or "–")
-        lines.append(f"| {' | '.join([*cells, line['verdict']])} |")
+        kind = re.split("[:,]", line["test"])[0]
+        level = ", 90% interval" if line["test"].endswith("90% interval") else ""
+        kinds.setdefault(kind + level, []).append(line)
+    for kind, alike in kinds.items():
+        cells = [kind, f"{min(line['replicates'] for line in alike):,}"]
+        for measure in (error_rates.SIZE, error_rates.FAMILIES, error_rates.COVERAGE):
+            values = sorted(line[measure][0] for line in alike if measure in line)
+            ends = dict.fromkeys(f"{value:.3f}" for value in (values[:1] + values[-1:]))
+            cells.append("–".join(ends))
+        outside = sum(bool(line["outside"]) for line in alike)
+        cells.append(f"{outside} of {len(alike)}" if outside else "")
+        if any(cells[2:]):
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

@@ -9,10 +9,8 @@ import difflib
 import importlib.util
 import re
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
 ROWS = ("csv", "parquet")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
 MODEL = Column("model", "string", "name of the model")
-COLUMNS = {"table": pl.String, "column": pl.String, "type": pl.String, "about": pl.String}
+COLUMNS = ("table", "column", "type", "about")
 LONGEST = 80  # letters of the name of a figure
-DRAWN = {"file": pl.String, "title": pl.String, "about": pl.String, "letters_pt": pl.Float64}
 
 
 class Source(NamedTuple):
@@ -95,8 +92,6 @@ def export(
     drawn = {name: list(figures(tables, name)) for name in (wanted or there) if kinds}
     try:
         into.mkdir(parents=True, exist_ok=True)
-        (into / ".writable").touch()
-        (into / ".writable").unlink()
     except OSError as error:
         raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
     for source in sources:
@@ -160,7 +155,7 @@ def _flat(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
-    """Return tables as LaTeX, by path; none of those in which nothing is selected."""
+    """Return the tables in which rows are selected as LaTeX, by path."""
     columns = sorted({name for source in sources for name in source.frame.collect_schema()})
     for name in (*selection.columns, *selection.where):
         known(name, columns, "column")
@@ -168,8 +163,7 @@ def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
         raise UserError(f"--rows {selection.rows}: one at least")
     tables = {s.path: latex.estimates(s.frame.collect(), s.schema.key, selection) for s in sources}
     if selection.where and not any(tables.values()):
-        told = ", ".join(f"{name}={'|'.join(of)}" for name, of in selection.where.items())
-        raise UserError(f"--where {told}: no table has such rows")
+        raise UserError(f"--where {dict(selection.where)}: no table has such rows")
     return {path: table for path, table in tables.items() if table}
 
 
@@ -179,64 +173,51 @@ def _text(path: Path, text: str) -> Path:
 
 
 def _codebooks(sources: Sequence[Source], into: Path) -> Iterator[Path]:
-    """Write what each column is, beside the tables."""
-    found: dict[str, list[dict[str, str]]] = {}
+    """Write the descriptions of columns next to the tables."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for source in sources:
         folder, _, table = source.path.rpartition("/")
         for column in source.schema.columns:
             kind = f"one of {', '.join(column.labels)}" if column.labels else column.kind
-            row = dict(zip(COLUMNS, (table, column.name, kind, column.description), strict=True))
-            found.setdefault(folder, []).append(row)
-    for folder, rows in found.items():
-        yield _text(into / folder / "columns.csv", pl.DataFrame(rows, COLUMNS).write_csv())
+            row = (table, column.name, kind, column.description)
+            rows.setdefault(folder, []).append(row)
+    for folder, own in rows.items():
+        frame = pl.DataFrame(own, COLUMNS, orient="row")
+        yield _text(into / folder / "columns.csv", frame.write_csv())
 
 
 def figures(tables: Tables, analysis: str) -> Iterator[tuple[str, str]]:
-    """Yield the figures that the report has of an analysis: where each stands, and its SVG."""
-    from plumbline.probes.report.view import section
-    from plumbline.probes.site import readings
-    from plumbline.probes.site.build import STUDIES
+    """Yield the title and the SVG of each figure that the report has of an analysis."""
+    from plumbline.probes.site.build import STUDIES, analysis_section
 
-    own = {analysis, f"{analysis}-{POOLED}"}
     for study in STUDIES:
-        shown = [section(step, tables) for step in study.steps if step.stage in own]
-        groups = [(one.name, group) for one in shown for group in one.groups]
-        if study.readings and study.readings.stage == analysis:
-            of = readings.models(tables, study.readings)
-            groups[:0] = [(readings.NAME, own._replace(title=model)) for model, own in of.items()]
-        for name, group in groups:
-            for block in group.blocks:
-                for part in block.parts:
-                    if part.figure:
-                        titles = (name, group.title, block.title, part.heading)
-                        inside = [t for t, u in pairwise(titles) if t not in u]
-                        yield ", ".join(filter(None, [*inside, titles[-1]])), str(part.figure)
+        if analysis in study.analyses:
+            for group in analysis_section(study, analysis, tables).groups:
+                for block in group.blocks:
+                    yield from (
+                        (f"{group.name}, {block.title}", part.figure)
+                        for part in block.parts
+                        if part.figure
+                    )
 
 
 def _figures(
-    found: Sequence[tuple[str, str]], into: Path, kinds: Sequence[str], width: float
+    drawn: Sequence[tuple[str, str]], into: Path, kinds: Sequence[str], width: float
 ) -> Iterator[Path]:
-    """Write figures, and a list of them."""
-    rows: list[dict[str, Any]] = []
+    """Write figures, named by their titles."""
     used: Counter[str] = Counter()
-    for title, svg in found:
+    for title, svg in drawn:
         stem = re.sub(r"\W+", "-", title.lower()).strip("-")[:LONGEST]
         used[stem] += 1
         stem += f"-{used[stem]}" if used[stem] > 1 else ""
         figure = Figure(svg, width)
         for kind in kinds:
-            path = into / "figures" / f"{stem}.{kind}"
-            write_bytes(path, figure.encode(kind))
+            write_bytes(path := into / "figures" / f"{stem}.{kind}", figure.encode(kind))
             yield path
-        about = ET.fromstring(svg).get("aria-label", "")  # noqa: S314 - our own
-        row = (stem, title, about, round(figure.font_size, 1))
-        rows.append(dict(zip(DRAWN, row, strict=True)))
-    if rows:
-        yield _text(into / "figures.csv", pl.DataFrame(rows, DRAWN).write_csv())
 
 
 def known(name: str, names: Collection[str], what: str) -> str:
-    """Return a name that is among others, or say which may have been meant."""
+    """Return a name that is among others, or raise an error with the nearest."""
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)

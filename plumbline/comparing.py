@@ -1,4 +1,4 @@
-"""Two or more models put to one study, and by how much what is found about them differs."""
+"""Two or more models in one study, and the differences of their estimates."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def compare(
     into: str | Path | None = None,
     **options: Any,
 ) -> Result:
-    """Put models to a study, and compare them: the first minus the second, over the same items.
+    """Run a study on models, and compare them: the first minus the second, over the same items.
 
     Differences are taken within a politician's name, a social group, a statement with its opposite,
-    or a text, so that what these have in common for both models falls out; see
+    or a text, so that effects of an item on both models cancel out; see
     :mod:`plumbline.probes.comparison`. p is adjusted (Benjamini and Hochberg) over all differences
     of all pairs of models.
 
@@ -44,7 +44,7 @@ def compare(
     models
         Two or more, as of :func:`plumbline.studies.ask`.
     names
-        What they are called in tables, in their order; by default the last part of folder or id.
+        Names in tables, in order; by default the last part of folder or id.
     into
         Folder, in which each model has one of its own.
     options
@@ -53,25 +53,21 @@ def compare(
     Raises
     ------
     UserError
-        If there are fewer than two models, two of one name, or they were not asked the same.
+        If there are fewer than two models, two of one name, or datasets differ.
     """
     if len(models) < FEWEST:
         raise UserError("compare: name two models or more; the others are compared with the first")
     called = [str(m) for m in names or models if isinstance(m, str | Path)]
-    if twice := [name for name in called if called.count(name) > 1]:
-        raise UserError(f"compare: two models have the name {twice[0]}; give different `names`")
-    if names and len(names) != len(models):
-        raise UserError(
-            f"compare: {len(names)} names for {len(models)} models; give one name per model"
-        )
-    if strange := {"name", "model"} & set(options):
-        raise UserError(f"compare: {min(strange)} applies to a single model; use `names`")
+    if len({*called}) < len(called):
+        raise UserError("compare: two models have the same name; give different `names`")
+    if {"name", "model"} & set(options) or (names and len(names) != len(models)):
+        raise UserError("compare: give one of `names` for each model")
     results = []
     for number, model in enumerate(models):
-        own: dict[str, Any] = {"name": names[number]} if names else {}
+        one: dict[str, Any] = {"name": names[number]} if names else {}
         if into:
-            own["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
-        results.append(ask(study, model, **own, **options))
+            one["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
+        results.append(ask(study, model, **one, **options))
     return between(study, results, options)
 
 
@@ -85,8 +81,8 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     """
     called = [result.model for result in results]
     if len(set(called)) < len(called):
-        raise UserError(f"compare: two models have the name {called[0]}; give different `names`")
-    _same(study, results)
+        raise UserError("compare: two models have the same name; give different `names`")
+    _require_same_datasets(study, results)
     table, confidence = _table(study, results)
     kind = Kind(HEADLINES[study].kind.things, "differ")
     pair = len(called) == FEWEST
@@ -112,16 +108,13 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     )
 
 
-def _same(study: str, results: Sequence[Result]) -> None:
-    """Refuse models that were run on different datasets."""
+def _require_same_datasets(study: str, results: Sequence[Result]) -> None:
     for one in results[1:]:
-        for path, known in results[0].provenance["inputs"].items():
-            other = one.provenance["inputs"].get(path, known)
-            if path.startswith(DATASETS) and other != known:
+        for path, digest in results[0].provenance["inputs"].items():
+            if path.startswith(DATASETS) and one.provenance["inputs"].get(path, digest) != digest:
                 raise UserError(
                     f"compare: {results[0].model} and {one.model} were run on different versions "
-                    f"of {path.removeprefix(DATASETS)} ({known[:9]}, {other[:9]}); run {study} of "
-                    "both with one dataset"
+                    f"of {path.removeprefix(DATASETS)}; run {study} of both with one dataset"
                 )
 
 

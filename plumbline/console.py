@@ -33,7 +33,6 @@ KINDS = {  # exports of a checkout, and the names that they take
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
 }
 LISTS = ("studies", "models", "datasets", "results", "published")
-SHELLS = ("bash", "zsh", "fish")
 EXAMPLES = """\
 examples:
   plumbline demo
@@ -78,40 +77,30 @@ def _parser() -> Parser:
         made.set_defaults(run=run)
         return made
 
-    one = command(
-        *("run", "run a study on a model, and print what is found", _run),
-        "plumbline run politicians --model ./my-bert --language en",
-    )
+    example = "plumbline run politicians --model ./my-bert --language en"
+    one = command("run", "run a study on a model, and print its result", _run, example)
     _add_study(one)
-    one.add_argument("--controls", action="store_true", help="run its control models too")
-    both = command(
-        *("compare", "by how much two models differ, over the same items", _compare),
-        "plumbline compare politicians ./my-bert google-bert/bert-base-uncased",
-    )
+    example = "plumbline compare politicians ./my-bert google-bert/bert-base-uncased"
+    both = command("compare", "differences of models over the same items", _compare, example)
     _add_study(both, models=True)
     both.add_argument("--to", type=Path, metavar="FOLDER", help="write tables and figures there")
     both.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
-    both.add_argument("--controls", action="store_true", help="compare the control models too")
+    for made in (one, both):
+        made.add_argument("--controls", action="store_true", help="run the control models too")
     about = "print the kind of a model and the studies that fit it, within seconds"
     checking = command("check", about, _check, "plumbline check ./my-bert")
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
     checking.add_argument("--kind", default="", help="masked, causal, seq2seq or classifier")
-    about = "list studies, control models, datasets, results or what papers report"
+    about = "list studies, control models, datasets, results or published numbers"
     command("ls", about, _list).add_argument("what", nargs="?", choices=LISTS, default="studies")
     _add_exports(command("export", "write tables and figures for papers, R or Stata", _export))
     page = command("report", "write a page of all results of this folder", _report)
     page.add_argument("--to", type=Path, default=REPORT, metavar="FILE")
-    about = "show on the control models what the studies find, on a page for newcomers"
-    demo = command("demo", about, _demo)
-    about = "an additional model (default: a small public one)"
-    demo.add_argument("--model", default="", help=about)
-    about = "(default: %(default)s)"
-    demo.add_argument("--to", type=Path, default=DEMO, metavar="FOLDER", help=about)
-    completion = command(
-        *("completion", "print a completion script for a shell", _completion),
-        'eval "$(plumbline completion bash)"',
+    demo = command("demo", "run studies on the control models, on a page for newcomers", _demo)
+    demo.add_argument("--model", default="", help="an additional model (default: a public one)")
+    demo.add_argument(
+        "--to", type=Path, default=DEMO, metavar="FOLDER", help="(default: %(default)s)"
     )
-    completion.add_argument("shell", choices=SHELLS)
     for name, (_, about) in GROUPS.items():
         commands.add_parser(name, help=f"{about} (in a checkout)", add_help=False)
     cli.options(parser, commands)
@@ -119,7 +108,7 @@ def _parser() -> Parser:
 
 
 def _add_exports(parser: Parser) -> None:
-    """Add the exports: a study of one's own models, or what a checkout has."""
+    """Add the exports: a study of one's own models, or parts of a checkout."""
     parser.epilog = "example: plumbline export politicians --model my-bert --to paper --width 8"
     exports = parser.add_subparsers(dest="study", metavar="STUDY|" + "|".join(KINDS), required=True)
     for study in STUDIES:
@@ -132,15 +121,13 @@ def _add_exports(parser: Parser) -> None:
         made.add_argument("--formats", default="", help="such as csv,tex,svg; default: all")
     tables: Parser = exports.choices["tables"]
     tables.epilog = "example: plumbline export tables pmi --to paper --where language=en --rows 20"
-    own = tables.add_argument_group("tables in LaTeX")
-    own.add_argument("--columns", default="", help="such as word,gender,value; default: key, value")
-    own.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE")
-    own.add_argument("--rows", type=int, default=100, help="at most (default: 100)")
-    for name, made in exports.choices.items():
+    latex = tables.add_argument_group("tables in LaTeX")
+    latex.add_argument("--columns", default="", help="such as word,gender,value; default: the key")
+    latex.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE")
+    latex.add_argument("--rows", type=int, default=100, help="at most (default: 100)")
+    for made in exports.choices.values():
         made.add_argument("--to", type=Path, required=True, metavar="FOLDER")
-        if name not in ("datasets", "outputs"):
-            about = "of figures, in cm (default: 12)"
-            made.add_argument("--width", type=float, default=12, help=about)
+        made.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
         cli.options(made)
 
 
@@ -171,22 +158,20 @@ def _add_study(parser: Parser, study: bool = True, *, models: bool = False) -> N
 
 
 def _run(given: argparse.Namespace) -> None:
-    for result in _results(given):
-        print(result.summary)
-        for note in result.notes:
-            print(f"  note: {note}")
-        print(f"  tables: {result.folder / 'data/tables'}")
-        _print_controls(result, given)
-
-
-def _results(given: argparse.Namespace, *, again: bool = False) -> list[Result]:
     from plumbline import runs
 
-    models, planned = runs.plan(given, again=again)
-    return [runs.execute(models, run) for run in planned]
+    models, planned = runs.plan(given)
+    for run in planned:
+        result = runs.execute(models, run)
+        _print(result, given)
+        print(f"  tables: {result.folder / 'data/tables'}")
 
 
-def _print_controls(result: Result, given: argparse.Namespace) -> None:
+def _print(result: Result, given: argparse.Namespace) -> None:
+    """Print a result with its notes and, if wanted, its controls."""
+    print(result.summary)
+    for note in result.notes:
+        print(f"  note: {note}")
     for control in (result.controls if given.controls else {}).values():
         print(f"  control: {control.summary}")
         for note in control.notes:
@@ -206,11 +191,10 @@ def _compare(given: argparse.Namespace) -> None:
             f"compare: {'; '.join(map(runs.label, planned))}: options differ; name those of the "
             "comparison (--language, --dtype, --set, --dataset)"
         )
-    found = between(given.study, [runs.execute(models, run) for run in planned], same)
-    print(found.summary)
-    for path in found.export(given.to, width=given.width) if given.to else ():
+    result = between(given.study, [runs.execute(models, run) for run in planned], same)
+    _print(result, given)
+    for path in result.export(given.to, width=given.width) if given.to else ():
         print(path)
-    _print_controls(found, given)
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -242,7 +226,11 @@ def _list(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    for result in _results(given, again=True):
+    from plumbline import runs
+
+    models, planned = runs.plan(given, again=True)
+    for run in planned:
+        result = runs.execute(models, run)
         for path in result.export(given.to / result.study / result.model, width=given.width):
             print(path)
 
@@ -252,15 +240,13 @@ def _export_checkout(given: argparse.Namespace) -> None:
     from plumbline.latex import Selection
     from plumbline.runs import pair
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"data": given.data, "formats": _split(given.formats)}
     if given.study == "tables":
         where: dict[str, list[str]] = {}
         for name, value in (pair(text, "--where") for text in given.where):
             where.setdefault(name, []).append(value)
-        selection = Selection(_split(given.columns), where, given.rows)
-        options = {"selection": selection, "width": given.width}
-    options |= {"data": given.data, "formats": _split(given.formats)}
-    for path in export(given.study, given.names, given.to, **options):
+        options["selection"] = Selection(_split(given.columns), where, given.rows)
+    for path in export(given.study, given.names, given.to, width=given.width, **options):
         print(path)
 
 
@@ -294,17 +280,6 @@ def _demo(given: argparse.Namespace) -> None:
     made = write(given.to, given.model)
     print(made.public)
     print(f"open in a browser: {made.page}")
-
-
-def _completion(given: argparse.Namespace) -> None:
-    commands = ["run", "compare", "check", "ls", "export", "report", "demo", "completion"]
-    words = " ".join([*commands, *GROUPS, *STUDIES, *LISTS, *KINDS])
-    if given.shell == "fish":
-        print(f"complete -c plumbline -f -a '{words}'")
-        return
-    if given.shell == "zsh":
-        print("autoload -U +X bashcompinit && bashcompinit")
-    print(f"complete -o default -W '{words}' plumbline")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,12 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from plumbline.builders.core.errors import UserError
 from plumbline.models import ID
 
 SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
-EPOCH = "SOURCE_DATE_EPOCH"  # the custom of reproducible builds: seconds since 1970
+EPOCH = "SOURCE_DATE_EPOCH"  # of reproducible builds: seconds since 1970
 BOUNDS = {  # by unit
     "recall above chance": (-1, 1),
     "of 1 to 5": (1, 5),
@@ -25,6 +24,7 @@ BOUNDS = {  # by unit
 }
 UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
 CONTROLS = "data/samples/worlds/"
+TESTS = ("p", "p_bh", "detectable")
 
 
 def record(result: Any) -> dict[str, Any]:
@@ -32,15 +32,8 @@ def record(result: Any) -> dict[str, Any]:
 
     The schema requires ``retrieved_timestamp``: it is the environment variable SOURCE_DATE_EPOCH,
     or 0 without it.
-
-    Raises
-    ------
-    UserError
-        If SOURCE_DATE_EPOCH is not a number of seconds.
     """
     seconds = os.environ.get(EPOCH) or "0"
-    if not seconds.isascii() or not seconds.isdigit():
-        raise UserError(f"{EPOCH}: {seconds!r} is not a number of seconds since 1970; set it so")
     name, facts = f"plumbline.{result.study}", result.provenance
     model = _model(result.model, facts)
     inputs = {
@@ -49,9 +42,8 @@ def record(result: Any) -> dict[str, Any]:
         if not path.startswith(CONTROLS) and "models/" not in path
     }
     source = {"dataset_name": name, "source_type": "other", "additional_details": inputs}
-    common = {"evaluation_name": name, "source_data": source}
     rows = result.headline.filter(pl.col("value").is_finite())
-    others = pl.col("low", "high", "p", "p_bh", "detectable_bh")
+    others = pl.col("low", "high", *TESTS)
     nth = pl.int_range(1, pl.len() + 1).over("what")  # two languages may have the same word
     rows = rows.with_columns(pl.when(others.is_finite()).then(others), nth=nth)
     return {
@@ -66,7 +58,10 @@ def record(result: Any) -> dict[str, Any]:
         },
         "eval_library": {"name": "plumbline", "version": facts["libraries"]["plumbline"]},
         "model_info": model,
-        "evaluation_results": [common | _score(result, row) for row in rows.rows(named=True)],
+        "evaluation_results": [
+            {"evaluation_name": name, "source_data": source, **_score(result, row)}
+            for row in rows.rows(named=True)
+        ],
     }
 
 
@@ -74,13 +69,11 @@ def _model(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Return the model: its id on the Hub, or a name without the path of a folder."""
     address = str(facts["model"]["id"])
     control, hub = address.startswith(CONTROLS), bool(ID.fullmatch(address))
+    engine = {"name": "transformers", "version": facts["libraries"]["transformers"]}
     return {
         "name": name,
         "id": address if hub else f"{'plumbline' if control else 'local'}/{name}",
-        "inference_engine": {
-            "name": "transformers",
-            "version": facts["libraries"]["transformers"],
-        },
+        "inference_engine": engine,
         "additional_details": {
             "deployment_type": "self_deployed",
             "model_availability": "open_weights" if control or hub else "unknown",
@@ -93,13 +86,10 @@ def _score(result: Any, row: dict[str, Any]) -> dict[str, Any]:
     """Return one row of the headline."""
     low, high = BOUNDS.get(row["unit"], UNBOUND)
     name, suffix = f"plumbline.{result.study}", f"/{row['nth']}" if row["nth"] > 1 else ""
-    uncertainty: dict[str, Any] = {}
+    uncertainty: dict[str, Any] = {} if row["n"] is None else {"num_samples": row["n"]}
     if None not in (row["low"], row["high"]):
         ends = {"lower": row["low"], "upper": row["high"]}
         uncertainty["confidence_interval"] = ends | {"confidence_level": result.confidence}
-    if row["n"] is not None:
-        uncertainty["num_samples"] = row["n"]
-    tests = {key: row[key] for key in ("p", "p_bh", "detectable_bh") if row[key] is not None}
     return {
         "evaluation_result_id": f"{name}/{row['what']}{suffix}",
         "metric_config": {
@@ -108,17 +98,14 @@ def _score(result: Any, row: dict[str, Any]) -> dict[str, Any]:
             "metric_name": row["unit"],
             "metric_unit": row["unit"],
             "metric_parameters": {"what": row["what"], "null": row["null"]},
-            "lower_is_better": False,  # the schema requires it; the null is without bias
+            "lower_is_better": False,  # required; the value without bias is `null`
             "score_type": "continuous",
             "min_score": low,
             "max_score": high,
-            "additional_details": {
-                "unbiased": f"{row['null']:g}; neither lower nor higher is better"
-            },
         },
         "score_details": {
             "score": row["value"],
-            "details": {key: f"{value:.6g}" for key, value in tests.items()},
+            "details": {key: f"{row[key]:.6g}" for key in TESTS if row[key] is not None},
             "uncertainty": uncertainty,
         },
     }

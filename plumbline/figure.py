@@ -16,8 +16,6 @@ from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.builders.core.snapshot import write_bytes
 
 FORMATS = ("svg", "pdf", "png")
-INCH = 2.54  # centimetres
-POINTS = 72  # per inch
 DPI = 300
 NARROWEST, WIDEST = 2, 100  # centimetres
 XML = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -30,7 +28,7 @@ DOCUMENT = b"""
 
 
 def check_width(width: float) -> None:
-    """Refuse a width out of bounds."""
+    """Refuse a width that is out of bounds."""
     if not NARROWEST <= width <= WIDEST:
         raise UserError(f"width {width}: in centimetres, from {NARROWEST} to {WIDEST}")
 
@@ -53,28 +51,16 @@ class Figure:
     def __post_init__(self) -> None:
         check_width(self.width)
 
-    def _attribute(self, name: str) -> float:
-        """Return a number of the element svg, such as its height in pixels."""
-        found = re.search(rf'^[^>]* {name}="([^"]*)"', self.svg)
-        assert found, f"a figure without {name}"
-        return float(found[1])
-
-    @property
-    def font_size(self) -> float:
-        """Return the font size of most text, in points."""
-        scale = self.width / self._attribute("width")
-        return self._attribute("font-size") * scale / INCH * POINTS
-
     def standalone(self) -> str:
         """Return the figure as an SVG file, on white and with black text."""
-        height = self.width * self._attribute("height") / self._attribute("width")
         head, _, body = self.svg.strip().partition(">")
-        head = re.sub(r' width="[^"]*" height="[^"]*"', "", head, count=1)
+        size = re.search(r' width="([^"]*)" height="([^"]*)"', head)
+        assert size, "a figure without a size"
+        height = self.width * float(size[2]) / float(size[1])
+        head = head.replace(size[0], "", 1)
         head = head.replace("<svg", f'<svg xmlns="{NAMESPACE}" width="{self.width:g}cm"', 1)
         page = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
-        return (
-            f'<?xml version="1.0" encoding="UTF-8"?>\n{head} height="{height:.4f}cm">{page}{body}\n'
-        )
+        return f'{XML}\n{head} height="{height:.4f}cm">{page}{body}\n'
 
     def encode(self, kind: str, dpi: float = DPI) -> bytes:
         """Return the bytes of a file, the same for the same figure and fonts.

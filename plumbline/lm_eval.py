@@ -44,8 +44,8 @@ class Bridge:
         float32, float64 or bfloat16.
     context
         Put before every text, seen and not scored.
-    batch_size, max_batch_size, device
-        Given by the harness to all models, and ignored: the scorer has its own.
+    ignored
+        Arguments of the harness for all models, such as batch_size: the scorer has its own.
 
     Raises
     ------
@@ -63,17 +63,16 @@ class Bridge:
         revision: str = "",
         dtype: str = "float32",
         context: str = "",
-        batch_size: Any = None,  # noqa: ARG002
-        max_batch_size: Any = None,  # noqa: ARG002
-        device: Any = None,  # noqa: ARG002
+        **ignored: Any,
     ) -> None:
         super().__init__()
+        if unknown := set(ignored) - {"batch_size", "max_batch_size", "device"}:
+            raise UserError(f"{self.name}: unknown argument {min(unknown)}")
         if dtype not in DTYPES:
             raise UserError(f"{self.name}: dtype {dtype}; there are {', '.join(DTYPES)}")
         found = find(str(pretrained), revision=revision)
         if found.kind != self.kind:
-            kinds = ", ".join(f"{bridge.kind}: {name}" for name, bridge in MODELS.items())
-            raise UserError(f"{self.name}: {pretrained} is of kind {found.kind}; --model {kinds}")
+            raise UserError(f"{self.name}: {pretrained} is of kind {found.kind}, not {self.kind}")
         from plumbline.probes.models.files import download
         from plumbline.probes.models.load import adapter
         from plumbline.probes.models.params import Model
@@ -89,11 +88,7 @@ class Bridge:
         """Score the continuation of each pair of context and continuation."""
         raise NotImplementedError
 
-    def loglikelihood(
-        self,
-        requests: Sequence[Any],
-        disable_tqdm: bool = False,  # noqa: ARG002 an argument of the harness
-    ) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
         """Return log-likelihood in nats and greediness of each continuation.
 
         Parameters
@@ -110,15 +105,11 @@ class Bridge:
         pairs = (_split(*request.args[:2]) for request in requests)
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
 
-    def loglikelihood_rolling(
-        self,
-        requests: Sequence[Any],
-        disable_tqdm: bool = False,  # noqa: ARG002 an argument of the harness
-    ) -> list[float]:
+    def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
         """Return the log-likelihood in nats of each text; one that is too long is a UserError."""
         return [s.logprob_nats for s in self.scores(("", request.args[0]) for request in requests)]
 
-    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> NoReturn:  # noqa: ARG002
+    def generate_until(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: the harness generates with causal models itself."""
         raise UserError(
             f"{self.name}: scores text and generates none; leave out tasks of the output type "
@@ -176,9 +167,6 @@ class CausalBridge(Bridge):
         return scores
 
 
-MODELS: dict[str, type[Bridge]] = {bridge.name: bridge for bridge in (MaskedBridge, CausalBridge)}
-
-
 def _split(context: str, continuation: str) -> tuple[str, str]:
     """Return a request with the spaces between its parts in the second, as the harness does.
 
@@ -198,12 +186,12 @@ def register() -> None:
     from lm_eval.api.model import LM
     from lm_eval.api.registry import register_model
 
-    for name, bridge in MODELS.items():
-        register_model(name)(type(bridge.__name__, (bridge, LM), {}))
+    for bridge in (MaskedBridge, CausalBridge):
+        register_model(bridge.name)(type(bridge.__name__, (bridge, LM), {}))
 
 
 def main() -> int:
-    """Run the harness's own command line; return 1 where a user can mend what is wrong."""
+    """Run the harness's own command line; return 1 after an error of the user."""
     try:
         with optional_library():
             register()

@@ -75,16 +75,12 @@ def hand_over(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, 
     called = name or _name(Path(str(getattr(model.config, "_name_or_path", "") or "model")).name)
     folder = into / "model" / called
     folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{called}-"))
-    try:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{called}-") as top:
+        partial = Path(top) / called
         model.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
         shutil.rmtree(folder, ignore_errors=True)
-        partial.chmod(0o755)
         partial.rename(folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
     return folder, called
 
 

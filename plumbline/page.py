@@ -37,7 +37,7 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
     results = sorted(results, key=lambda result: ("", *kinds).index(kind_of(result)))
     every = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
     rows = [row for row in every if row]
-    sections = [headlines.section(rows, (), STUDIES, {})] if rows else []
+    sections = [headlines.section(rows, (), STUDIES)] if rows else []
     for study in dict.fromkeys(result.study for result in results):
         groups = [_group(result) for result in results if result.study == study]
         sections.append(Section(study, study, "", groups, ""))

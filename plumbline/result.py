@@ -37,7 +37,7 @@ class Result:
     headline
         A row for each test that the sentence is about: ``what``, estimate ``value`` with its
         interval ``low`` to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over
-        the whole family of the analysis), and ``detectable_bh``, the distance from the null that
+        the whole family of the analysis), and ``detectable``, the distance from the null that
         would be found with power .8; ``unit`` and ``null`` of the value; and ``void``, why nothing
         could be read there, if so. Sorted by p, then by distance.
     tables
@@ -110,7 +110,7 @@ class Result:
                 f"{null}, adjusted p {p_value(row['p_bh'])}.{rest}"
             )
         by = tested.group_by("unit", maintain_order=True)
-        least = [(usual(own["detectable_bh"]), unit) for (unit,), own in by]
+        least = [(usual(own["detectable"]), unit) for (unit,), own in by]
         shown = " or ".join(f"{number(x)} {unit}" for x, unit in least if x is not None)
         missed = (
             f"half of them would have been found with power .8 at {shown} from the null"

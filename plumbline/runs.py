@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Run = dict[str, Any]  # study, model, language, and options other than the defaults
 FILE, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
-HEAD = "# Written by `plumbline run`: what it is put to. Edit it as you like.\n"
+HEAD = "# Written by `plumbline run`: models and runs. Edit it as you like.\n"
 KEY = ("study", "model", "language")
 OPTIONS = ("dtype", "datasets", "settings")
 FLAGS = {"datasets": "--dataset", "settings": "--set"}

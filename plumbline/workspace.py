@@ -1,7 +1,7 @@
 """A folder that the pipeline's own code runs in, for one model: no checkout, no DVC.
 
-It is laid out as the project is: params, samples, datasets, outputs, tables. What it needs comes
-with the package; datasets of the samples are built and validated once, and shared.
+It is laid out as the project is: params, samples, datasets, outputs, tables. Datasets of the
+samples, which come with the package, are built and validated once, and shared.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from filelock import FileLock
 
+from plumbline.builders import DATASETS
 from plumbline.builders.core import front_matter, params, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
@@ -37,16 +38,16 @@ PROJECT = next(p for p in (PACKAGE / "project", PACKAGE.parent) if (p / "params.
 # the datasets of the samples that passed their validation, by the sha256 of their bytes
 VALIDATED = PROJECT / "data/samples/validated.json"
 HOME = "PLUMBLINE_HOME"
-LOCK = threading.RLock()  # the folder that a process works in is one for all of its threads
+LOCK = threading.RLock()  # all threads of a process share its working folder
 LOCKED = ".building.lock"
-BROUGHT = "brought.json"  # the datasets that a user named, by their sha256
+BROUGHT = "brought.json"  # sha256 of the datasets that a user named
 SHARED = ("data/datasets", "data/validation")
 # where a name that is set may be new; elsewhere it must be there
 NAMED = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
 
 
 def home() -> Path:
-    """Return where datasets, outputs and tables are kept: PLUMBLINE_HOME, or the user's cache."""
+    """Return the folder of datasets, outputs and tables: PLUMBLINE_HOME, or the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get(HOME) or Path(cache) / "plumbline").absolute()
 
@@ -70,14 +71,12 @@ class Workspace:
             Folders of built datasets, or ids of published ones, in place of the samples.
         """
         self.folder = folder.absolute()
-        self.own = {name: _place(where) for name, where in (datasets or {}).items()}
-        unknown = sorted(set(self.own) - {p.parent.name for p in _pages()})
-        if unknown:
-            known = ", ".join(sorted(p.parent.name for p in _pages()))
-            raise UserError(f"datasets: no dataset {', '.join(unknown)}; there are {known}")
-        with _reported(folder):
+        self.own = {name: _absolute(where) for name, where in (datasets or {}).items()}
+        if unknown := sorted(set(self.own) - {*DATASETS}):
+            raise UserError(f"datasets: no dataset {unknown[0]}; there are {', '.join(DATASETS)}")
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _params(self.folder, tree)
+            _write_params(self.folder, tree)
             _link(PROJECT / "data/samples", self.folder / "data/samples")
             for name in SHARED:
                 if not self.own:
@@ -87,14 +86,19 @@ class Workspace:
                 elif (self.folder / name).is_symlink():
                     (self.folder / name).unlink()
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"{folder}: cannot be written ({error.strerror}); name another with `into`, or set "
+                f"{HOME}"
+            ) from error
 
     def prepare(self, names: tuple[str, ...]) -> None:
-        """Build, or bring, and validate datasets that are not there yet, and what they are made of.
+        """Build or fetch datasets that are missing, with their inputs, and validate them.
 
         Raises
         ------
         UserError
-            If one cannot be had, or fails its validation.
+            If one is missing, or fails its validation.
         """
         with entered(self.folder), FileLock(parquet.DATASETS / LOCKED):  # others may build them too
             self._forget()
@@ -102,20 +106,20 @@ class Workspace:
                 self._have(name)
 
     def _forget(self) -> None:
-        """Remove datasets here if those that are brought are others than before."""
+        """Remove the datasets here if the user's have changed."""
         if not self.own:
             return
         note = Path("data") / BROUGHT
-        found = {name: parquet.fingerprint(_found(name, at)) for name, at in self.own.items()}
-        known = json.loads(note.read_text("utf-8")) if note.is_file() else {}
-        if found != known:
-            for path in (*parquet.DATASETS.iterdir(), *parquet.VALIDATION.iterdir()):
-                if path.name != LOCKED:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-            write_bytes(note, json.dumps(found, sort_keys=True).encode())
+        digests = {name: parquet.fingerprint(_found(name, at)) for name, at in self.own.items()}
+        if note.is_file() and json.loads(note.read_text("utf-8")) == digests:
+            return
+        for path in (*parquet.DATASETS.iterdir(), *parquet.VALIDATION.iterdir()):
+            if path.name != LOCKED:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        write_bytes(note, json.dumps(digests, sort_keys=True).encode())
 
     def _have(self, name: str) -> None:
-        """Make a dataset unless it stands there, validated."""
+        """Make a dataset unless it is here, validated."""
         try:
             parquet.require_validated(name)
         except UserError:
@@ -151,10 +155,6 @@ def entered(folder: Path) -> Iterator[None]:
         yield
 
 
-def _pages() -> list[Path]:
-    return sorted(FOLDERS["builders"].glob("datasets/*/build.py"))
-
-
 def _shared() -> Path:
     """Return the folder of the datasets of the samples: another for every version of the code."""
     code = [*FOLDERS["builders"].rglob("*.py"), *FOLDERS["builders"].rglob("*.yaml")]
@@ -163,7 +163,7 @@ def _shared() -> Path:
     return home() / f"datasets-{hashlib.sha256(b''.join(sums)).hexdigest()[:12]}"
 
 
-def _params(folder: Path, tree: Mapping[str, Any]) -> None:
+def _write_params(folder: Path, tree: Mapping[str, Any]) -> None:
     """Write the params of the package, with some of them changed."""
     whole = params.parse(PROJECT / "params.yaml")
     changed: dict[Path, dict[str, Any]] = {folder / "params.yaml": whole}
@@ -205,8 +205,8 @@ def _link(source: Path, at: Path) -> None:
         shutil.copytree(source, at)
 
 
-def _place(where: str | Path) -> str:
-    """Return a folder as it is called from everywhere, or an id of the Hub as it is."""
+def _absolute(where: str | Path) -> str:
+    """Return the absolute path of a folder, or an id of the Hub unchanged."""
     folder = Path(where).expanduser().absolute()
     return str(folder if folder.is_dir() or isinstance(where, Path) else where)
 
@@ -225,14 +225,3 @@ def _found(name: str, where: str) -> Path:
             "parquet files; name such a folder, or the id of a published one"
         )
     return folder
-
-
-@contextlib.contextmanager
-def _reported(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"{folder}: cannot be written ({error.strerror}); name another with `into`, or set "
-            f"{HOME}"
-        ) from error

@@ -8,16 +8,18 @@ import sys
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, OF_GROUPS, PROBES
+from plumbline.probes.core.run_analysis import same_arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 STAGE = "(a stage of dvc.yaml)"
+TRAINS = ("after_training", "finetuned_classifiers")  # whose weights depend on the last bits
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,18 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     _importing(command("import", "tables of the study stereotypes, of others' outputs", _import))
     about = "draw written answers of a model for people to label, or compare labelled sheets"
     _annotating(command("annotate", about, _annotate))
-    plan = command(
-        "plan",
-        "what the probes would cost, and what effects they could detect, before they run",
-        _plan,
-    )
-    plan.add_argument("model", nargs="?", help="name in params.yaml; default: all assigned models")
+    plan = command("plan", "prompts, disk space and hours of the probes, before they run", _plan)
+    plan.add_argument("model", nargs="?", default="", help="name in params.yaml; default: all")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
-    plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
-    plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
-    plan.add_argument(
-        "--fits", action="store_true", help="only fail if this machine has less room than that"
-    )
     about = f"tables: how much of the planted truth the tables recover {STAGE}"
     command("recovery", about, _recovery)
     command("report", f"write data/report {STAGE}", _report)
@@ -86,27 +79,20 @@ def _models(parser: argparse.ArgumentParser) -> None:
 
 
 def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) -> None:
-    """Add what ``check`` and ``use`` take: a file, and how its snapshots are fetched."""
+    """Add the arguments of ``check`` and ``use``: a file, and how its snapshots are fetched."""
     overlay = "a file that is laid over params.yaml, such as params/full.yaml"
     checking.add_argument("file", nargs="?", type=Path, help=f"with {overlay}")
     using.add_argument("file", type=Path, help=overlay)
+    today = datetime.now(UTC).date().isoformat()
+    about = "date in place of DAY in its snapshots, as YYYY-MM-DD (default: today)"
     for dated in (checking, using):
-        dated.add_argument(
-            "--date",
-            default=datetime.now(UTC).date().isoformat(),
-            metavar="DAY",
-            help="the date that replaces DAY in its snapshots, as YYYY-MM-DD (default: today)",
-        )
-    using.add_argument(
-        "--mirror",
-        type=Path,
-        metavar="DIR",
-        help="the sources will be fetched from this mirror: no contact is required",
-    )
+        dated.add_argument("--date", default=today, metavar="DAY", help=about)
+    about = "the sources will be fetched from this mirror: no contact is required"
+    using.add_argument("--mirror", type=Path, metavar="DIR", help=about)
 
 
 def _annotating(parser: argparse.ArgumentParser) -> None:
-    """Add what ``annotate`` takes."""
+    """Add the arguments of ``annotate``."""
     parser.add_argument("model", help="name in params.yaml")
     parser.add_argument("sheets", nargs="*", type=Path, help="labelled sheets; none: draw")
     parser.add_argument("--into", type=Path, help="folder of the sheets to be labelled")
@@ -115,50 +101,54 @@ def _annotating(parser: argparse.ArgumentParser) -> None:
 
 
 def _importing(parser: argparse.ArgumentParser) -> None:
-    """Add what ``import`` takes."""
-    named: dict[str, Any] = {"default": [], "action": "append", "metavar": "NAME=FILE"}
-    parser.add_argument("lists", nargs="*", metavar="NAME=FILE", help="words of each query")
-    parser.add_argument("--priors", **named, help="JSON: prior probability of each word")
-    parser.add_argument("--profiles", **named, help="CSV: percent of each affect, by group")
-    after = named | {"metavar": "NAME:CORPUS:SHARE:SEED=FILE"}
-    parser.add_argument("--after", **after, help="lists after training on a part of a corpus")
+    """Add the arguments of ``import``."""
+    about = "words of each query: JSON or CSV"
+    parser.add_argument("lists", nargs="*", type=_pair, metavar="NAME=FILE", help=about)
+    about = "CSV: percent of each affect, by group"
     parser.add_argument(
-        "--scores",
-        choices=["typicality", "probability", "logprob"],
-        default="typicality",
-        help="what the scores of lists are (default: %(default)s, nats)",
+        "--profiles", action="append", default=[], type=_pair, metavar="NAME=FILE", help=about
     )
+    scores = ("typicality", "probability", "logprob")
+    about = "scores of the lists (default: typicality, nats)"
+    parser.add_argument("--scores", choices=scores, default=scores[0], help=about)
     parser.add_argument("--into", type=Path, required=True, help="folder of outputs and tables")
 
 
-def _import(given: argparse.Namespace) -> None:
-    from plumbline.probes.commands.import_outputs import read_arguments, run
+def _pair(text: str) -> tuple[str, Path]:
+    name, _, file = text.partition("=")
+    if not (name and file):
+        raise argparse.ArgumentTypeError(f"{text}: write NAME=FILE")
+    return name, Path(file)
 
-    every = read_arguments(given.lists, given.priors, given.profiles, given.after)
-    for folder in run(every, given.into, given.scores):
+
+def _import(given: argparse.Namespace) -> None:
+    from plumbline.probes.commands.import_outputs import run
+
+    for folder in run(dict(given.lists), dict(given.profiles), given.into, given.scores):
         print(folder)
 
 
 def _execution(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the options that say how something is run; none of them changes what it writes."""
-    parser.add_argument(
-        "--runner",
-        choices=["local", "ray"],
-        default=os.environ.get("PLUMBLINE_RUNNER", "local"),
-        help="this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)",
+    """Add the options of execution; none of them changes what is written."""
+    runner = os.environ.get("PLUMBLINE_RUNNER", "local")
+    about = "this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)"
+    parser.add_argument("--runner", choices=["local", "ray"], default=runner, help=about)
+    workers = os.environ.get("PLUMBLINE_WORKERS", "0")
+    about = "actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)"
+    parser.add_argument("--workers", type=int, default=workers, help=about)
+    about = (
+        "only every N-th shard or training, from the I-th on: for job arrays; the command without "
+        "it, once all parts are done, finishes the outputs"
     )
-    parser.add_argument(
-        "--workers",
-        default=os.environ.get("PLUMBLINE_WORKERS", "0"),
-        help="actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)",
-    )
-    parser.add_argument(
-        "--part",
-        metavar="I/N",
-        help="only every N-th shard or training, from the I-th on: for job arrays; the command "
-        "without it, once all parts are done, finishes the outputs",
-    )
+    parser.add_argument("--part", type=_part, metavar="I/N", help=about)
     return parser
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text}: not of the form I/N, such as 3/10")
+    return int(part), int(parts)
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -210,39 +200,28 @@ def _of_a_model(given: argparse.Namespace) -> None:
 
 
 def _pretrain(given: argparse.Namespace, names: list[str]) -> None:
-    part, workers = _part(given), _workers(given)
+    same_arithmetic(training=True)
     from plumbline.probes.training.distributed import first
     from plumbline.probes.training.pretrain import pretrain
 
     spread = None
-    if given.runner == "ray" and not part:
+    if given.runner == "ray" and not given.part:
         from plumbline.probes.core.ray_runner import each
 
-        spread = partial(each, workers=workers, gpu=True)
+        spread = partial(each, workers=given.workers, gpu=True)
     for name in names:
-        folder = pretrain(name, part or (1, 1), spread)
+        folder = pretrain(name, given.part or (1, 1), spread)
         if first():
             print(folder)
-
-
-def _part(given: argparse.Namespace) -> tuple[int, int] | None:
-    """Return which part of the shards or trainings, if not all."""
-    if not given.part:
-        return None
-    numbers = given.part.split("/")
-    if len(numbers) != 2 or not all(n.isdigit() for n in numbers):
-        raise UserError(f"--part {given.part}: not of the form I/N, such as 3/10")
-    part = (int(numbers[0]), int(numbers[1]))
-    if not 1 <= part[0] <= part[1]:
-        raise UserError(f"--part {given.part}: I must be from 1 to N")
-    return part
 
 
 def _probe(given: argparse.Namespace) -> None:
     """Run a probe; processes that ``accelerate launch`` started share its shards."""
     from plumbline.probes.models.params import model
 
-    part, workers = _part(given), _workers(given)
+    if given.command in TRAINS:
+        same_arithmetic(training=True)
+    part, workers = given.part, given.workers
     for name in given.model:
         model(name)  # an unknown name is reported before torch is loaded
     from plumbline.probes.training.distributed import accelerator, each_alone, first, launched
@@ -264,17 +243,8 @@ def _probe(given: argparse.Namespace) -> None:
         print(probe(given.command, name, Execution(given.runner, workers, part)))
 
 
-def _workers(given: argparse.Namespace) -> int:
-    """Return how many workers, of a runner that there is."""
-    if given.runner not in ("local", "ray"):
-        raise UserError(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
-    if not given.workers.isdigit():
-        raise UserError(f"--workers {given.workers}: not a number of workers")
-    return int(given.workers)
-
-
 def _analyse(given: argparse.Namespace) -> None:
-    from plumbline.probes.core.run_analysis import analyse, same_arithmetic
+    from plumbline.probes.core.run_analysis import analyse
 
     same_arithmetic()
     for model in getattr(given, "model", None) or [""]:
@@ -297,30 +267,11 @@ def _waves(given: argparse.Namespace) -> None:
 
 
 def _plan(given: argparse.Namespace) -> None:
+    from plumbline.probes.commands import cost
+
     if not given.seconds > 0:
         raise UserError(f"--seconds: {given.seconds:g}; a trial has to last more than 0 seconds")
-
-    from plumbline.builders.core.params import parse
-    from plumbline.probes.commands import cost, params_overlay, power
-
-    if not given.study:
-        if given.sizes or given.fits:
-            raise UserError("--sizes and --fits are of a study; name its params after --study")
-        found = list(cost.plans(given.seconds, given.model))
-        told = [power.table([one.probe for one in found]), cost.table(found)]
-        return print(*filter(None, told), sep="\n\n")
-    parse(given.study)  # an error of its own if it is no such file
-    if not given.sizes:
-        raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
-    sizes = cost.sizes_in(given.sizes)
-    tree = params_overlay.composed(given.study, "DAY")
-    found = list(cost.assumed_plans(tree, sizes))
-    if given.fits:
-        return cost.fits(found, sizes)
-    probes = [one.probe for one in found]
-    told = [power.table(probes), cost.table(found), cost.trainings(tree)]
-    told += [cost.lacking(cost.needed(found, sizes), cost.here()), cost.summary(found, sizes)]
-    return print(*filter(None, told), sep="\n\n")
+    print(cost.table(list(cost.plans(given.seconds, given.model))))
 
 
 def _annotate(given: argparse.Namespace) -> None:
@@ -355,12 +306,12 @@ def _report(_: argparse.Namespace) -> None:
 
 
 def _run(given: argparse.Namespace) -> None:
-    from plumbline.probes.core import side_by_side
+    from plumbline.probes.core import local_runner
 
     plain = not getattr(given, "part", None) and getattr(given, "runner", "local") == "local"
     several = isinstance(getattr(given, "model", None), list) and len(given.model) > 1
-    if given.command in side_by_side.LONG and several and plain:
-        side_by_side.run(given.command, given.model)
+    if given.command in local_runner.LONG and several and plain:
+        local_runner.run_models(given.command, given.model)
     else:
         given.run(given)
 

@@ -18,7 +18,7 @@ os.environ.setdefault("PLUMBLINE_CORES", "1")  # tests are side by side themselv
 TOP = Path(__file__).parent.parent
 gc.set_threshold(100_000, 50, 100)  # seldom: what tests make is mostly gone without it
 LONG = {  # minutes each: begun last, one process would be left with them and the other with nothing
-    *("test_corruptions.py", "test_breakages.py", "test_breakages_studies.py", "test_clones.py"),
+    *("test_corruptions.py", "test_breakages.py", "test_breakages_studies.py"),
     *("test_controls_break.py", "test_benchmarks.py", "test_plant.py"),
 }
 

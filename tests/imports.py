@@ -27,7 +27,6 @@ NEUTRAL = {
     "builders/core/progress.py",
     "probes/core/assignments.py",
     "probes/core/ray_runner.py",
-    "probes/core/side_by_side.py",
     "probes/models/preflight.py",
 }
 
@@ -95,37 +94,6 @@ def closure(*modules: str) -> set[str]:
     return {f.relative_to(TOP).as_posix() for f in seen if f.name != "__init__.py"}
 
 
-def reading(analysis: str) -> set[str]:
-    """Return the files in which one analysis is read, from its datasets to its page.
-
-    These are its datasets' builders, its probe, the analysis and the page, and what they import of
-    the study's folder, of the datasets' and of the floor that studies share: statistics, templates,
-    running. The engine of the models and what reads and writes files are not among them.
-    """
-    study = module_of(analysis).rpartition(".")[0]
-    modules = {module_of(analysis)}
-    for kind, name in sources(analysis):
-        if kind == "outputs":
-            modules |= {module_of(name)} | {builder(n) for k, n in sources(name) if k == "datasets"}
-        elif kind == "datasets":
-            modules.add(builder(name))
-    floor = ("builders/datasets/", "probes/core/", "probes/prompts/", "probes/stats/")
-    own = f"{study.removeprefix(PACKAGE).replace('.', '/')}/"
-    return {p for p in closure(*modules) if p.startswith((own, *floor))} | {f"{own}page.py"}
-
-
-def sources(stage: str) -> list[tuple[str, str]]:
-    """Return the datasets, outputs and tables that a stage reads, each as its kind and its name."""
-    entry = {name: e for written in pipelines().values() for name, e in written.items()}[stage]
-    parts = [dep.split("/") for dep in entry.get("do", entry)["deps"]]
-    return [(part[1], part[2]) for part in parts if part[0] == "data" and len(part) > 2]
-
-
-def builder(dataset: str) -> str:
-    """Return the module that builds a dataset."""
-    return f"{PACKAGE}builders.datasets.{dataset}.build"
-
-
 @cache
 def graph(*, types: bool) -> dict[str, set[str]]:
     """Return which files of ours each file of ours imports, for circles with types alone too."""
@@ -148,7 +116,10 @@ def entries(stage: str) -> list[str]:
         "cards": [f"{builders}.release.card"],
         "weights": [f"{probes}.models.load"],
         "pretrain": [f"{probes}.training.pretrain"],
-        "report": [f"{probes}.site.build", *(f"{probes}.{study}.page" for study in STUDIES)],
+        "report": [
+            f"{probes}.site.build",
+            *(f"{probes}.{study}.page" for study in ("politicians", "stereotypes", "leaning")),
+        ],
         "recovery": [
             f"{probes}.core.run_analysis",
             *(f"{probes}.{study}.recovery" for study in STUDIES),

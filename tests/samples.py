@@ -57,7 +57,8 @@ LICENCE = {"licence": "CC0-1.0"}
 TERMS = LICENCE | {"citation": "the project"}
 OURS = TERMS | {"redistribute": True}
 DATES = ["%Y-%m-%d", "%m/%d/%y"]
-POLITE = Politeness(contact="tests", attempts=3, backoff_s=0.01, timeout_s=20)
+HASTE = {"attempts": 3, "backoff_s": 0.01, "timeout_s": 20}
+POLITE = Politeness(contact="tests").model_copy(update=HASTE)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import http.server
 import json
-import ssl
 import threading
 import urllib.parse
 from contextlib import contextmanager
@@ -112,8 +111,8 @@ def body(path: str, query: str, texts: list[str]) -> bytes:
 
 
 @contextmanager
-def suggesting(known: dict[tuple[str, str], list[str]], tls: Path | None = None):
-    """Run the server, with the key and certificate in a folder where one is given."""
+def suggesting(known: dict[tuple[str, str], list[str]]):
+    """Run the server."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -131,14 +130,10 @@ def suggesting(known: dict[tuple[str, str], list[str]], tls: Path | None = None)
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(tls / "cert.pem", tls / "key.pem")
-            server.socket = context.wrap_socket(server.socket, server_side=True)
         loop = threading.Thread(target=server.serve_forever, args=(0.02,))
         loop.start()
         try:
-            yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
+            yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             loop.join()

@@ -3,12 +3,9 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -27,73 +24,17 @@ def script(monkeypatch):
     return load
 
 
-def test_a_goal_that_is_missed_is_an_error(script, monkeypatch, capsys):
+def test_training_missed_goal_is_an_error(script, monkeypatch, capsys):
     module = script("training", "--smoke", "positions")
     module.main()
     assert capsys.readouterr().out.count("0.8 or more") == 6
     monkeypatch.setattr(module.distributed, "passes", lambda some, *_: [list(range(len(some)))])
-    with pytest.raises(SystemExit, match=r"goal missed: positions, left, sigma 0\.8"):
-        module.main()
-
-
-def test_another_work_is_told(script):
-    for name in ("training", "gpu"):
-        with pytest.raises(SystemExit, match="no work ghost; there are"):
-            script(name, "--smoke", "ghost").main()
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_one_sentence_says_what_can_be_done(script):
-    with pytest.raises(SystemExit, match="torch finds none; --smoke tries"):
-        script("gpu").main()
-
-
-@pytest.mark.parametrize(
-    ("what", "off"), [("fill", 2e-3), ("losses of pretraining", 3e-2), ("fill", float("nan"))]
-)
-def test_a_device_that_answers_otherwise_is_an_error(script, monkeypatch, tmp_path, what, off):
-    module = script("gpu")
-    monkeypatch.setattr(module, "made", lambda *_, **__: None)
-    close = {"fill": 5e-4, "losses of pretraining": 1e-2}
-    apart = {"cpu": dict.fromkeys(close, 0.0), "cuda": close}
-    monkeypatch.setattr(
-        module,
-        "answers",
-        lambda _, device, __: {k: np.array([v]) for k, v in apart[device].items()},
-    )
-    module.agree(tmp_path, "cuda", smoke=True)
-    apart["cuda"] = close | {what: off}
-    with pytest.raises(ValueError, match=f"otherwise than a CPU: {what}$"):
-        module.agree(tmp_path, "cuda", smoke=True)
-
-
-def test_what_fails_or_takes_too_long_is_an_error_and_all_else_is_measured(
-    script, monkeypatch, capsys
-):
-    module = script("gpu", "--smoke", "agree", "fill", "pll", "classify", "finetune")
-    monkeypatch.setattr(module, "EACH", 0.2)
-    monkeypatch.setitem(module.PEAKS, "CPU", 1e-6)  # 10^6 a second
-    monkeypatch.setattr(module, "agree", lambda *_, **__: next(iter(())))
-    monkeypatch.setattr(module, "fill", lambda *_: module.Done(10, 100, 3e5, 1.0))
-    monkeypatch.setattr(module, "pll", lambda *_: time.sleep(9))
-    monkeypatch.setattr(module, "classify", lambda *_: 1 / 0)
-    monkeypatch.setattr(module, "finetune", lambda *_: module.Done(7, 70, 9e5, 1.0))
-    begun = time.perf_counter()
-    wrong = "agree: StopIteration; fill: goal missed; pll: more than .*; classify: division by zero"
-    with pytest.raises(SystemExit, match=f"error: {wrong}$"):
-        module.main()
-    assert time.perf_counter() - begun < 5
-    told = capsys.readouterr().out
-    assert told.count("| work |") == 1
-    assert "| fill | 10 | 100 | 3e-07 | 0.30 | 0.4 |" in told
-    assert "| finetune | 7 | 70 | 9e-07 | 0.90 |" in told
-    monkeypatch.setattr(module, "LIMIT", -1.0)
-    with pytest.raises(SystemExit, match=r"fill: more than the 0 s .* finetune: more than the 0 s"):
+    with pytest.raises(SystemExit, match="positions"):
         module.main()
 
 
 @pytest.mark.parametrize("share", [0.15, 0.0])
-def test_operations_of_a_training_are_those_counted_by_hand(script, tmp_path, share):
+def test_gpu_operations_are_those_counted_by_hand(script, tmp_path, share):
     module, texts = script("gpu"), ["an ber cor"] * 3
     shape = "roberta-base" if share else "roberta-base-classifier"
     module.made(shape, tmp_path, texts, smoke=True)
@@ -123,7 +64,7 @@ def run(name):
 
 
 @pytest.mark.slow
-def test_trainings_are_measured(tmp_path, monkeypatch):
+def test_training_smoke(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     works, told = run("training.py")
     every = "positions tokens steps exchanges classifiers speed parts"
@@ -133,7 +74,7 @@ def test_trainings_are_measured(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_is_measured_on_a_gpu_runs_on_a_cpu_with_tiny_models(tmp_path, monkeypatch):
+def test_gpu_smoke_on_a_cpu(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     works, _ = run("gpu.py")
     for name in ("fill", "pll", "classify", "pretrain", "pretrain-256", "finetune"):

@@ -1,4 +1,4 @@
-"""The full study as a file: it makes sense, can be used and pinned, and is planned as asked."""
+"""The full study as a file: it is consistent, and can be used and pinned."""
 
 from __future__ import annotations
 
@@ -17,24 +17,14 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
+from plumbline.probes import PROBES
 from plumbline.probes.__main__ import main
-from plumbline.probes.commands import cost
 from plumbline.probes.commands.check_params import check, named_snapshots
-from plumbline.probes.commands.cost import (
-    MODULES,
-    Study,
-    assumed_plans,
-    sizes_in,
-    summary,
-    trainings,
-)
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
-from plumbline.probes.commands.pin_revisions import written
 from plumbline.probes.politicians.latent import L1, POSTERIOR
 from plumbline.reference import published
 
 FULL = TOP / "params" / "full.yaml"
-SIZES = TOP / "params" / "full-sizes.yaml"
 STUDIES = {
     page.stem.removesuffix("-models"): yaml.safe_load(page.read_text(encoding="utf-8"))["models"]
     for page in sorted((TOP / "docs" / "studies").glob("*-models.yaml"))
@@ -53,7 +43,7 @@ UNPINNED = {
 }
 
 
-def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
+def test_full_has_the_models_of_all_papers():
     assert set(STUDIES) == set(LISTS)
     by_id = {entry["id"]: (name, entry) for name, entry in TREE["models"].items() if "id" in entry}
     assert len(by_id) == sum("id" in entry for entry in TREE["models"].values())
@@ -72,68 +62,32 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
         assert names - beside == asked - {"chatgpt", "gpt-4"}, study
 
 
-def test_the_plan_of_the_study_is_printed_with_what_its_tests_would_find(capsys, monkeypatch):
-    monkeypatch.chdir(TOP)
-    assert main(["plan", "--study", str(FULL), "--sizes", str(SIZES)]) == 0
-    told = capsys.readouterr().out
-    assert "| pretrain | " in told
-    for analysis in ("pmi", "recall", "values", "nationality", "compass"):
-        assert f"\n| {analysis} | " in told
-    assert told.splitlines()[-1].startswith("In all ")
-
-
-@pytest.mark.parametrize("alone", [["--fits"], ["--sizes", str(SIZES)]])
-def test_what_is_of_a_study_is_refused_without_one(alone, capsys):
-    assert main(["plan", *alone]) != 0
-    assert "--study" in capsys.readouterr().err
-
-
-def test_the_file_of_a_study_has_to_be_there(capsys):
-    assert main(["plan", "--study", "nofile.yaml"]) != 0
-    assert capsys.readouterr().err.startswith("error: nofile.yaml: no such file")
-
-
 @pytest.mark.parametrize("seconds", ["0", "-1"])
-def test_a_trial_of_no_time_is_refused(seconds, capsys):
+def test_plan_refuses_trial_of_no_time(seconds, capsys):
     assert main(["plan", "world-es", "--seconds", seconds]) != 0
-    assert capsys.readouterr().err == (
-        f"error: --seconds: {seconds}; a trial has to last more than 0 seconds\n"
-    )
+    assert f"--seconds: {seconds}" in capsys.readouterr().err
 
 
-def test_the_latent_model_is_fitted_with_all_40_pairs_of_weights_of_the_paper():
+def test_full_latent_has_all_40_pairs_of_weights():
     whole_grid = TREE["analysis"]["latent"]
     assert (tuple(whole_grid["l1"]), tuple(whole_grid["posterior"])) == (L1, POSTERIOR)
     assert len(L1) * len(POSTERIOR) == 40
 
 
-def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monkeypatch):
+def test_check_full_reports_what_only_the_user_has(project, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UserError) as caught:
         check_with(FULL, DAY, fetched=False)
     _, *problems = str(caught.value).splitlines()
     pinned = [p for p in problems if "needs a pinned revision" in p]
     assert {re.search(r"error, (\S+) needs", p)[1] for p in pinned} == UNPINNED
-    (hate,) = [p for p in pinned if p.startswith("  derived.corpora.hate:")]
-    assert TREE["derived"]["corpora"]["hate"]["model"] in hate
     (command,) = [p for p in problems if "python -m plumbline.probes pin" in p]
-    assert f"`python -m plumbline.probes pin {FULL}`" in command
     files = {re.search(r"no file (\S+);", p)[1] for p in problems if "no file" in p}
-    assert files == {
-        "private/hate_demographic.jsonl",
-        "private/hate_identity.jsonl",
-        "private/kopecky2022.csv",
-        "private/misinformation_outlets.jsonl",
-        "private/pi34.csv",
-        "private/political_compass.json",
-        "private/reddit_comments.zst",
-        "private/reddit_submissions.zst",
-    }
-    for page in {re.search(r"(docs/\S+\.md)", p)[1] for p in problems if "no file" in p}:
-        assert (TOP / page).is_file()
-    keys = [p for p in problems if "OPENAI_API_KEY is not set" in p]
+    sources = set(re.findall(r"private/[\w.]+", FULL.read_text(encoding="utf-8")))
+    assert files == {file for file in sources if "paraphrases" not in file}
+    keys = [p for p in problems if "OPENAI_API_KEY" in p]
     assert len(keys) == 2
-    (contact,) = [p for p in problems if "sources.politeness.contact: empty" in p]
+    (contact,) = [p for p in problems if "sources.politeness.contact" in p]
     assert len(problems) == len([*pinned, command, *files, *keys, contact])
 
 
@@ -160,7 +114,7 @@ def mine(project, monkeypatch):
 
 
 @pytest.mark.slow
-def test_it_becomes_params_yaml_and_names_what_to_fetch(mine, project):
+def test_use_writes_params_and_names_sources_to_fetch(mine, project):
     before = (project / "params.yaml").read_text(encoding="utf-8")
     wanted = composed(mine, DAY)
     lacking = use(mine, DAY)
@@ -181,7 +135,7 @@ def test_it_becomes_params_yaml_and_names_what_to_fetch(mine, project):
     assert (project / "params.yaml").read_text(encoding="utf-8") == text
 
 
-def test_a_field_is_changed_in_the_file_that_has_it(project):
+def test_use_changes_the_file_that_has_a_field(project):
     tree = read() | {"controls": {"sets": []}}
     beside = project / "probes" / "stereotypes" / "params.yaml"
     beside.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +151,7 @@ def test_a_field_is_changed_in_the_file_that_has_it(project):
     assert params.read_bytes() == before
 
 
-def test_what_is_wrong_in_it_leaves_params_yaml_alone(mine, project):
+def test_use_with_problems_changes_nothing(mine, project):
     before = (project / "params.yaml").read_bytes()
     mine.write_text("analysis: {pmi: {sede: 1}}\nmodels: {a: {id: x/y}}\n", encoding="utf-8")
     with pytest.raises(UserError) as caught:
@@ -207,16 +161,7 @@ def test_what_is_wrong_in_it_leaves_params_yaml_alone(mine, project):
     assert (project / "params.yaml").read_bytes() == before
 
 
-def test_what_dvc_cannot_read_is_not_written(mine, project):
-    before = (project / "params.yaml").read_bytes()
-    text = mine.read_text(encoding="utf-8")
-    mine.write_text(text.replace('"https://api.openai.com/v1"', "https://api.openai.com/v1"))
-    with pytest.raises(UserError, match=r"DVC cannot read this: endpoint: \{url: https"):
-        use(mine, DAY)
-    assert (project / "params.yaml").read_bytes() == before
-
-
-def test_names_in_it_lead_somewhere():
+def test_full_names_refer_to_configured_things():
     probes, datasets, sources = TREE["probes"], TREE["datasets"], TREE["sources"]
     validation, asked = TREE["validation"], TREE["assignments"]
     statements = set(datasets["statements"]["configs"])
@@ -261,7 +206,7 @@ def test_names_in_it_lead_somewhere():
     assert set(TREE["models"]) - named == {probes["stances"]["generation"]["nli_model"]}
 
 
-def test_the_study_of_leaning_is_the_papers():
+def test_full_leaning_has_the_papers_settings():
     """Feng et al. (2023), Tables 1, 8, 9 and 11, section 2.1 and appendices A.2 and D."""
     stances, tuned = (TREE["probes"][name] for name in ("stances", "finetuned_classifiers"))
     asked = [
@@ -284,15 +229,9 @@ def test_the_study_of_leaning_is_the_papers():
     assert (
         pretrain["corpora"]["roberta-base"] == pretrain["corpora"]["gpt2"] == list(corpora["sizes"])
     )
-    sizes = sizes_in(SIZES).downstream
-    assert {name: (own.train, own.test) for name, own in sizes.items() if "liar" not in name} == {
-        "hate-identity": (76736, 63952),
-        "hate-demographic": (132909, 110736),
-        "misinformation-outlets": (20690, 5911),
-    }
 
 
-def test_what_the_paper_tells_of_groups_and_of_sides_can_be_laid_beside_it():
+def test_full_leaning_is_comparable_with_published_numbers():
     told = read(TOP / "probes/leaning/published.yaml")
     trained, analysis = TREE["training"]["pretrain"]["corpora"], TREE["analysis"]
     groups, asked = (
@@ -315,124 +254,20 @@ def test_what_the_paper_tells_of_groups_and_of_sides_can_be_laid_beside_it():
     assert pairs == {"news-right": "news-left", "social-right": "social-left"}
 
 
-def test_trainings_are_as_long_on_all_corpora_and_periods_and_compared_within_their_domain():
+def test_full_trainings_have_equal_length():
     own, analysis = TREE["training"]["pretrain"], TREE["analysis"]
     assert own["periods"] == ["all", "before", "from"]
     assert (own["max_texts"], own.get("patience", 0)) == (None, 0)  # neither ends some earlier
-    assert trainings(TREE) == (
-        "Each training on a corpus reads 700,000 tokens 20 times in about 860 steps, of every "
-        "corpus and period alike. Trainings whose steps differ by more than 5% are not tested "
-        "against each other."
-    )
     fewest = 3_900_000  # tokens of the center's articles before 2017 (AllSides)
     assert own["max_tokens"] * len(own["seeds"]) < fewest  # so that no two seeds share a text
-    without = TREE | {"training": {"pretrain": own | {"max_tokens": None}}}
-    assert "by the length of the texts" in trainings(without)
     control = analysis["compass"]["control"]
     assert control == analysis["fairness"]["control"]
     assert all(one.split("-")[0] == two.split("-")[0] for one, two in control.items())
     assert {*control, *control.values()} == set(own["corpora"]["roberta-base"])
 
 
-def test_the_plan_counts_what_can_be_counted_by_hand():
-    study = Study(TREE, sizes_in(SIZES))
-    assert study.prompts("associations", "m-bert-cased") == 7 * 2 * 250_000
-    assert study.prompts("completions", "roberta-base") == 374 * 5
-    assert study.prompts("after_training", "bart-base") == (5 * 4 * 3 + 3) * 374 * 5
-    in_czech = 100 + 34 + 48  # statements, in three frames, by two genders, also denied
-    assert study.prompts("agreement", "czert-b") == in_czech * 3 * 2 * 2
-    said = 62 + 70 + 40  # also denied; reworded by three in one prompt; texts without content
-    itself = 7 * (2 * said + 3) + 3 * said
-    assert study.prompts("stances", "bert-large-uncased") == itself
-    assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 5) * itself
-    assert study.prompts("stances", "gpt-4") == 10 * (7 * 2 + 3) * said
-    offered = {"templates": {"open": "{statement}", "closed": "{statement} {options}"}}
-    choice = study.probes["stances"].multiple_choice.model_copy(update=offered)
-    asking = study.probes["stances"].model_copy(update={"multiple_choice": choice})
-    offering = Study(TREE, sizes_in(SIZES))
-    offering.probes["stances"] = asking  # two orders, where there are options
-    assert offering.prompts("stances", "gpt-4") == (10 * (7 * 2 + 3) + 1 + 2) * said
-    tested = 63952 + 110736 + 5911 + 1280
-    assert study.prompts("finetuned_classifiers", "roberta-base") == (6 * 5 + 5) * tested
-    each = 17 * (2 * 50 * 0.43 + 50)  # countries; both genders where they are in a list, one's own
-    asked = round(1630 * (1 + each)) + 12284 - 1630
-    assert study.prompts("perplexity", "xlm-t") == asked
-    found = list(assumed_plans(TREE, sizes_in(SIZES)))
-    rate = sizes_in(SIZES).device.tflops * 3600e12
-    work = {(p.probe, p.model): p.hours * rate for p in found}
-    passes = 40 * (2 - 1 / 1.3)  # of a text: each token, and again those with more of their word
-    assert work["perplexity", "xlm-t"] == pytest.approx(asked * 40 * passes * 2 * 86e6)
-    once = in_czech * 12 * (30 * 86e6 + 24e6) * 2
-    assert work["agreement", "czert-b"] == pytest.approx(9 * once)
-    assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
-    trained = {p.model: p for p in found if p.probe == "pretrain"}
-    assert set(trained) == {"gpt2", "roberta-base"}
-    # Six corpora in three periods, five seeds, as many tokens of each, 20 times.
-    read_in = 6 * 3 * 5 * 700_000 * 20
-    assert trained["gpt2"].hours * rate == pytest.approx(6 * 125e6 * read_in)
-    hours = sum(p.hours for p in found)
-    assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
-    assert "In all 0 prompts" in summary([], sizes_in(SIZES))
-
-
-def test_a_model_without_a_size_is_told(project):
-    sizes = sizes_in(SIZES)
-    fewer = sizes.model_copy(update={"weights": {"gpt2": (86, 39)}})
-    with pytest.raises(UserError, match=r"weights\.albert-base: not there"):
-        list(assumed_plans(TREE, fewer))
-    Path("sizes.yaml").write_text("device: {name: x, tflops: -1}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"sizes\.yaml: device\.tflops"):
-        sizes_in(Path("sizes.yaml"))
-
-
 @pytest.mark.slow
-def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
-    """Of the samples, whose sizes are read off the datasets, counts agree to the prompt."""
-    import polars as pl
-
-    from plumbline.builders.core.build import build
-    from plumbline.builders.datasets.social_groups import build as social_groups
-    from plumbline.builders.datasets.statements import build as statements
-
-    mine = Path(shutil.copytree(built, tmp_path / "mine"))
-    monkeypatch.chdir(mine)
-    build("social_groups", social_groups)
-    build("statements", statements)
-    tree = read()
-    tree["probes"]["completions"]["groups"] = "all"  # as in the full study
-    folders = {name: mine / "data" / "datasets" / name for name in INPUTS}
-
-    def count(dataset, config, column):
-        frame = pl.read_parquet(folders[dataset] / f"{config}.parquet", columns=[column])
-        return frame[column].n_unique()
-
-    languages = tree["datasets"]["words"]["languages"]
-    sizes = sizes_in(SIZES).model_copy(
-        update={
-            "names": {code: count("politicians", code, "name") for code in languages},
-            "words": {code: count("words", code, "form") for code in languages},
-            "groups": len(pl.read_parquet(folders["social_groups"] / "en.parquet")),
-            "statements": {
-                config: count("statements", config, "id")
-                for config in tree["datasets"]["statements"]["configs"]
-            },
-        }
-    )
-    study = Study(tree, sizes)
-    compared = 0
-    for probe in ("associations", "representations", "completions", "agreement"):
-        for name in tree["assignments"][probe]:
-            amounts = MODULES[probe].amount(study.probes[probe], study.models[name], folders)
-            assert study.prompts(probe, name) == sum(amounts.values()), (probe, name)
-            compared += 1
-    assert compared == 13
-
-
-INPUTS = ("politicians", "words", "social_groups", "statements", "stereotypes")
-
-
-@pytest.mark.slow
-def test_dvc_makes_stages_of_it(mine, project):
+def test_full_has_a_dvc_stage_per_model(mine, project):
     for file in [TOP / "dvc.yaml", *TOP.glob("probes/*/dvc.yaml"), *files(TOP / "params.yaml")]:
         (project / file.relative_to(TOP)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, project / file.relative_to(TOP))
@@ -445,20 +280,11 @@ def test_dvc_makes_stages_of_it(mine, project):
     command = [*dvc, "stage", "list", "--all", "--name-only"]
     done = subprocess.run(command, check=True, cwd=project, capture_output=True, text=True)
     stages = {line.rpartition(":")[2] for line in done.stdout.split()}
-    for probe in MODULES:
+    for probe in PROBES:
         assert {f"{probe}@{name}" for name in TREE["assignments"][probe]} <= stages
     assert {f"weights@{name}" for name in TREE["models"]} <= stages
     assert {f"pretrain@{name}" for name in TREE["assignments"]["stances"]} <= stages
     assert not any("world" in stage for stage in stages)
-
-
-@pytest.mark.parametrize("commit", ["1" * 40, "12e" + "4" * 37, "0" * 39 + "e", "ab" * 20])
-def test_a_commit_is_a_text_to_both_readers(commit, tmp_path):
-    from dvc.utils.serialize import load_yaml
-
-    path = tmp_path / "models.yaml"
-    path.write_text(f"revision: {written(commit)}\n", encoding="utf-8")
-    assert read(path) == load_yaml(str(path)) == {"revision": commit}
 
 
 MODELS = """\
@@ -494,7 +320,7 @@ def pin(folder, hub, file):
 
 
 @pytest.mark.slow
-def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
+def test_pin_writes_commits_and_reports_missing_ones(tmp_path):
     file = tmp_path / "models.yaml"
     with serving() as hub:
         files = {"filter": "model.safetensors", "new": "pytorch_model.bin"}
@@ -525,28 +351,4 @@ def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
         assert newest in file.read_text(encoding="utf-8")  # what there is was written
     done = pin(tmp_path, "http://127.0.0.1:9", "models.yaml")
     assert done.returncode == 1
-    assert "the Hub was not reached" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_the_room_that_the_study_needs_is_told_and_looked_for_before_it_begins(monkeypatch):
-    sizes = sizes_in(SIZES)
-    plans = [
-        cost.Plan("pretrain", "roberta-base", 1, 50.0, 1.0),
-        cost.Plan("associations", "roberta-large", 1, 10.0, 1.0),
-    ]
-    need = cost.needed(plans, sizes)
-    # 60 GB twice, the weights of 125 and 355 millions in four bytes; 125 millions in 16
-    assert need == pytest.approx((2 * 60 + 0.5 + 1.42, 2.0))
-    assert cost.lacking(need, cost.Room(122, 2.1)).endswith("2 GB of memory.")
-    assert cost.lacking(need, cost.Room(121, 1.9)).endswith(": too little disk and memory.")
-    monkeypatch.setattr(cost, "here", lambda: cost.Room(121, 64))
-    with pytest.raises(UserError, match=r"too little disk\. Take models out"):
-        cost.fits(plans, sizes)
-    monkeypatch.setattr(cost, "here", lambda: cost.Room(130, 64))
-    assert cost.fits(plans, sizes) is None
-
-
-def test_the_full_study_looks_for_room_before_it_changes_or_fetches_anything():
-    recipe = (TOP / "Makefile").read_text("utf-8").partition("\nfull: ")[2].partition("\n\n")[0]
-    assert 0 < recipe.index("--fits") < recipe.index("probes use") < recipe.index("fetch $$source")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -20,36 +21,34 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import inputs_of
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.validation.suite import Drift, Params, Table, frames, listed, schema_of
+from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
 DRAWN = 60  # rows of a config that are kept by the hashes of their keys and values
 DIGITS = 3  # of the hash of a value: one in 4096 changes is not seen
 OPEN = ("redistributable", "simulated")  # of others no hash is kept either, where a column says so
 FEW = 25  # distinct values of a string that has shares
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+# How unlike the accepted version a dataset may be in any config and column; two standard errors
+# are added to each share.
+ROWS = 0.2  # rows more or fewer, as a share of those before
+SHARE = 0.05  # by which the share of a label, a value or nulls differs
+SPREAD = 0.25  # by which a median differs, in ranges between the quartiles
+GONE = 0.5  # share of the drawn keys that are gone
+CHANGED = 0.05  # share of the drawn rows with another value in a column
 
 Profile = dict[str, Any]
 
 
-def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
+def tables(schema: Schema, folder: Path) -> list[Table]:
     """Return what says of each config and column how far it is from the accepted version."""
     known = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
-    rows: list[tuple[object, ...]] = []
-    there = set()
-    for config, frame in frames(folder) if known else ():
-        there.add(config)
-        if before := known.get(config):
-            rows += [
-                (config, *row)
-                for row in _compared(schema.config(config), frame, before, params.drift)
-            ]
-    held = [(config, config in there) for config in sorted(known)]
-    return [
-        listed("accepted", "config column what before now tolerance near", rows, 6),
-        listed("accepted-configs", "config still_there", held, 1),
+    rows = [
+        (config, *row)
+        for config, frame in (frames(folder) if known else ())
+        if config in known
+        for row in _compared(schema.config(config), frame, known[config])
     ]
+    return [listed("accepted", "config column what before now tolerance near", rows, 6)]
 
 
 def accept(name: str) -> str:
@@ -170,32 +169,30 @@ def _hash(*values: object) -> str:
     return blake2b(repr(values).encode(), digest_size=5).hexdigest()
 
 
-def _compared(
-    schema: Schema, frame: pl.DataFrame, before: Profile, drift: Drift
-) -> list[tuple[object, ...]]:
+def _compared(schema: Schema, frame: pl.DataFrame, before: Profile) -> list[tuple[object, ...]]:
     """Return column, what is compared, both values, the tolerance, and whether they are near."""
     rows, size = before["rows"], min(len(frame), before["rows"])
-    found = [("", "rows", float(rows), float(len(frame)), round(drift.rows * rows, 4))]
+    found = [("", "rows", float(rows), float(len(frame)), round(ROWS * rows, 4))]
     for column, shares in before["shares"].items():
         now = _shares(schema[column], frame)
         for value, share in sorted((dict.fromkeys(now, 0.0) | shares).items()):
-            most = drift.share + _twice_the_error(share, size)
+            most = SHARE + _twice_the_error(share, size)
             found.append((column, f"share of {value[:40]}", share, now.get(value, 0.0), most))
     for column, (first, middle, third) in before["quartiles"].items():
         middles = _quartiles(schema[column], frame)
         least = 0.0 if schema[column].kind == "float64" else 1.0
-        most = max(drift.spread, 3 / math.sqrt(max(size, 1))) * (third - first) + abs(middle) / 20
+        most = max(SPREAD, 3 / math.sqrt(max(size, 1))) * (third - first) + abs(middle) / 20
         median = middles[1] if middles else math.inf
         found.append((column, "median", middle, median, max(most, least)))
     now_drawn = _values(schema, frame, before["drawn"])
     pairs = [(before["drawn"][key], own) for key, own in now_drawn.items()]
     if before["drawn"]:
         gone = 1 - len(pairs) / len(before["drawn"])
-        found.append((", ".join(schema.key), "drawn keys gone", 0.0, round(gone, 4), drift.gone))
+        found.append((", ".join(schema.key), "drawn keys gone", 0.0, round(gone, 4), GONE))
     for place, column in enumerate(before["kept"]):
         at = slice(DIGITS * place, DIGITS * (place + 1))
         other = sum(old[at] != new[at] for old, new in pairs) / max(1, len(pairs))
-        most = drift.changed + _twice_the_error(drift.changed, len(pairs))
+        most = CHANGED + _twice_the_error(CHANGED, len(pairs))
         found.append((column, "drawn rows changed", 0.0, round(other, 4), most))
     return [(*row[:4], round(row[4], 4), abs(row[2] - row[3]) <= row[4]) for row in found]
 

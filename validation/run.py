@@ -101,7 +101,7 @@ def plan(name: str) -> list[Table]:
     return [
         *chain(*of_schema),
         *own.tables(params, folder),
-        *accepted.tables(builder.SCHEMA, params, folder),
+        *accepted.tables(builder.SCHEMA, folder),
     ]
 
 

@@ -27,44 +27,21 @@ from plumbline.builders.core.private import REMOVED
 from plumbline.builders.core.schema import Schema
 
 
-class Drift(Section):
-    """How unlike the last accepted version a dataset may be, in any config and column.
-
-    Two standard errors are added to each share, of as many rows or sampled rows as there are.
-    """
-
-    rows: float = Field(0.2, ge=0, description="rows more or fewer, as a share of those before")
-    share: float = Field(
-        0.05, ge=0, le=1, description="by which the share of a label, a value or nulls differs"
-    )
-    spread: float = Field(
-        0.25, ge=0, description="by which a median differs, in ranges between the quartiles"
-    )
-    gone: float = Field(0.5, ge=0, le=1, description="share of the sampled keys that are gone")
-    changed: float = Field(
-        0.05, ge=0, le=1, description="share of the sampled rows with another value in a column"
-    )
-
-
 class Params(Section):
     """Floors and ceilings of one dataset."""
 
     rows_min: dict[str, int] = Field(description="fewest rows, for each config")
-    rows_max: int | None = Field(None, description="most rows in a config")
     rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
-        description="largest share of the input that may be rejected, by beginning of the reason",
+        description="largest share of the input that may be rejected, by beginning of the reason; "
+        "of other reasons none",
     )
-    other_rejects_max_share: float = Field(0.0, ge=0, le=1, description="for all other reasons")
     damaged_max_share: float = Field(
         0.0,
         ge=0,
         le=1,
         description="largest share of a column's strings that break one rule, such as markup, "
         "mojibake, invisible or control characters, or no letter",
-    )
-    foreign_max_share: float = Field(
-        0.02, ge=0, le=1, description="largest share of a config's texts judged another language"
     )
     dated_from: date = Field(
         date(1900, 1, 1), description="first day of any date; the last is that of the retrieval"
@@ -78,7 +55,6 @@ class Params(Section):
         le=1,
         description="largest share of rows that a rule between columns or rows does not hold for",
     )
-    drift: Drift = Field(Drift(), description="from the last accepted version")
 
 
 @dataclass(frozen=True)
@@ -236,7 +212,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     finite: list[Row] = []
     for config in store.configs(folder):
         path = folder / f"{config}.parquet"
-        limits = {"min_value": params.rows_min.get(config, 1), "max_value": params.rows_max}
+        limits = {"min_value": params.rows_min.get(config, 1), "max_value": None}
         rows = Check("ExpectTableRowCountToBeBetween", limits)
         own = schema.config(config)
         found.append(Table(config, path, list(own.key), [*_columns(own), rows]))
@@ -299,8 +275,7 @@ def _rejects(params: Params, folder: Path) -> Table:
     out = []
     for config, reason, count in rejects.iter_rows():
         ceilings = params.rejects_max_share.items()
-        own = (v for start, v in ceilings if reason.startswith(start))
-        ceiling = next(own, params.other_rejects_max_share)
+        ceiling = next((v for start, v in ceilings if reason.startswith(start)), 0.0)
         share = count / inputs.get(config, count)
         out.append((config, reason, count, round(share, 6), ceiling, share <= ceiling))
     kinds = [pl.String, pl.String, pl.Int64, pl.Float64, pl.Float64, pl.Boolean]

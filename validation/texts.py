@@ -54,6 +54,7 @@ WORDS = {  # frequent words that tell languages in Latin letters apart
 SPOKEN = "config column language others loud in_its_language few_in_capitals"
 ABBREVIATION = 6  # letters
 LOUD = 0.2  # of texts in capitals
+FOREIGN = 0.02  # of texts judged another language
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
@@ -64,7 +65,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         columns = schema.config(config).columns
         texts = [c for c in columns if c.kind == "string"]
         prose = [c.name for c in texts if c.prose in ("text", "lines", "word")]
-        split = "split" in {c.name for c in columns} and not getattr(params, "leaks", False)
+        split = "split" in {c.name for c in columns}
         wrong = {(c.name, rule): by for c in texts for rule, by in _rules(c).items()}
         sums = frame.select(by.sum().alias("\t".join(at)) for at, by in wrong.items()).row(0)
         for (column, rule), number in zip(wrong, sums, strict=True):
@@ -76,7 +77,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
             read = frame[:: max(1, len(frame) // READ)]
             judged = read.select(foreign(column, language).mean(), _shouted(column).mean()).row(0)
             other, loud = (round(share or 0.0, 4) for share in judged)
-            fine = other <= params.foreign_max_share
+            fine = other <= FOREIGN
             spoken.append((config, column, language, other, loud, fine, loud <= LOUD))
         if "language" in frame:
             own = set(frame["language"].drop_nulls())

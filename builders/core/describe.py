@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.parquet import REJECTS
+from plumbline.builders.core.schema import Column, Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +27,37 @@ def counted(folder: Path, by: Sequence[str], *aggregates: pl.Expr) -> Iterator[t
     for config, frame in frames(folder):
         groups = frame.group_by(*by).agg(*aggregates).sort(*by)
         yield from ((config, *row) for row in groups.iter_rows())
+
+
+def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
+    """Return the rows of each config by the columns of each grouping, as Markdown.
+
+    Where the schema has ``redistributable``, a column says whether all rows may be published.
+    """
+    import polars as pl
+
+    terms = [c.name for c in schema.columns if c.name == "redistributable"]
+    tables = []
+    for grouping in groupings:
+        by = grouping.split()
+        rows = [
+            (
+                config,
+                *(_shown(schema[c], v) for c, v in zip(by, row, strict=False)),
+                *row[len(by) :],
+            )
+            for config, *row in counted(folder, by, pl.len(), pl.col(terms).all())
+        ]
+        head = ["config", *by, ":rows", *("publishable" for _ in terms)]
+        tables.append(table(" | ".join(head), rows, f"Rows by {', '.join(by)}"))
+    return page(*tables)
+
+
+def _shown(column: Column, value: Any) -> Any:
+    """Return the label of a code; "none" for an empty text or no value."""
+    if value is None or value == "":
+        return "none"
+    return column.labels[value] if column.labels else value
 
 
 def table(head: str, rows: Iterable[Sequence[Any]], title: str = "", text: str = "") -> list[str]:

@@ -14,10 +14,7 @@ UNWRITTEN = (
     "continues where it stopped"
 )
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-SAID = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
-    r"|No usable temporary directory found|\d+ requested and \d+ written"  # Python's, NumPy's
-)
+SAID = re.compile("No space left on device|Disk quota exceeded|File too large")
 
 
 class UserError(Exception):

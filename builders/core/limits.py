@@ -18,10 +18,6 @@ from typing import Any
 MB = 1 << 20
 READ = 256 * MB  # a file, a response or a member of an archive, decompressed
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
 
 
 class TooLarge(ValueError):  # noqa: N818
@@ -63,12 +59,11 @@ def parsed(text: str | bytes) -> Any:
     Raises ValueError if it is not JSON in UTF-8; json.JSONDecodeError if it may have been cut.
     """
     text = text.decode() if isinstance(text, bytes) else text
-    if SURROGATE.search(text):
-        text = ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+    return _repaired(value) if SURROGATE.search(text) else value
 
 
 def literal(text: str) -> Any:
@@ -82,6 +77,8 @@ def literal(text: str) -> Any:
 def _repaired(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(item) for key, item in value.items()}
     return [_repaired(item) for item in value] if isinstance(value, list) else value
 
 

@@ -47,14 +47,6 @@ def yaml_of(text: str | bytes) -> Any:
 class Reader(LOADER):  # type: ignore[misc,valid-type]
     """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
 
-    def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Return the value of a node; what is no date or number is told with its line."""
-        try:
-            return super().construct_object(node, deep)
-        except (ValueError, OverflowError, AttributeError, IndexError, TypeError) as error:
-            said = f"{node.value!r}: {error}" if isinstance(node.value, str) else str(error)
-            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from error
-
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Return a mapping; of a key that appears twice one value would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
@@ -127,7 +119,7 @@ def parse(path: Path) -> dict[str, Any]:
         tree = deepcopy(loaded)  # sections are merged in place
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         said = error.problem if isinstance(error, yaml.constructor.ConstructorError) else ""

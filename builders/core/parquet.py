@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import shutil
@@ -21,7 +20,6 @@ from plumbline.builders.core.schema import Schema
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")
@@ -63,26 +61,31 @@ class Writer:
 
         if isinstance(sink, Path):
             sink.parent.mkdir(parents=True, exist_ok=True)
-        self._rows: list[dict[str, Any]] = []  # that came one by one, after those of the table
-        self._tables: list[pa.Table] = []
-        self._schema, self._height = schema, 0
-        self._file: pq.ParquetWriter = pq.ParquetWriter(
-            sink, schema, compression="zstd", version="2.6"
-        )
+        self._schema = schema
+        self._rows: list[dict[str, Any]] = []
+        self._rest: pa.Table = schema.empty_table()
+        self._file = pq.ParquetWriter(sink, schema, compression="zstd", version="2.6")
 
     def add(self, values: dict[str, Any]) -> None:
         """Add a row; its keys must be the schema's columns."""
         self._rows.append(values)
         if len(self._rows) == GROUP:
-            self._gather()
+            self._add_rows()
 
     def extend(self, table: pa.Table) -> None:
         """Add the rows of a table that has the schema's columns, in their order."""
-        self._gather(table)
+        import pyarrow as pa
+
+        self._rest = pa.concat_tables([self._rest, table.cast(self._schema)])
+        while len(self._rest) >= GROUP:
+            self._file.write_table(self._rest.slice(0, GROUP))
+            self._rest = self._rest.slice(GROUP)
 
     def close(self) -> None:
         """Write what is left and the footer."""
-        self._gather(least=1)
+        self._add_rows()
+        if len(self._rest):
+            self._file.write_table(self._rest)
         self._file.close()
 
     def abandon(self) -> None:
@@ -92,22 +95,12 @@ class Writer:
             with suppress(OSError):
                 self._file.file_handle.close()
 
-    def _gather(self, *more: pa.Table, least: int = GROUP) -> None:
-        """Keep all rows as tables, and write them, in full groups, once there are enough."""
+    def _add_rows(self) -> None:
         import pyarrow as pa
 
-        rows = [pa.Table.from_pylist(self._rows, schema=self._schema)] if self._rows else []
-        tables = [*rows, *(table.cast(self._schema) for table in more)]
-        self._rows = []
-        self._tables += tables
-        self._height += sum(map(len, tables))
-        if self._height < least:
-            return
-        table = pa.concat_tables(self._tables)
-        end = len(table) if least == 1 else len(table) // GROUP * GROUP
-        for start in range(0, end, GROUP):
-            self._file.write_table(table.slice(start, min(GROUP, end - start)))
-        self._tables, self._height = [table.slice(end)], len(table) - end
+        if self._rows:
+            self.extend(pa.Table.from_pylist(self._rows, schema=self._schema))
+            self._rows = []
 
 
 def rejects_schema() -> pa.Schema:
@@ -182,9 +175,6 @@ def partial(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.partial")
 
 
-_begun: set[Path] = set()
-
-
 def fresh(folder: Path) -> Path:
     """Return the working folder, empty.
 
@@ -197,15 +187,7 @@ def fresh(folder: Path) -> Path:
         working.mkdir(parents=True)
     except OSError as error:
         raise UserError(UNWRITTEN.format(path=working, why=error.strerror)) from error
-    _begun.add(working.absolute())
     return working
-
-
-@atexit.register
-def _abandon() -> None:
-    """Remove the working folders that a process leaves without a :func:`finish`."""
-    for working in _begun:
-        shutil.rmtree(working, ignore_errors=True)
 
 
 def finish(folder: Path) -> None:
@@ -215,7 +197,6 @@ def finish(folder: Path) -> None:
     if folder.exists():
         folder.replace(old)
     partial(folder).replace(folder)
-    _begun.discard(partial(folder).absolute())
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Lists = Literal["strings", "integers", "floats"]
-Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", Lists]
+Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", "category", Lists]
 Role = Literal["label"]
 Prose = Literal["name", "word", "text", "lines"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
@@ -25,8 +25,8 @@ CHECKED = ("prose", "empty")  # what no file tells of a column
 class Column:
     """One column: its type, and what must hold of every value.
 
-    ``label`` is a Hub ClassLabel stored as int64; ``strings``, ``integers`` and
-    ``floats`` are lists.
+    ``label`` is a Hub ClassLabel stored as int64, ``category`` a string that is one of
+    ``labels``; ``strings``, ``integers`` and ``floats`` are lists.
 
     ``role``: a comparison of two versions shows a ``label`` next to the key.
 
@@ -102,7 +102,7 @@ class Schema:
         def kind(name: str) -> pa.DataType:
             if name in LISTS:
                 return pa.list_(pa.field("element", kind(LISTS[name])))
-            return pa.type_for_alias("int64" if name == "label" else name)
+            return pa.type_for_alias({"label": "int64", "category": "string"}.get(name, name))
 
         return pa.schema(
             [pa.field(c.name, kind(c.kind), nullable=c.nullable) for c in self.columns]
@@ -113,7 +113,8 @@ class Schema:
         entries: list[dict[str, Any]] = []
         for column in self.columns:
             names = {str(code): label for code, label in enumerate(column.labels)}
-            kind: Any = {"class_label": {"names": names}} if column.kind == "label" else column.kind
+            kind: Any = "string" if column.kind == "category" else column.kind
+            kind = {"class_label": {"names": names}} if column.kind == "label" else kind
             listed = column.kind in LISTS
             typed = {"list": LISTS[column.kind]} if listed else {"dtype": kind}
             entries.append({"name": column.name, **typed})
@@ -124,7 +125,7 @@ class Schema:
         lines = ["| column | type | description |", "|---|---|---|"]
         for c in self.columns:
             kind = f"list of {LISTS[c.kind]}" if c.kind in LISTS else c.kind
-            kind += f": {', '.join(c.labels)}" if c.kind == "label" else ""
+            kind += f": {', '.join(c.labels)}" if c.labels else ""
             kind += "; may be null" if c.nullable else ""
             description = c.description.replace("|", "\\|")
             lines.append(f"| `{c.name}` | {kind} | {description} |")

@@ -193,14 +193,10 @@ class Snapshot:
                 raise UserError(f"{path}: no {key!r}; a snapshot without it cannot be used")
         for name, sha256 in manifest["files"].items():
             file = folder / name
-            if not file.is_file():
+            if not file.is_file() or digest(file) != sha256:
                 raise UserError(
-                    f"{file}: named by the manifest but missing; fetch the snapshot again"
-                )
-            if digest(file) != sha256:
-                raise UserError(
-                    f"{file}: its bytes differ from the manifest's sha256; snapshots are never "
-                    "edited, fetch it again or `dvc checkout` it"
+                    f"{file}: missing, or its bytes differ from the manifest's sha256; fetch it "
+                    "again or `dvc checkout` it"
                 )
         return cls(folder, manifest)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -16,7 +14,6 @@ from typing import Any, TypeVar
 from plumbline.builders.core.errors import UserError
 
 T = TypeVar("T")
-GRACE_S = 3
 ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # of processes that have a core each
 
 
@@ -63,17 +60,11 @@ def pool(number: int, environment: Mapping[str, str] = MappingProxyType({})) -> 
 
 def _begin(environment: dict[str, str]) -> None:
     os.environ.update(environment)
-    _end_with_parent()
-
-
-def _end_with_parent() -> None:
-    parent, main = parent_process(), threading.get_ident()
+    parent = parent_process()
     assert parent is not None
 
-    def wait() -> None:
+    def end_with_parent() -> None:
         parent.join()
-        signal.pthread_kill(main, signal.SIGINT)  # so that what is under way can clear up
-        time.sleep(GRACE_S)
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import requests
 from pydantic import Field
@@ -32,13 +32,11 @@ class Politeness(Params):
     """Settings of a client's requests to a service."""
 
     contact: str = Field(description="e-mail or address of the person who fetches; sent along")
-    timeout_s: float = Field(60, gt=0, description="time limit of one request, seconds")
-    attempts: int = Field(6, ge=1, description="attempts per request before giving up")
-    backoff_s: float = Field(2, ge=0, description="first wait after a failure; doubles each time")
-    longest_wait_s: float = Field(600, gt=0, description="longest single wait, seconds")
-    give_up_s: float = Field(
-        900, gt=0, description="time without a complete response after which to give up, seconds"
-    )
+    timeout_s: ClassVar[float] = 60  # time limit of one request
+    attempts: ClassVar[int] = 6  # per request before giving up
+    backoff_s: ClassVar[float] = 2  # first wait after a failure; doubles each time
+    longest_wait_s: ClassVar[float] = 600
+    give_up_s: ClassVar[float] = 900  # without a complete response
 
     def user_agent(self) -> str:
         """Return the User-Agent header.

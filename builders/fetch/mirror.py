@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from plumbline.builders.core.errors import UserError, reading
@@ -38,7 +39,7 @@ class Reading(network.Politeness):
     """The policy of a client that reads a mirror: nobody is asked, so there is no contact."""
 
     contact: str = "reads a mirror"
-    attempts: int = 1
+    attempts: ClassVar[int] = 1
     mirror: Path
 
 
@@ -149,11 +150,10 @@ def answering(mirror: Path, endpoint: str) -> Iterator[str]:
 
 
 @contextmanager
-def serving(*triples: Path, options: Sequence[str] = ()) -> Iterator[str]:
+def serving(*triples: Path) -> Iterator[str]:
     """Run a SPARQL engine over files of triples; yield the address of its endpoint.
 
     ``triples``: N-Triples or Turtle, also compressed by gzip.
-    ``options``: of the engine, as a limit of its time.
 
     Raises UserError if the engine is not installed, or a file is none of triples.
     """
@@ -174,7 +174,7 @@ def serving(*triples: Path, options: Sequence[str] = ()) -> Iterator[str]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}", *options]
+        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:

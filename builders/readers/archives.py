@@ -19,6 +19,7 @@ from plumbline.builders.readers.table import web_page
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
 BATCH = 256  # articles in memory at once
+DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -129,12 +130,9 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         within(archive.getinfo(name).file_size)
         return archive.read(name)
-    except RuntimeError as error:  # also NotImplementedError
-        raise ValueError(
-            f"{name}: encrypted, or compressed by a method that cannot be read"
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
-        raise ValueError(f"{name}: damaged in the archive") from error
+    except DAMAGED as error:
+        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
+        raise ValueError(f"{name}: {wrong}") from error
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:

@@ -79,13 +79,9 @@ class Corpus(Terms):
             )
 
 
-def corpora_of(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
+def corpora_of(snapshot: Snapshot, language: str) -> list[Corpus]:
     """Return the corpora of a language as the snapshot's manifest declares them."""
-    otherwise = (
-        f"declares no readable corpus for {language!r}; add one under sources.news.corpora and "
-        f"fetch, or {instead}"
-    )
-    found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
+    found = declared(snapshot, Corpus, "corpora", language)
     return sorted(found, key=lambda corpus: corpus.name)
 
 

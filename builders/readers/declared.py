@@ -48,13 +48,10 @@ class Terms(Shared):
     citation: str = Field(min_length=1, description="what to cite")
 
 
-def declared(snapshot: Snapshot, model: type[P], *keys: str, otherwise: str) -> list[P]:
+def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> list[P]:
     """Return what a manifest declares under some keys of its request: an entry, or a list of them.
 
-    Raises
-    ------
-    UserError
-        That ends with ``otherwise``, if there is none, or none that can be read.
+    Raises UserError, with a hint, if there is none, or none that can be read.
     """
     found: Any = snapshot.manifest.get("request")
     try:
@@ -62,7 +59,11 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, otherwise: str) -> 
             found = found[key]
         return [model.model_validate(e) for e in (found if isinstance(found, list) else [found])]
     except (KeyError, TypeError, ValidationError) as error:
-        raise UserError(f"{snapshot.folder}: {otherwise}") from error
+        name = ".".join(keys)
+        raise UserError(
+            f"{snapshot.folder}: declares no readable {name}; add it under "
+            f"sources.{snapshot.manifest['source']} and fetch, or take it out of the dataset{hint}"
+        ) from error
 
 
 def read(

@@ -53,11 +53,10 @@ class Gazetteer:
         own = [names for country, names in self.by_country.items() if country != NOWHERE]
         return frozenset(fold(n) for names in own for k in ("male", "female") for n in names[k])
 
-    def pool(self, country: str, kind: str, gender: str, top_k: int | None) -> tuple[str, ...]:
+    def pool(self, country: str, kind: str, gender: str) -> tuple[str, ...]:
         """Return the names of a country and kind, last names in the gender's form."""
         names = self.by_country[country]
-        found = names[f"last:{gender}" if kind == "last" and gender != "unknown" else kind]
-        return found[:top_k]
+        return names[f"last:{gender}" if kind == "last" and gender != "unknown" else kind]
 
 
 def load(folder: Path) -> Gazetteer:

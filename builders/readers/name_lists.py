@@ -95,10 +95,7 @@ def entries(entry: List, body: bytes) -> Iterator[Listed]:
 
 
 def _tree(text: str) -> dict[str, Any]:
-    try:
-        tree = parsed(text)
-    except ValueError as error:
-        raise ValueError(f"not JSON ({error})") from error
+    tree = parsed(text)
     if not isinstance(tree, dict) or not tree:
         raise ValueError("JSON, but not a list of names by key")
     return tree

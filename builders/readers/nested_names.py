@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from plumbline.builders.core.limits import parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LANGUAGE = {
     "arabic": "ar",

@@ -1,47 +1,38 @@
-"""The Hugging Face Hub: what is there, one commit with a tag, the parquet files of a version."""
+"""The Hugging Face Hub: state of a repository, one commit with a tag, files of a version."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.masking import HUB, wrong_hub
-from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release.terms import Gated, Release
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 ROWS = [CARD, FACTS, "*.parquet"]
-KEPT = ".gitattributes"  # the Hub's own: says which files are large
+ATTRIBUTES = ".gitattributes"  # the Hub's own: names the patterns of large files
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A repository of the Hub as it is before publishing."""
+    """A repository of the Hub before publishing."""
 
-    sha: str | None = None  # of the last commit; None: there is no such repository
+    sha: str | None = None  # of the last commit; None: no such repository
     private: bool = True
     gated: Gated = False
     tags: tuple[str, ...] = ()
-    files: dict[str, str] = field(default_factory=dict)  # path to sha256 (large) or git's sha1
+    files: frozenset[str] = frozenset()
     card: str = ""
-    reached: bool = True
-
-    @property
-    def fresh(self) -> bool:
-        """Whether nothing was ever published there."""
-        return not self.tags and not set(self.files) - {KEPT}
 
 
 class Missing(UserError):  # noqa: N818
@@ -49,15 +40,14 @@ class Missing(UserError):  # noqa: N818
 
 
 class Unreachable(UserError):  # noqa: N818
-    """The Hub did not answer, or not in its own way."""
+    """The Hub did not respond, or is busy or broken."""
 
 
 def look(repo: str, kind: str, token: str | None) -> Remote:
-    """Return what is on the Hub.
+    """Return the state of a repository.
 
     Raises UserError if the Hub cannot be reached or refuses the token.
     """
-    from huggingface_hub import RepoFile
     from huggingface_hub.errors import RepositoryNotFoundError
 
     api = client(token)
@@ -67,26 +57,20 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
         except RepositoryNotFoundError:
             return Remote()
         refs = api.list_repo_refs(repo, repo_type=kind)
-        tree = api.list_repo_tree(repo, repo_type=kind, revision=info.sha, recursive=True)
-        files = {
-            entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id
-            for entry in tree
-            if isinstance(entry, RepoFile)
-        }
+        files = frozenset(file.rfilename for file in info.siblings or ())
         text = ""
         if CARD in files:
-            at: dict[str, Any] = {"repo_type": kind, "revision": info.sha}
-            with TemporaryDirectory() as folder:
-                path = api.hf_hub_download(repo, CARD, local_dir=folder, **at)
-                text = Path(path).read_text(encoding="utf-8")
+            path = api.hf_hub_download(repo, CARD, repo_type=kind, revision=info.sha)
+            text = Path(path).read_text(encoding="utf-8")
     tags = tuple(sorted(tag.name for tag in refs.tags))
+    files -= {ATTRIBUTES}
     return Remote(info.sha, bool(info.private), info.gated or False, tags, files, text)
 
 
 def validate(release: Release, repo: str) -> None:
-    """Let the Hub's own validator read the card, which sends nothing else.
+    """Let the Hub's validator read the card; nothing else is sent.
 
-    Raises UserError if it refuses the card, or does not answer.
+    Raises UserError if it refuses the card, or does not respond.
     """
     from huggingface_hub import DatasetCard, ModelCard
 
@@ -98,7 +82,7 @@ def validate(release: Release, repo: str) -> None:
 def fetch(repo: str, revision: str, token: str | None) -> Path:
     """Return a folder with the card and the parquet files of a version of a dataset.
 
-    What was fetched before lies in the cache of huggingface_hub, and serves without a network.
+    A version that is in the cache of huggingface_hub needs no network.
 
     Raises UserError if there is no such version, or the Hub cannot be reached or refuses the token.
     """
@@ -109,87 +93,66 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
     """Return whether the repository will be private, and how gated: never less than it is."""
-    if remote.sha is None or remote.fresh:
+    if not remote.tags and not remote.files:
         return release.private, release.gated
     return release.private or remote.private, max(release.gated, remote.gated, key=STRICT.index)
-
-
-def changes(release: Release, remote: Remote) -> dict[str, str]:
-    """Return ``new``, ``changed``, ``same`` or ``removed`` for every file here and on the Hub."""
-    found = {path: _change(path, what, remote) for path, what in release.files.items()}
-    gone = set(remote.files) - set(found) - {KEPT}
-    return dict(sorted((found | dict.fromkeys(gone, "removed")).items()))
-
-
-def _change(path: str, what: Path | bytes, remote: Remote) -> str:
-    from huggingface_hub.utils.sha import git_hash
-
-    there = remote.files.get(path)
-    if there is None:
-        return "new"
-    if len(there) == 64:
-        here = hashlib.sha256(what).hexdigest() if isinstance(what, bytes) else digest(what)
-    else:
-        here = git_hash(what if isinstance(what, bytes) else what.read_bytes())
-    return "same" if here == there else "changed"
 
 
 def send(release: Release, remote: Remote, repo: str, version: str, token: str) -> str:
     """Publish: the repository, its settings, one commit, the tag; return the commit's id.
 
-    The settings come before the first byte: at no time can data be read by more people than they
+    The settings come before the first byte: at no time can more people read the data than they
     allow. The commit is made by ``create_commit``, since ``upload_folder`` of huggingface_hub 2
-    may split a folder into several, and is refused by the Hub if anybody has committed since
-    :func:`look`. Cut off anywhere, the same call completes it.
+    may split a folder into several; the Hub refuses it if anybody has committed since :func:`look`.
+    After an interruption the same call completes it.
 
-    Raises UserError if the Hub refuses or does not answer.
+    Raises UserError if the Hub refuses or does not respond.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    api, kind = client(token), release.kind
+    api, kind, parent = client(token), release.kind, remote.sha
     private, gated = settings(release, remote)
-    state = changes(release, remote)
     operations: list[Any] = [
         CommitOperationDelete(path, is_folder=False)
-        for path, change in state.items()
-        if change == "removed"
+        for path in sorted(remote.files - set(release.files))
     ]
     operations += [
-        CommitOperationAdd(path, what if isinstance(what, bytes) else str(what))
-        for path, what in sorted(release.files.items())
+        CommitOperationAdd(path, body if isinstance(body, bytes) else str(body))
+        for path, body in sorted(release.files.items())
     ]
     with answering(repo):
-        parent = remote.sha
         if parent is None:
             api.create_repo(repo, repo_type=kind, private=True)
             parent = api.repo_info(repo, repo_type=kind).sha
-        if remote.sha is None or (private, gated) != (remote.private, remote.gated):
-            api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
-        message = f"Version {version}"
+        api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
         done = api.create_commit(
-            repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
+            repo,
+            operations,
+            commit_message=f"Version {version}",
+            repo_type=kind,
+            parent_commit=parent,
         )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
 
 
 def client(token: str | None) -> HfApi:
-    """Return a client with the token given, or none: never one that lies on the disk."""
+    """Return a client with the token given, or none: never with a token stored on the disk."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     if not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
-    if said := wrong_hub(token):
-        raise UserError(said)
+    if problem := wrong_hub(token):
+        raise UserError(problem)
     return HfApi(os.environ.get(HUB) or None, token=token or False)
 
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Turn what the Hub refuses into one sentence.
+    """Turn errors of the Hub into one sentence.
 
-    ``name``: the repository, with ``@REVISION`` where one of its versions is read.
+    ``name``: the repository, with ``@REVISION`` if one of its versions is read.
 
     Raises
     ------
@@ -210,20 +173,17 @@ def answering(name: str) -> Iterator[None]:
         while cause is not None and not isinstance(cause, errors.HfHubHTTPError):
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
-        repo, reason = name.partition("@")[0], " ".join(str(error).split())[:300]
         unread = status in (401, 403, 404) and "@" in name
         if unread or isinstance(error, errors.HFValidationError):
             raise Missing(
-                f"{name}: not on the Hub, or not to be read with the token in HF_TOKEN; check id, "
-                "version and token, and accept the terms on its page where it has such"
+                f"{name}: not on the Hub, or not for this token; check id, version and HF_TOKEN, "
+                "and accept the terms on its page if it has some"
             ) from error
-        refused = isinstance(error, ValueError) and not isinstance(error, OSError)
-        if status == 429 or status >= 500 or not (status or refused):
-            how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
+        refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
+        if not refused or status == 429 or status >= 500:
+            reason = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
             raise Unreachable(
-                f"{repo}: the Hub {how}; run the same command again, it completes what is missing"
+                f"{name.partition('@')[0]}: the Hub {reason}; run the same command again"
             ) from error
-        raise UserError(
-            f"{name}: the Hub refuses this ({status or ''} {reason}); check HF_TOKEN and what is "
-            "there with --dry-run, then run the command again"
-        ) from error
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(f"{name}: the Hub refuses this ({status or ''} {reason})") from error

@@ -1,4 +1,4 @@
-"""What a user decides about publishing: the section ``publish`` of the params."""
+"""The section ``publish`` of the params: what may be published, and the contact on cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRETRAINED = "pretrained"
 
 
 class Params(Section):
-    """Which partisan things may leave this machine at all, and on what terms all else may."""
+    """Terms of publishing."""
 
     acknowledged: tuple[str, ...] = Field(
         (),
@@ -40,13 +40,6 @@ class Params(Section):
             if name not in PARTISAN and not re.fullmatch(rf"{PRETRAINED}/[\w-]+", name):
                 raise ValueError(f"{name}: write {', '.join(PARTISAN)} or {PRETRAINED}/MODEL")
         return names
-
-    @field_validator("contact")
-    @classmethod
-    def _one_line(cls, contact: str) -> str:
-        if not contact.isprintable() or re.search(r"[<>`|\[\]]", contact):
-            raise ValueError("write an e-mail or an address, in one line")
-        return contact.strip()
 
     @field_validator("licences")
     @classmethod

@@ -1,8 +1,7 @@
-"""What may be published of what lies under data/, and how open: judged from the folder itself.
+"""Folders under data/ that may be published, and how open: judged from the folder itself.
 
-The page names the licence and ``build.json`` the sources, column ``redistributable`` and the
-manifests of the snapshots say what others forbid, ``data/validation`` and ``dvc.lock`` whether the
-bytes are sound.
+The page names the licence and ``build.json`` the sources; the column ``redistributable`` and the
+manifests of the snapshots have what others forbid.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.dvc import cache, lock
 from plumbline.builders.readers import licences
 from plumbline.builders.release import model_card
 from plumbline.builders.release.facts import limited, page_of, read_page
@@ -52,7 +50,7 @@ class Release:
     files: dict[str, Path | bytes]  # by path in the repository; bytes: written for the Hub
     private: bool
     gated: Gated
-    why: tuple[str, ...]  # sentences: how open it is, and for what reason
+    why: str  # reason for private and gated
 
     @property
     def card(self) -> str:
@@ -94,9 +92,9 @@ def locate(named: str) -> Path:
     folder = folder_of(named)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; make it with `make repro`, or `dvc pull` it")
-    inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{FACTS}"))
     if folder.parts[1] != PRETRAINED and not (folder / FACTS).is_file():
-        hint = f"name one of {', '.join(inner)}" if inner else "make it anew with `make repro`"
+        inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{FACTS}"))
+        hint = f"name one of {', '.join(inner)}" if inner else "make it with `make repro`"
         raise UserError(f"{folder}: no {FACTS} there; {hint}")
     return folder
 
@@ -115,64 +113,50 @@ def release(
     kind, name = folder.parts[1:3]
     partisan = name if kind == "datasets" and name in PARTISAN else ""
     partisan = f"{PRETRAINED}/{name}" if kind == PRETRAINED else partisan
-    why = f"{partisan} is partisan: it is private, and each reader is let in by hand, always"
+    why = "partisan: each reader is admitted by hand"
     if partisan and partisan not in acknowledged:
         raise UserError(
-            f"{folder}: partisan texts and the models trained on them are not published; if you "
-            f"must, put {partisan} under publish.acknowledged in params.yaml: then privately only"
+            f"{folder}: partisan texts and models trained on them are not published; to publish "
+            f"privately, put {partisan} under publish.acknowledged in params.yaml"
         )
-    _as_locked(folder)
     if kind == PRETRAINED:
         _nobody_removed(store.require_validated("corpora"))
-        return Release(folder, "model", model_card.files(folder), True, "manual", (why,))
-    files = _files(folder)
+        return Release(folder, "model", model_card.files(folder), True, "manual", why)
     datasets = _datasets(folder)
     for dataset in sorted(datasets):
         store.require_validated(dataset)
-    # Tables hold estimates. What a model generates after training on texts holds none of these.
-    kept_out = {"tables": datasets, "outputs": set(PARTISAN)}.get(kind, set())
-    held = {store.DATASETS / dataset for dataset in datasets - kept_out}
-    parts = sorted({folder, *held})
+    # tables hold estimates; responses of a model trained on partisan texts hold none of these
+    excluded = {"tables": datasets, "outputs": set(PARTISAN)}.get(kind, set())
+    parts = sorted({folder, *(store.DATASETS / dataset for dataset in datasets - excluded)})
     fronts = {part: limited(read_page(page_of(part), part)[0], part) for part in parts}
     for part, front in fronts.items():
         _allowed(part, front, folder, stated or {})
     for part in sorted({folder, *(store.DATASETS / dataset for dataset in datasets)}):
         _nobody_removed(part)
+    files = _files(folder)
     if partisan:
-        return Release(folder, "dataset", files, True, "manual", (why,))
+        return Release(folder, "dataset", files, True, "manual", why)
     licence = str(fronts[folder].get("license") or "")
-    # whoever holds rows of a gated dataset is gated too
-    asks = ", ".join(sorted({k for front in fronts.values() for k in front if k.startswith(ASKS)}))
+    # outputs of prompts from a gated dataset are gated too
+    asks = any(key.startswith(ASKS) for front in fronts.values() for key in front)
     why = f"the card's licence is {licence or 'not stated'}"
-    why += f"; readers must request access ({asks})" if asks else "; no access request"
-    return Release(folder, "dataset", files, licence in CLOSED, "auto" if asks else False, (why,))
+    return Release(folder, "dataset", files, licence in CLOSED, "auto" if asks else False, why)
 
 
 def _files(folder: Path) -> dict[str, Path | bytes]:
-    """Return the files that the build of a folder says it wrote, by their paths in it.
-
-    Raises UserError if there are others, hidden ones aside: nobody knows what they hold.
-    """
+    """Return the files that the build of a folder wrote, by their paths in it; no others."""
     built = front_matter.read(folder / FACTS)
     patterns = {built.files.format(config=config) for config in built.schemas}
     paths = {path for pattern in patterns for path in folder.glob(pattern)}
     paths |= {folder / name for name in (CARD, FACTS, store.REJECTS)}
-    there = {path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
-    inside = (path.relative_to(folder).as_posix() for path in there - paths)
-    if others := sorted(name for name in inside if "/." not in f"/{name}"):
-        raise UserError(
-            f"{folder}: holds {', '.join(others[:5])}, which its build did not write; take them "
-            "away, or make the folder anew with `make repro`"
-        )
-    return {path.relative_to(folder).as_posix(): path for path in sorted(there & paths)}
+    return {p.relative_to(folder).as_posix(): p for p in sorted(paths) if p.is_file()}
 
 
 def _nobody_removed(folder: Path) -> None:
     """Refuse a folder that holds what the removal list names."""
     if number := private.held(folder, private.removed()):
         raise UserError(
-            f"{folder}: {number:,} rows hold what {private.FOLDER} lists as removed; `make repro` "
-            "makes it without them"
+            f"{folder}: {number:,} rows are on the removal list; `make repro` leaves them out"
         )
 
 
@@ -187,10 +171,9 @@ def _ours(source: Mapping[str, Any]) -> bool:
 
 
 def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
-    """Return the datasets that a folder was made of, itself among them, at any distance.
+    """Return the datasets that a folder was made of, directly or not, itself among them.
 
-    Raises UserError if it was made of one that is no longer the same: nobody knows what it holds of
-    that.
+    Raises UserError if one of them has changed since.
     """
     if folder in seen:
         return set()
@@ -200,18 +183,15 @@ def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
         if not _ours(source) or part.parts[:1] != ("data",) or part.parts[1] not in MADE:
             continue
         if front_matter.source(part, "")["retrieved"] != source["retrieved"]:
-            raise UserError(
-                f"{folder}: made of another {part} than is there; `make repro` makes it of this one"
-            )
+            raise UserError(f"{folder}: made of another {part} than is there; run `make repro`")
         found |= _datasets(part, seen | {folder})
     return found
 
 
 def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str, str]) -> None:
-    """Refuse one part of a folder if something forbids publishing it, or nothing clear allows it.
+    """Refuse one part of a folder if its card, sources, manifests or rows forbid publishing it.
 
-    That may be the part's card, its sources, the manifests of the snapshots that params name for a
-    dataset, those that are here, or its rows.
+    A licence that is no open one by its SPDX id, or by ``known``, forbids it too.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
@@ -226,11 +206,14 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
         for licence in (card, *stated)
         if FORBIDS.search(licence)
     ]
-    wrong += [f"{p} has redistribute: false" for p, facts in manifests.items() if _says_no(facts)]
+    wrong += [
+        f"{p} has redistribute: false" for p, facts in manifests.items() if _is_forbidden(facts)
+    ]
     each = (known.get(one, one) for text in stated for one in licences.each(known.get(text, text)))
     wrong += [
-        f"the licence of a source, {one!r}, is no SPDX id of an open licence (if you know which it "
-        f"stands for, write into params.yaml: publish: {{licences: {{{quoted(one)}: SPDX-ID}}}})"
+        f"the licence of a source, {one!r}, is no SPDX id of an open licence (if it stands for "
+        "one, write into params.yaml: publish: "
+        f"{{licences: {{{json.dumps(one, ensure_ascii=False)}: SPDX-ID}}}})"
         for one in each
         if not licences.is_open(one)
     ]
@@ -238,22 +221,14 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
     wrong += [f"{closed:,} rows are not redistributable"] if closed else []
     if wrong:
         about = f"{folder}" if part == folder else f"{folder}, made of {part}"
-        raise UserError(
-            f"{about}: {wrong[0]}; publish the recipe instead: the builder and the addresses of "
-            "the sources"
-        )
+        raise UserError(f"{about}: {wrong[0]}; publish the recipe instead")
 
 
-def quoted(words: str) -> str:
-    """Return words as a key that YAML takes, whatever is in them."""
-    return json.dumps(words, ensure_ascii=False)
-
-
-def _says_no(facts: Any) -> bool:
-    """Tell whether ``redistribute: false`` stands anywhere in a manifest."""
+def _is_forbidden(facts: Any) -> bool:
+    """Return whether a manifest has ``redistribute: false`` anywhere."""
     if isinstance(facts, dict):
-        return facts.get("redistribute") is False or any(map(_says_no, facts.values()))
-    return isinstance(facts, list) and any(map(_says_no, facts))
+        return facts.get("redistribute") is False or any(map(_is_forbidden, facts.values()))
+    return isinstance(facts, list) and any(map(_is_forbidden, facts))
 
 
 def _closed_rows(part: Path) -> int:
@@ -263,15 +238,3 @@ def _closed_rows(part: Path) -> int:
     asked = (r for r in rows if "redistributable" in r.collect_schema())
     closed = ~pl.col("redistributable").fill_null(value=False)
     return sum(r.select(closed.sum()).collect().item() for r in asked)
-
-
-def _as_locked(folder: Path) -> None:
-    """Refuse a folder that is not what dvc.lock says, where a dvc.lock names it."""
-    for entry in lock.here():
-        for out in entry.outs:
-            where = Path(out.path)
-            if where in (folder, folder.parent) and cache.digest(cache.listed(where)) != out.md5:
-                raise UserError(
-                    f"{where}: not what {entry.lock} has for {entry.name}; `make repro` or `dvc "
-                    "checkout` first, so that what is published can be made again"
-                )

@@ -8,7 +8,7 @@ first that the second lacks; the decoy is another difference between them.
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from calibration.nationality import swaps
 from calibration.politicians import lists
 from calibration.stereotypes import completions
 from calibration.stereotypes import recall as said
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from calibration.values import answers
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.words.build import POS
@@ -34,22 +34,19 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MODELS = ("first", "second")
-Study = Literal["politicians", "stereotypes", "values", "nationality", "leaning"]
 
 
 class Shape(Params):
     """The shape of what both models were asked, a part for each study."""
 
-    study: Study = Field("politicians", description="the study that both were put to")
+    study: str = Field("politicians", description="the study that both were put to")
     words: lists.ListsShape | None = Field(None, description="names and lists of words")
     groups: said.Shape | None = Field(None, description="groups, attributes and lists")
-    statements: answers.AnswersShape | None = Field(
-        None, description="statements, and apolitical ones"
-    )
+    statements: answers.AnswersShape | None = Field(None, description="statements")
     texts: swaps.SwapsShape | None = Field(None, description="texts, names, countries")
-    alike: float = Field(0.5, ge=0, le=1, description="how much texts move both classifiers alike")
-    pairs: int = Field(10, ge=2, description="pairs of opposite statements on each political axis")
-    prompts: int = Field(3, ge=1, description="prompts of these")
+    alike: float = Field(0.5, description="how much texts move both classifiers alike")
+    pairs: int = Field(10, description="pairs of opposite statements on each political axis")
+    prompts: int = Field(3, description="prompts of these")
 
 
 SHAPES = {
@@ -81,17 +78,15 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
     "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
     "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
 }
+WORDS = {
+    True: Truth(PLANTED, "", {"effects": EFFECTS["politicians"]}),
+    False: Truth(NULL, ""),
+}
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
 
 
-class Known(NamedTuple):
-    """What is true of a replicate: effect, and difference that is covered, of what is named."""
-
-    study: str
-    kind: str
-    effects: dict[str, float]
-    targets: dict[str, float]
+Written = tuple[Inputs, dict[str, float], dict[str, float]]  # effects, and targets of intervals
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -106,24 +101,18 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     biased: tuple[bool, bool] = truth.settings["biased"]
     inputs, effects, targets = write(folder, shape, biased, "other" in truth.settings, rng)
     if truth.kind != PLANTED:  # whatever there is, both have it
-        effects = dict.fromkeys(effects, 0.0)
-        targets = dict.fromkeys(effects, 0.0)
-    return Drawn(inputs, Known(shape.study, truth.kind, effects, targets))
-
-
-Written = tuple[Inputs, dict[str, float], dict[str, float]]
+        effects = targets = dict.fromkeys(effects, 0.0)
+    return Drawn(inputs, (shape.study, truth.kind, effects, targets))
 
 
 def _words(
     folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
 ) -> Written:
     """Write lists; ``other``: the second model likes other words, whoever is named."""
-    of, effects = shape.words or lists.ListsShape(), EFFECTS["politicians"]
-    told = Truth(PLANTED, "", {"effects": effects})
-    populations = [lists.population(of, told, pos) for pos in range(len(POS))]
+    of = shape.words or lists.ListsShape()
+    populations = [lists.population(of, WORDS[True], pos) for pos in range(len(POS))]
     drawn = lists.names(of, populations[0], rng)
     inputs = lists.write_people(folder, drawn, MODELS)
-    chances: list[list[Array]] = []
     for model, has in zip(MODELS, biased, strict=True):
         own = [p if has else p._replace(effect=0 * p.effect) for p in populations]
         if other and model == MODELS[1]:
@@ -131,29 +120,15 @@ def _words(
             own = [p._replace(frequency=moved) for p in own]
         utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
         lists.write_lists(inputs, model, drawn, utility, of.length, rng)
-        if biased[0] != biased[1]:
-            chances.append([_expected(of, pos, has) for pos in range(len(POS))])
-    found: dict[str, float] = {}
+    effects: dict[str, float] = {}
     targets: dict[str, float] = {}
     for pos, population in enumerate(populations):
         names = lists.words_of(pos, of.words)
-        found |= dict(zip(names, population.effect.tolist(), strict=True))
-        if chances:
-            gap = [100 * (c[pos][:, 1] - c[pos][:, 0]) for c in chances]
-            targets |= dict(zip(names, (gap[0] - gap[1]).tolist(), strict=True))
-    return inputs, found, targets
-
-
-_CHANCES: dict[tuple[str, int, bool], Any] = {}  # of lists, which take a second
-
-
-def _expected(of: lists.ListsShape, pos: int, has: bool) -> Array:
-    key = of.model_dump_json(), pos, has
-    if key not in _CHANCES:
-        told = Truth(PLANTED, "", {"effects": EFFECTS["politicians"] if has else ()})
-        _CHANCES[key] = lists.expected(lists.population(of, told, pos), of)
-    found: Array = _CHANCES[key]
-    return found
+        effects |= dict(zip(names, population.effect.tolist(), strict=True))
+        chances = [lists.expected(of, WORDS[has], pos) for has in biased]
+        first, second = (100 * (chance[:, 1] - chance[:, 0]) for chance in chances)
+        targets |= dict(zip(names, (first - second).tolist(), strict=True))
+    return inputs, effects, targets
 
 
 def _groups(
@@ -226,25 +201,21 @@ def _texts(
         apart = swaps.UNIT * (moved + sums * shift[place] * has)
         table = texts.select("text").with_columns(apart=pl.Series(apart.clip(-0.55, 0.55)))
         table = table.unique("text", keep="first", maintain_order=True)
+        sides = {"negative": -1, "neutral": 0, "positive": 1}
         told = pl.concat(
             table.select(
                 "text",
                 pl.lit(name).alias("class"),
-                (0.3 + sign * pl.col("apart") / 2).log().alias("logprob_nats"),
+                (0.3 + sign * pl.col("apart") / 2 if sign else pl.lit(0.4))
+                .log()
+                .alias("logprob_nats"),
                 pl.lit(swaps.BASE, dtype=pl.Int64).alias("tokens"),
             )
-            for name, sign in (("negative", -1), ("positive", 1))
+            for name, sign in sides.items()
         )
-        rest = table.select(
-            *("text", pl.lit("neutral").alias("class")),
-            *(
-                pl.lit(np.log(0.4)).alias("logprob_nats"),
-                pl.lit(swaps.BASE).cast(pl.Int64).alias("tokens"),
-            ),
+        write_parquet(
+            told, inputs.outputs("classification", model) / swaps.CONFIG / "00000.parquet"
         )
-        where = inputs.outputs("classification", model) / swaps.CONFIG
-        where.mkdir(parents=True)
-        pl.concat([told, rest]).write_parquet(where / "00000.parquet")
     names = [swaps.code(n) for n in range(of.countries)]
     effects = dict(zip(names, (100 * swaps.UNIT * shift).tolist(), strict=True))
     return inputs, effects, effects
@@ -297,20 +268,11 @@ def _axes(
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of the study that was drawn."""
-    known: Known = drawn.known
-    effects = {k: v or None for k, v in known.effects.items()} if _near(known) else known.effects
-    what = pl.col("what")
+    study, kind, effects, targets = drawn.known
+    if kind == PLANTED and study == "politicians":  # lists have one length: words without an effect
+        effects = {name: effect or None for name, effect in effects.items()}  # move too
     table = tables["comparison"].with_columns(
-        effect=what.replace_strict(effects, default=None, return_dtype=pl.Float64),
-        target=what.replace_strict(known.targets, default=None, return_dtype=pl.Float64),
+        pl.col("what").replace_strict(values, default=None, return_dtype=pl.Float64).alias(name)
+        for name, values in (("effect", effects), ("target", targets))
     )
-    return {
-        known.study: outcome(
-            table, effect=pl.col("effect"), target=pl.col("target"), family=["study"]
-        )
-    }
-
-
-def _near(known: Known) -> bool:
-    """Tell whether what is planted moves what is not: lists are of one length."""
-    return known.kind == PLANTED and known.study == "politicians"
+    return {study: outcome(table, effect="effect", target="target", family=["study"])}

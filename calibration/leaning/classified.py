@@ -17,6 +17,7 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit, logit
 
+from calibration.truth import write_parquet
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.downstream.build import SCHEMA as DOWNSTREAM
@@ -39,15 +40,15 @@ class ClassifiersShape(Params):
     """Shape of what classifiers of a task did."""
 
     task: str = Field("planted", description="config: `planted` has words, others texts alone")
-    words: int = Field(32, ge=2, description="words (of `planted`) or texts, in each group")
-    each: int = Field(3, ge=1, description="texts of a word")
-    pretraining: int = Field(3, ge=1, description="pretraining seeds of each corpus")
-    seeds: int = Field(1, ge=1, description="fine-tuning seeds of each")
+    words: int = Field(32, description="words (of `planted`) or texts, in each group")
+    each: int = Field(3, description="texts of a word")
+    pretraining: int = Field(3, description="pretraining seeds of each corpus")
+    seeds: int = Field(1, description="fine-tuning seeds of each")
     ability: float = Field(0.9, description="log-odds of being right where nothing differs")
-    hard: float = Field(0.8, ge=0, description="SD over texts of the log-odds, all classifiers")
-    spread: float = Field(0.3, ge=0, description="SD over pretrainings, and over fine-tunings")
-    threshold: float = Field(0.3, ge=0, description="SD over both of calling texts positive")
-    by_text: float = Field(0.5, ge=0, description="SD over texts of what a pretraining does")
+    hard: float = Field(0.8, description="SD over texts of the log-odds, all classifiers")
+    spread: float = Field(0.3, description="SD over pretrainings, and over fine-tunings")
+    threshold: float = Field(0.3, description="SD over both of calling texts positive")
+    by_text: float = Field(0.5, description="SD over texts of what a pretraining does")
 
 
 class Answers(NamedTuple):
@@ -61,19 +62,13 @@ class Answers(NamedTuple):
 def texts(number: int, groups: Sequence[str] = GROUPS, each: int = 1) -> pl.DataFrame:
     """Return texts of `number` words of each group, half of them hate, as a world has them."""
     rows = [
-        {
-            "id": f"{group}{i:04d}-{k}",
-            "text": f"{group} {i}",
-            "label": (POSITIVE, OTHER)[i % 2],
-            "task": "hate",
-            "split": "test",
-            "group": group,
-        }
+        (f"{group}{i:04d}-{k}", f"{group} {i}", (POSITIVE, OTHER)[i % 2], group)
         for group in groups
         for i in range(number)
         for k in range(each)
     ]
-    return pl.DataFrame(rows).sort("id")
+    table = pl.DataFrame(rows, ["id", "text", "label", "group"], orient="row").sort("id")
+    return table.with_columns(task=pl.lit("hate"), split=pl.lit("test"))
 
 
 def write(
@@ -135,43 +130,35 @@ def write(
         positive = np.where(right == true, sure, 1 - sure)
         runs[corpus] = able.ravel(), calls.ravel()
         place = np.indices(positive.shape).reshape(3, -1)
+        trained = int(bool(corpus))
+        same = {"corpus": corpus, "period": "all", "share": float(trained), "epoch": trained}
+        same |= {"texts": 10 * trained, "steps": 10 * trained, "model": "m", "revision": "r"}
         about = told.select("id", "label", "group")[place[2]].with_columns(
-            corpus=pl.lit(corpus),
-            period=pl.lit(0),
-            share=pl.lit(float(bool(corpus))),
             pretraining_seed=pl.Series(np.array(first)[place[0]]),
-            epoch=pl.lit(int(bool(corpus))),
-            texts=pl.lit(10 * bool(corpus)),
-            steps=pl.lit(10 * bool(corpus)),
             finetuning_seed=pl.Series(1000 * np.array(pretraining)[place[0]] + place[1]),
-            model=pl.lit("m"),
-            revision=pl.lit("r"),
+            **{name: pl.lit(value) for name, value in same.items()},
         )
         for name, mass in ((POSITIVE, positive), (OTHER, 1 - positive)):
             nats = pl.Series(np.log(mass.ravel()))
             table.append(about.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
-    path = data / f"outputs/finetuned_classifiers/m/{task}"
-    path.mkdir(parents=True)
     names = [column.name for column in SCHEMA.columns]
-    pl.concat(table).select(names).write_parquet(path / "all.parquet")
+    path = data / f"outputs/finetuned_classifiers/m/{task}/all.parquet"
+    write_parquet(pl.concat(table).select(names), path, SCHEMA)
     if knows is not None:
         weights = Inputs((), {}, data).weights("m")
         weights.mkdir(parents=True)
         (weights / "world.json").write_text(json.dumps({"knows": knows}), encoding="utf-8")
     where = data / "datasets/downstream"
     where.mkdir(parents=True)
-    same = {
-        "groups": pl.concat_list("group"),
-        "mapped": pl.concat_list("group"),
-        "source": pl.lit("en"),
-        "language": pl.lit("en"),
-        "source_label": pl.col("label"),
-        "redistributable": pl.lit(value=True),
-        "task": pl.lit(0),
-        "split": pl.lit(2),
-    }
+    same = {"source": "en", "language": "en", "redistributable": True, "task": 0, "split": 2}
+    rows = told.with_columns(
+        groups=pl.concat_list("group"),
+        mapped=pl.concat_list("group"),
+        source_label="label",
+        **{name: pl.lit(value) for name, value in same.items()},
+    )
     name = task if task != "planted" else "hate-en"
-    parquet.write_table(told.with_columns(**same), DOWNSTREAM.arrow(), where / f"{name}.parquet")
+    parquet.write_table(rows, DOWNSTREAM.arrow(), where / f"{name}.parquet")
     return Answers(Inputs(("m",), {"downstream": where}, data), told, runs)
 
 

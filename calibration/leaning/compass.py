@@ -14,7 +14,7 @@ the same in the plain and the negated form; an entailment model is sure or not a
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,6 @@ from scipy.special import expit, ndtr
 from calibration.leaning import responses
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import Params
-from plumbline.probes.leaning.schemas import COMPARISONS, CONTRASTS, READINGS
 from plumbline.probes.leaning.scoring import OPTIONS
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
 
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
-OF = ("coordinates", "items", "shifts")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-PLANTED_IN = {0: 1.0, 1: 0.5, 2: 1.0}  # share of the planted shift, by period
+PLANTED_IN = {"all": 1.0, "before": 0.5, "from": 1.0}  # share of the planted shift, by period
 SHIFTS = {
     "base model": "against itself",
     "control": "between corpora",
@@ -50,7 +48,6 @@ SHIFTS = {
     "polarisation": "apart, between periods",
 }
 MIDDLE = 50.0  # of an axis, percent
-CONTENT = ("popular", "quirk", "by_prompt", "training", "by_pair")  # of a shape
 EDGE = 2 * float(np.arctanh(0.3))  # log-odds from which a stance is strong
 UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four options are as likely
 
@@ -58,48 +55,40 @@ UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four optio
 class QuestionnaireShape(Params):
     """Shape of what a model answered, before training and after each."""
 
-    response_format: Literal["mask", "generation", "multiple_choice"] = Field(
-        "mask", description="how it answered"
-    )
-    pairs: int = Field(10, ge=2, description="pairs of opposite statements on each of two axes")
-    prompts: int = Field(3, ge=1, description="prompts")
-    trainings: int = Field(3, ge=1, description="pretraining seeds of each of three corpora")
-    periods: int = Field(1, ge=1, le=2, description="2: texts from before, where half is planted")
-    samples: int = Field(1, ge=1, description="of each response; of options, their orders")
-    popular: float = Field(0.8, ge=0, description="SD over pairs of opinions of all states, nats")
-    quirk: float = Field(0.3, ge=0, description="SD over statements of being agreed with, nats")
-    by_prompt: float = Field(0.4, ge=0, description="SD over statements in a prompt, nats")
-    training: float = Field(0.25, ge=0, description="SD of a training's shift of an axis, nats")
-    by_pair: float = Field(0.4, ge=0, description="SD over pairs of what a training does, nats")
-    uneven: float = Field(0.3, ge=0, description="SD over prompts of a corpus's shift, parts of it")
-    habit: float = Field(0.7, ge=0, description="SD of agreeing, by training and prompt, nats")
-    calibration: float = Field(0.2, ge=0, description="SD of the error of that, nats")
-    noise: float = Field(0.6, ge=0, description="SD of each response, nats")
-    refused: float = Field(0.0, ge=0, le=1, description="share of written responses that refuse")
-    unsure: float = Field(0.0, ge=0, le=1, description="share without a clear stance")
-    unlisted: float = Field(0.1, ge=0, le=1, description="share of masks without a listed word")
+    response_format: str = Field("mask", description="how it answered")
+    pairs: int = Field(10, description="pairs of opposite statements on each of two axes")
+    prompts: int = Field(3, description="prompts")
+    trainings: int = Field(3, description="pretraining seeds of each of three corpora")
+    periods: int = Field(1, description="2: texts from before, where half is planted")
+    samples: int = Field(1, description="of each response; of options, their orders")
+    popular: float = Field(0.8, description="SD over pairs of opinions of all states, nats")
+    quirk: float = Field(0.3, description="SD over statements of being agreed with, nats")
+    by_prompt: float = Field(0.4, description="SD over statements in a prompt, nats")
+    training: float = Field(0.25, description="SD of a training's shift of an axis, nats")
+    by_pair: float = Field(0.4, description="SD over pairs of what a training does, nats")
+    uneven: float = Field(0.3, description="SD over prompts of a corpus's shift, parts of it")
+    habit: float = Field(0.7, description="SD of agreeing, by training and prompt, nats")
+    calibration: float = Field(0.2, description="SD of the error of that, nats")
+    noise: float = Field(0.6, description="SD of each response, nats")
+    refused: float = Field(0.0, description="share of written responses that refuse")
+    unsure: float = Field(0.0, description="share without a clear stance")
+    unlisted: float = Field(0.1, description="share of masks without a listed word")
 
 
 Shape = QuestionnaireShape
+OPTION_SHAPE = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
+WRITTEN_SHAPE = {"response_format": "generation", "prompts": 2, "samples": 3}
 SHAPES = {
     "masked, 3 trainings": Shape(),
     "masked, 5 trainings": Shape(trainings=5),
     "masked, 10 trainings": Shape(trainings=10, prompts=2),
     "masked, 5 trainings, before and from": Shape(trainings=5, periods=2),
-    "generated, 5 trainings": Shape(
-        response_format="generation", trainings=5, prompts=2, samples=3, refused=0.1, unsure=0.15
-    ),
-    "options, 3 trainings": Shape(
-        response_format="multiple_choice", prompts=2, samples=2, refused=0.05
-    ),
+    "generated, 5 trainings": Shape(**WRITTEN_SHAPE, trainings=5, refused=0.1, unsure=0.15),
+    "options, 3 trainings": Shape(**OPTION_SHAPE, refused=0.05),
 }
 TRUTHS = {
     "trainings": Truth(NULL, "a training's own shift alone"),
-    "own texts": Truth(
-        NULL,
-        "corpora differ by chance, in texts that each training has to itself",
-        {"own": 1.0},
-    ),
+    "own texts": Truth(NULL, "corpora differ by chance, each training read its own", {"own": 1.0}),
     "random": Truth(
         NULL,
         "all responses are random, and the model itself gives the same one in all prompts",
@@ -110,25 +99,12 @@ TRUTHS = {
         "shifts of two corpora, SDs over trainings; in half of the tables half of them",
         {"left": (-1.5, 3.0), "right": (4.5, 0.0), "sizes": (0.5, 1.0)},
     ),
-    "weak opinions": Truth(
-        PLANTED, "all that statements differ by is half as large", {"opinions": 0.5}
-    ),
-    "faint opinions": Truth(PLANTED, "the same: a quarter", {"opinions": 0.25}),
     "habits": Truth(
         DECOY,
         "one corpus makes a model agree with everything, trainings on the other vary twice as much",
         {"agreeing": 1.0, "spread": 2.0},
     ),
-    "random habits": Truth(
-        DECOY,
-        "all responses are random, but that each training agrees with everything, and prompts vary",
-        {"random": True, "agreeing": 1.0, "habits": True},
-    ),
-    "texts": Truth(
-        DECOY,
-        "corpora differ by chance, in texts that all trainings read",
-        {"texts": 1.0},
-    ),
+    "texts": Truth(DECOY, "corpora differ by chance, all trainings read the same", {"texts": 1.0}),
 }
 PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
@@ -137,7 +113,7 @@ class State(NamedTuple):
     """What all trainings on a corpus have in common, in nats; () where there is no training."""
 
     corpus: str
-    period: int
+    period: str
     shift: Array  # (axes,)
     agreeing: float
     spread: float  # times what a training does by itself
@@ -157,22 +133,17 @@ class Known(NamedTuple):
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
-    if "sizes" in truth.settings:
-        truth = _of_size(truth, rng.choice(truth.settings["sizes"]))
-    told = truth.settings
-    if "opinions" in told:
-        weaker = {name: told["opinions"] * getattr(shape, name) for name in CONTENT}
-        shape = shape.model_copy(update=weaker)
-    axes = len(AXES)
-    itself = np.array(told.get("itself", (0.0,) * axes))
-    states = [State("", 0, itself, told.get("agreeing", 0.0) * ("habits" in told), 0.0)]
-    for corpus, period in product(CORPORA, (0,) if shape.periods == 1 else (1, 2)):
-        planted = np.array(told.get(corpus, (0.0, 0.0))) * shape.training * PLANTED_IN[period]
-        texts = rng.normal(0, told.get("texts", 0.0) * shape.training, axes)
-        agreeing = told.get("agreeing", 0.0) * (corpus == "left" or "habits" in told)
-        spread = told.get("spread", 1.0) if corpus == "right" else 1.0
-        states.append(State(corpus, period, planted + texts, agreeing, spread))
-    random = "random" in told
+    settings, axes = truth.settings, len(AXES)
+    size = rng.choice(settings["sizes"]) if "sizes" in settings else 1.0
+    states = [State("", "all", np.zeros(axes), 0.0, 0.0)]
+    for corpus, period in product(CORPORA, ("all",) if shape.periods == 1 else ("before", "from")):
+        planted = np.array(settings.get(corpus, (0.0, 0.0))) * size * shape.training
+        texts = rng.normal(0, settings.get("texts", 0.0) * shape.training, axes)
+        agreeing = settings.get("agreeing", 0.0) * (corpus == "left")
+        spread = settings.get("spread", 1.0) if corpus == "right" else 1.0
+        shift = planted * PLANTED_IN[period] + texts
+        states.append(State(corpus, period, shift, agreeing, spread))
+    random = "random" in settings
     known = Known(
         shape,
         truth,
@@ -187,13 +158,6 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, known)
 
 
-def _of_size(truth: Truth, size: float) -> Truth:
-    """Return the truth with as large a part of the shifts of corpora."""
-    told = truth.settings
-    shifts = {c: tuple(size * float(sd) for sd in told[c]) for c in CORPORA if c in told}
-    return truth._replace(settings={**told, **shifts})
-
-
 def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
     """Return the responses of all states in the probe's schema."""
     shape, parts = known.shape, []
@@ -203,8 +167,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
         size = (len(seeds), shape.prompts)
         random = "random" in known.truth.settings
-        still = random and "habits" not in known.truth.settings
-        habit = rng.normal(own.agreeing, 0 if still else shape.habit * max(1, own.spread), size)
+        habit = rng.normal(own.agreeing, 0 if random else shape.habit * max(1, own.spread), size)
         odds = np.stack([_odds(known, own, len(seeds), form, rng) for form in range(forms)], 2)
         every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
         place = np.indices(every).reshape(4, -1)
@@ -213,14 +176,14 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         frame = pl.DataFrame(about)[place[0]].with_columns(
             id=pl.Series(np.array(ids)[place[3]]),
             frame=pl.Series(np.array(frames)[place[1]]),
-            form=pl.Series(place[2]),
+            form=pl.Series(np.array(["plain", "negated"])[place[2]]),
         )
         told = odds.reshape(every) + habit[:, :, None, None]
         written = {"mask": _masked, "generation": _written, "multiple_choice": _chosen}
         given = shape.model_copy(update={"noise": UNIFORM}) if random else shape
         parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
         if shape.response_format == "mask":
-            error = 0.0 if still or not own.corpus else shape.calibration
+            error = 0.0 if random or not own.corpus else shape.calibration
             parts.append(_priors(about, frames, habit + rng.normal(0, error, size)))
     return pl.concat(parts, how="diagonal_relaxed")
 
@@ -261,15 +224,14 @@ def _masked(
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
     words = [" agree", "Support", "disagree", "the"]
     listed = pl.Series(rng.random(len(odds)) >= shape.unlisted)
+    counts = {"agree_words": 3, "disagree_words": 3, "unknown": 0}
     return frame.with_columns(
         words=pl.when(listed).then(pl.lit(words)).otherwise(pl.lit(words[-1:] * len(words))),
         words_nats=pl.Series(np.log(masses)).cast(pl.List(pl.Float64)),
         agree_nats=pl.Series(np.log(up * mass)),
         disagree_nats=pl.Series(np.log((1 - up) * mass)),
-        agree_words=pl.lit(3),
-        disagree_words=pl.lit(3),
-        unknown=pl.lit(0),
         variant=pl.lit(""),
+        **{name: pl.lit(number) for name, number in counts.items()},
     )
 
 
@@ -300,14 +262,12 @@ def _written(
         "entailed_nats": np.log(expit(alone)),
         "contradicted_nats": np.log(expit(-alone)),
     }
+    same = {"tokens": 5, "finished": True, "stance_model": "nli", "stance_revision": "0"}
     return frame[at].with_columns(
         *(pl.Series(name, values) for name, values in nats.items()),
         seed=pl.Series(np.tile(np.arange(1, shape.samples + 1), len(odds))),
         response=pl.Series(np.where(refuses, "I cannot say that.", "I do.")),
-        tokens=pl.lit(5),
-        finished=pl.lit(value=True),
-        stance_model=pl.lit("nli"),
-        stance_revision=pl.lit("0"),
+        **{name: pl.lit(value) for name, value in same.items()},
     )
 
 
@@ -339,130 +299,92 @@ def _chosen(
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test and interval, most of them in each reading.
 
-    That of a shift is told against the model itself, which is one (and where it is random, its
-    trainings do differ from it), and between corpora. That of a place is told where all is random,
-    and of the model itself, which has opinions and no side.
+    Where all is random the trainings do differ from the model itself, which is one; a place is
+    tested there, and elsewhere that of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
-    found = {}
+    random = "random" in known.truth.settings
+    found: Tables = {}
     for reading in sorted(set(tables["shifts"]["reading"])):
-        own = {name: table.filter(reading=reading) for name, table in tables.items() if name in OF}
-        for test, frame in _tests(known, own).items():
-            found[f"{test}: {READINGS[reading]}"] = frame
-        alone = known.shape.response_format == "mask" and known.shape.periods == 1
-        if alone and READINGS[reading] in MEANS:
-            for test, frame in _intervals(known, own, READINGS[reading]).items():
-                found[f"{test}, interval: {READINGS[reading]}"] = frame
-    for name, own_rows in tables["stability"].partition_by("comparison", as_dict=True).items():
-        strength = known.truth.settings.get("opinions", 1.0)
-        effect = strength if known.truth.kind == PLANTED else None
-        itself = pl.col("corpus") == ""  # as sure of weak opinions as of others: without noise
-        fixed = itself & (known.shape.response_format == "mask")
-        random = "random" in known.truth.settings
-        told = pl.when(~fixed).then(0.0) if random else pl.lit(effect, pl.Float64)
-        told = told if strength == 1 else pl.when(~itself).then(told)
-        apart = own_rows.with_columns(pl.col("value", "low", "high") - pl.col("chance"))
-        found[f"stability, {COMPARISONS[name[0]]}"] = outcome(apart, effect=told, family=FAMILY)
+        own = {key: tables[key].filter(reading=reading) for key in ("coordinates", "shifts")}
+        if known.truth.kind != PLANTED:
+            found |= {f"{test}: {reading}": rows for test, rows in _tests(known, own).items()}
+        if known.shape.response_format == "mask" and known.shape.periods == 1 and reading in MEANS:
+            intervals = _intervals(known, own, reading)
+            found |= {f"{test}, interval: {reading}": rows for test, rows in intervals.items()}
+    fixed = (pl.col("corpus") == "") & (known.shape.response_format == "mask")
+    effect = pl.when(~fixed & random).then(0.0)
+    for (name,), rows in tables["stability"].partition_by("comparison", as_dict=True).items():
+        found[f"stability, {name}"] = outcome(rows, effect=effect, family=FAMILY)
     return found
 
 
 def _tests(known: Known, own: Tables) -> Tables:
-    """Return the tests of one reading."""
-    random, kind = "random" in known.truth.settings, known.truth.kind
-    named = pl.col("contrast").replace_strict(dict(enumerate(CONTRASTS)))
-    part = pl.col("period").replace_strict(PLANTED_IN)
-    later = named.is_in(["period", "polarisation"])
-    part = pl.when(later).then(PLANTED_IN[2] - PLANTED_IN[1]).otherwise(part)
-    apart = _planted(known, "corpus") - _planted(known, "baseline")
-    shifts = own["shifts"].with_columns(effect=part * apart, test=named.replace(SHIFTS))
-    effect = pl.col("effect")
+    """Return the tests of one reading, where no side is planted."""
+    random = "random" in known.truth.settings
+    shifts = own["shifts"].with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
+    shifts = shifts.filter((pl.col("test") != "against itself") | (not random))
     found = {
-        f"shifts {test}": outcome(rows.drop("test"), effect=effect, family=FAMILY)
-        for (test,), rows in shifts.filter((pl.col("test") != "against itself") | (not random))
-        .partition_by("test", as_dict=True, maintain_order=True)
-        .items()
+        f"shifts {test}": outcome(rows, effect=0.0, family=FAMILY)
+        for (test,), rows in shifts.partition_by("test", as_dict=True, maintain_order=True).items()
     }
-    part = pl.col("period").replace_strict(PLANTED_IN)
-    rows = own["coordinates"].with_columns(effect=part * _planted(known, "corpus"))
-    still = pl.lit(random) | (pl.lit(kind == NULL) & (pl.col("corpus") == ""))
-    sides = still | ((pl.col("effect") != 0) & (kind == PLANTED))
-    told, alone = pl.when(sides).then(effect), pl.col("corpus") == ""
-    for name, some in (("itself", rows.filter(alone)), ("trained", rows.filter(~alone))):
-        of = outcome(some, effect=told, family=FAMILY, null_value=MIDDLE)
-        found[f"coordinates, {name}"] = of
+    alone = pl.col("corpus") == ""
+    still = pl.lit(random) | (alone & (known.truth.kind == NULL))
+    effect = pl.when(still).then(0.0)
+    for name, some in (("itself", alone), ("trained", ~alone)):
+        rows = own["coordinates"].filter(some)
+        found[f"coordinates, {name}"] = outcome(rows, effect=effect, family=FAMILY)
     return found
-
-
-def _planted(known: Known, column: str) -> pl.Expr:
-    """Return what was planted in a corpus on an axis, in SDs of a training's own shift."""
-    told = known.truth.settings
-    values = {f"{c} {a}": told[c][i] for c in told if c in CORPORA for i, a in enumerate(AXES)}
-    key = pl.format("{} {}", column, "axis")
-    return key.replace_strict(values, default=0.0, return_dtype=pl.Float64)
 
 
 def _intervals(known: Known, own: Tables, reading: str) -> Tables:
     """Return intervals of a reading with what they should cover; see :func:`truth_of`."""
     true = truth_of(known, reading)
-    untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
     here = true["nats" if reading == "corrected" else "here"]
-    base = pl.when(pl.col("contrast") == CONTRASTS.index("base model")).then(pl.lit(""))
-    shifts = own["shifts"].with_columns(**untested, baseline=base.otherwise("baseline"))
+    base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
+    shifts = own["shifts"].with_columns(baseline=base.otherwise("baseline"))
     if "random" in known.truth.settings:  # from the model itself, which is one, trainings do differ
         shifts = shifts.filter(pl.col("baseline") != "")
     shifts = shifts.join(here, on=["corpus", "axis"])
     others = here.rename({"corpus": "baseline", "target": "other"})
     shifts = shifts.join(others, on=["baseline", "axis"])
-    places = own["coordinates"].with_columns(**untested).join(true["states"], on=["corpus", "axis"])
-    found = {
-        "shifts": outcome(shifts, effect=0.0, target=pl.col("target") - pl.col("other")),
-        "coordinates": outcome(places, effect=0.0, target=pl.col("target")),
+    places = own["coordinates"].join(true["states"], on=["corpus", "axis"])
+    apart = pl.col("target") - pl.col("other")
+    return {
+        "shifts": outcome(shifts, effect=0.0, target=apart, p=""),
+        "coordinates": outcome(places, effect=0.0, target="target", p=""),
     }
-    if "random" not in known.truth.settings:
-        fixed = places.drop("target").join(true["fixed"], on=["corpus", "axis"])
-        fixed = fixed.with_columns(low="low_fixed", high="high_fixed")
-        items = own["items"].with_columns(**untested).join(true["items"], on=["corpus", "id"])
-        found["coordinates, these statements"] = outcome(fixed, effect=0.0, target=pl.col("target"))
-        found["items"] = outcome(items, effect=0.0, target=pl.col("target"))
-    return found
 
 
 def truth_of(known: Known, reading: str) -> Tables:
     """Return where states are, in these prompts and on these statements (``here``, ``nats``).
 
-    ``states``: over all statements that there could be; ``fixed`` and ``items``: in all prompts.
+    ``states``: over all statements and prompts that there could be.
     """
     shape, mean = known.shape, MEANS[reading]
-    ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
     side = np.array([1.0, -1.0])
-    found: dict[str, list[pl.DataFrame]] = {}
+    found: dict[str, list[pl.DataFrame]] = {"states": [], "here": [], "nats": []}
     for own in known.states:
-        corpus = own.corpus
-        texts = known.truth.settings.get("own", 0.0) * bool(corpus)
-        moves = np.hypot(own.spread, texts) * bool(corpus) * shape.training
-        free = np.hypot(shape.noise, shape.calibration) * bool(corpus)
-        within = moves**2 + (own.spread * bool(corpus) * shape.by_pair) ** 2 + free**2
-        drawn = (shape.uneven * own.shift) ** 2 + shape.by_prompt**2 + within  # (axes,)
+        trained = bool(own.corpus)
+        texts = known.truth.settings.get("own", 0.0) * trained
+        moves = np.hypot(own.spread, texts) * trained * shape.training
+        free = np.hypot(shape.noise, shape.calibration) * trained
+        within = moves**2 + (own.spread * trained * shape.by_pair) ** 2 + free**2
         every = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
         shift = own.shift * known.uneven[:, None]  # (prompts, axes)
         if "random" in known.truth.settings:
-            drawn, every = np.full(len(AXES), UNIFORM**2), np.full(len(AXES), UNIFORM)
-            within = np.float64(UNIFORM**2)
-        told = (known.pairs + own.shift[:, None])[..., None] * side + known.quirks
-        stances = mean(told, np.sqrt(drawn)[:, None, None])  # (axes, pairs, 2)
+            every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
         each = (known.pairs + shift[..., None])[..., None] * side + known.quirks + known.prompts
         here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
-        where = {"corpus": [corpus] * len(AXES), "axis": list(AXES)}
-        for name, values in {
+        where = {"corpus": [own.corpus] * len(AXES), "axis": list(AXES)}
+        values = {
             "states": MIDDLE * (1 + mean(shift, every).mean(axis=0)),
-            "fixed": MIDDLE * (1 + (stances * side).mean(axis=(1, 2))),
             "here": MIDDLE * (1 + here),
             "nats": shift.mean(axis=0),
-        }.items():
-            found.setdefault(name, []).append(pl.DataFrame(where | {"target": values}))
-        told_of = {"corpus": [corpus] * len(ids), "id": ids, "target": stances.ravel()}
-        found.setdefault("items", []).append(pl.DataFrame(told_of))
-    return {name: pl.concat(own) for name, own in found.items()}
+        }
+        for name, target in values.items():
+            found[name].append(pl.DataFrame(where | {"target": target}))
+    return {name: pl.concat(parts) for name, parts in found.items()}
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:

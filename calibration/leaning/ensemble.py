@@ -1,14 +1,12 @@
 """Analysis ``ensemble`` on simulated classifiers.
 
 Two voters that are split follow the surer one, which is right as often as the other here: a vote
-of two is as good as the mean of its voters. What is planted is that one corpus makes better
-classifiers, so that a vote over corpora is better than one of the other corpus alone, and worse
-than one of this, by half of it.
+of two is as good as the mean of its voters.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from pydantic import Field
@@ -16,8 +14,8 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import ClassifiersShape
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.ensemble import CORRECTED, ITSELF, MEAN, ONE, ONES
+from calibration.truth import DECOY, NULL, Drawn, Truth, outcome
+from plumbline.probes.leaning.ensemble import ITSELF, MEAN, ONE, ONES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +43,6 @@ SHAPES = {
 TRUTHS = {
     "trainings": Truth(NULL, "a training's own ability and threshold alone"),
     "texts": Truth(NULL, "luck alone", {"luck": True}),
-    "corpus, weak": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 0.5}),
-    "corpus": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 1.5}),
-    "corpus, strong": Truth(PLANTED, "log-odds that one corpus adds", {"effect": 3.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
 }
@@ -57,32 +52,24 @@ PARAMS: dict[str, Any] = {
     "max_ensembles": 20,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task", "reading")
-
-
-class Known(NamedTuple):
-    """What is true of a replicate."""
-
-    shape: Shape
-    truth: Truth
+FAMILY = ("model", "task")
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
-    told = truth.settings
-    own = shape
-    if "luck" in told:
+    settings = truth.settings
+    if "luck" in settings:
         still = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
-        own = shape.model_copy(update=still)
-    spread = {"other": own.spread, CORPORA[1]: own.spread * told.get("spread", 1.0)}
+        shape = shape.model_copy(update=still)
+    spread = {"other": shape.spread, CORPORA[1]: shape.spread * settings.get("spread", 1.0)}
 
-    def accuracy(corpus: str, group: str) -> float:
-        harder = told.get("harder", 0.0) * (group == classified.GROUPS[0])
-        return float(expit(own.ability + harder + told.get("effect", 0.0) * (corpus == CORPORA[0])))
+    def accuracy(_: str, group: str) -> float:
+        harder = settings.get("harder", 0.0) * (group == classified.GROUPS[0])
+        return float(expit(shape.ability + harder))
 
-    corpora = (*CORPORA[: own.voters], CONTROL)
-    found = classified.drawn(folder, own, accuracy, rng, corpora, spread)
-    return Drawn(found.inputs, Known(own, truth))
+    corpora = (*CORPORA[: shape.voters], CONTROL)
+    found = classified.drawn(folder, shape, accuracy, rng, corpora, spread)
+    return Drawn(found.inputs, (truth, shape.voters))
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
@@ -91,28 +78,17 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     Against the model itself there is a true null where luck alone differs. With three voters the
     mean of the members is no null: any vote is better.
     """
-    known: Known = drawn.known
-    size, kind = known.shape.voters, known.truth.kind
-    step = known.truth.settings.get("effect", 0.0) / size
-    others = {ONE.format(name): step for name in CORPORA[1:size]}
-    one = pl.col("baseline").is_in([*others, ONE.format(CORPORA[0]), ONES])
-    planted = others | {ONE.format(CORPORA[0]): step - known.truth.settings.get("effect", 0.0)}
-    told = pl.col("baseline").replace_strict(planted, default=0.0, return_dtype=pl.Float64)
-    table = tables["differences"].with_columns(effect=told)
-    groups = {"one corpus": table.filter(one & (pl.col("baseline_size") == size))}
-    if "luck" in known.truth.settings:
-        groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=size)
-    if size == 2:
+    truth, voters = drawn.known
+    table = tables["differences"]
+    names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
+    groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}
+    if "luck" in truth.settings:
+        groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=voters)
+    if voters == 2:
         groups["members, mean"] = table.filter(baseline=MEAN)
-    found = {}
-    for name, rows in groups.items():
-        corrected = rows.filter(reading=CORRECTED).partition_by("metric", as_dict=True)
-        for (metric,), own in corrected.items():
-            if own["p"].count():
-                found[f"p, {name}, {metric}"] = outcome(
-                    own,
-                    effect=pl.col("effect"),
-                    target=0.0 if kind != PLANTED else pl.lit(None, pl.Float64),
-                    family=FAMILY,
-                )
-    return found
+    return {
+        f"p, {name}, {metric}": outcome(rows, effect=0.0, target=0.0, family=FAMILY)
+        for name, group in groups.items()
+        for (metric,), rows in group.partition_by("metric", as_dict=True).items()
+        if rows["p"].count()
+    }

@@ -11,7 +11,6 @@ from scipy.special import expit
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.leaning.fairness import CORRECTED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,10 +35,6 @@ TRUTHS = {
         "log-odds of being right that one corpus adds, by group",
         {"effects": (1.0, 1.5, 2.8)},
     ),
-    "hardly able": Truth(
-        PLANTED, "log-odds of being right, of all on all texts: a ninth", {"ability": 0.1}
-    ),
-    "less able": Truth(PLANTED, "the same: a third", {"ability": 0.3}),
     "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
     "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
     "calls": Truth(
@@ -56,7 +51,7 @@ PARAMS: dict[str, Any] = {
     "n_permutations": 999,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task", "reading")
+FAMILY = ("model", "task")
 MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
@@ -74,7 +69,6 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     if "guess" in truth.settings:
         still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
         own = shape.model_copy(update=still)
-    own = own.model_copy(update={"ability": truth.settings.get("ability", own.ability)})
     spread = {"other": own.spread, CORPORA[1]: own.spread * truth.settings.get("spread", 1.0)}
 
     def accuracy(corpus: str, group: str) -> float:
@@ -99,83 +93,56 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     Who guesses the positive class more often has the better F1, so that differences of F1 have no
     true null where a corpus has a threshold of its own. Where a group is harder for all its
     contrast is larger too, which is no decoy. Against the model itself there is nearly a true null:
-    log-odds that vary more, as those of trainings do, are of a lower mean accuracy. Effects are
-    log-odds.
+    log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
     """
     known: Known = drawn.known
-    effects = np.array(known.truth.settings.get("effects", (0.0,) * len(GROUPS)))
-    settings, kind = known.truth.settings, known.truth.kind
-    guess = "guess" in settings
-    mine, every = pl.col("corpus") == CORPORA[0], pl.col("group") == "all"
-    planted = pl.when(mine & every & (kind == PLANTED)).then(None).when(mine).then(_at(effects))
-    differences = tables["differences"].with_columns(effect=planted.otherwise(0.0))
-    calls, f1 = pl.lit("calls" in settings), pl.col("metric") == "F1"
-    here = ~calls | mine  # a decoy is told where it is, and not where another corpus is
-    varied = ~pl.lit("spread" in settings) | (pl.col("corpus") == CORPORA[1])
-    apart = pl.when(mine).then(_at((effects - effects.mean()).round(2))).otherwise(0.0)
+    if known.truth.kind == PLANTED:
+        return _intervals(known, tables)
+    settings = known.truth.settings
+    calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
+    here = mine | (not calls)  # a decoy is told where it is, and not where another corpus is
+    varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
     contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
-    found = {
-        "overall": outcome(
-            tables["overall"],
-            effect=pl.when(here if guess else ~mine).then(0.0 if guess else known.shape.ability),
-            family=FAMILY,
-            by_mean=False,  # the value is no distance from what guesses reach
-        ),
-        "groups": outcome(
-            tables["groups"].drop(contrast.values()).rename(contrast),
-            effect=pl.when(pl.lit("harder" not in settings) & here & varied).then(apart),
-            family=FAMILY,
-        ),
-    }
-    nothing = pl.lit(None, pl.Float64)  # intervals are told below
-    over = _apart(differences.filter(reading=CORRECTED), truth_of(known))
-    over = over.with_columns(low=nothing, high=nothing)
-    if "calls" in settings:  # F1 does differ, and is adjusted with the rest
-        over = over.with_columns(p_bh=nothing)
-    sides = pl.when(pl.col("baseline") == "").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
-    over = over.with_columns(side=sides)
-    for (metric, side), rows in over.partition_by("metric", "side", as_dict=True).items():
+    groups = tables["groups"].drop(contrast.values()).rename(contrast)
+    same = here & varied & ("harder" not in settings)
+    found = {"groups": outcome(groups, effect=pl.when(same).then(0.0), family=FAMILY)}
+    if "guess" in settings:
+        effect = pl.when(here).then(0.0)
+        found["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
+    itself = pl.col("baseline") == ""
+    side = pl.when(itself).then(pl.lit("itself")).otherwise(pl.lit("corpora"))
+    differences = tables["differences"].with_columns(side=side)
+    same = (mine & (pl.col("metric") != "F1")) | (not calls)
+    parts = differences.partition_by("metric", "side", as_dict=True)
+    for (metric, name), rows in parts.items():
         if rows["p"].count():
-            found[f"differences, {side}, {metric}"] = outcome(
-                rows,
-                effect=pl.when(~calls | (mine & ~f1)).then("effect"),
-                target=pl.col("apart") if metric in MEAN_OF and kind == PLANTED else None,
+            found[f"differences, {name}, {metric}"] = outcome(
+                rows.with_columns(low=None, high=None),  # see the intervals
+                effect=pl.when(same).then(0.0),
                 family=FAMILY,
+                p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
             )
     return found | _intervals(known, tables)
-
-
-def _at(values: Array) -> pl.Expr:
-    """Return the value of a row's group; 0 of all texts."""
-    of = {group: float(value) for group, value in zip(GROUPS, values, strict=True)}
-    return pl.col("group").replace_strict(of, default=0.0, return_dtype=pl.Float64)
 
 
 def _intervals(known: Known, tables: Tables) -> Tables:
     """Return intervals of values over texts, and of differences over trainings too."""
     true = truth_of(known)
-    here = (pl.col("reading") == CORRECTED) & pl.col("metric").is_in(MEAN_OF)
+    here = pl.col("metric").is_in(MEAN_OF)
     if "calls" in known.truth.settings:
         # texts are half positive here, and not in a bootstrap, with which accuracy varies there
         here &= pl.col("metric") != "accuracy"
-    untested = {"p": pl.lit(None, pl.Float64), "p_bh": pl.lit(None, pl.Float64)}
-    overall = tables["overall"].filter(here).with_columns(**untested, group=pl.lit("all"))
-    rows = tables["differences"].filter(here).with_columns(**untested)
-    rows = _apart(rows, true)
+    overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
     overall = overall.join(true, on=["corpus", "group"])
-    return {
-        "overall, interval": outcome(overall, effect=0.0, target=pl.col("these")),
-        "differences, interval": outcome(rows, effect=0.0, target=pl.col("apart")),
-    }
-
-
-def _apart(differences: pl.DataFrame, true: pl.DataFrame) -> pl.DataFrame:
-    """Add how far the two corpora of a row are apart, over all trainings."""
     true = true.drop("these")
     base = true.rename({"corpus": "baseline", "all": "all_other"})
-    rows = differences.join(true, on=["corpus", "group"], maintain_order="left")
-    rows = rows.join(base, on=["baseline", "group"], maintain_order="left")
-    return rows.with_columns(apart=pl.col("all") - pl.col("all_other"))
+    rows = tables["differences"].filter(here).join(true, on=["corpus", "group"])
+    rows = rows.join(base, on=["baseline", "group"])
+    apart = pl.col("all") - pl.col("all_other")
+    return {
+        "overall, interval": outcome(overall, effect=0.0, target="these", p=""),
+        "differences, interval": outcome(rows, effect=0.0, target=apart, p=""),
+    }
 
 
 def truth_of(known: Known) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from calibration.truth import write_parquet
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.stances import SCHEMAS
 
@@ -70,12 +71,11 @@ def pairs(number: int = 10) -> list[Row]:
 def written_to(folder: Path, models: Sequence[str] = ("m",), **questionnaires: list[Row]) -> Inputs:
     """Write the dataset ``statements`` and return the inputs of the analysis."""
     into = folder / "statements"
-    into.mkdir(parents=True)
     empty: dict[str, list[Any]] = {"config": [], "reason": [], "number": []}
-    pl.DataFrame(empty).write_parquet(into / "rejects.parquet")
+    write_parquet(pl.DataFrame(empty), into / "rejects.parquet")
     for name, rows in questionnaires.items():
         types: dict[str, Any] = {"polarity": pl.Int64, "points": pl.List(pl.Float64)}
-        pl.DataFrame(rows, schema_overrides=types).write_parquet(into / f"{name}.parquet")
+        write_parquet(pl.DataFrame(rows, schema_overrides=types), into / f"{name}.parquet")
     return Inputs(tuple(models), {"statements": into}, folder / "data")
 
 
@@ -83,14 +83,14 @@ def state(
     corpus: str = "",
     seed: int = 0,
     *,
-    period: int = 0,
+    period: int | str = "all",
     share: float = 1.0,
     epoch: int = 1,
     texts: int = 100,
 ) -> Row:
     """Return the columns of a state; without a corpus those of the model itself."""
     if not corpus:
-        period, share, seed, epoch, texts = 0, 0.0, 0, 0, 0
+        period, share, seed, epoch, texts = "all", 0.0, 0, 0, 0
     return {
         "corpus": corpus,
         "period": period,
@@ -104,20 +104,19 @@ def state(
 
 def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
     """Write rows of outputs, with what all of them have."""
-    into = inputs.outputs("stances", model) / asked
-    into.mkdir(parents=True, exist_ok=True)
-    shared = {"questionnaire": "q", "frame": FRAME, "form": 0, "variant": "", "text": ""}
+    shared = {"questionnaire": "q", "frame": FRAME, "form": "plain", "variant": "", "text": ""}
     always = {"model": model, "revision": "0"}
-    empty = pl.from_arrow(SCHEMAS[asked].arrow().empty_table())
+    schema = SCHEMAS[asked]
+    empty = pl.from_arrow(schema.arrow().empty_table())
     assert isinstance(empty, pl.DataFrame)
+    types = pl.Schema({k: v for k, v in empty.schema.items() if not schema[k].labels})
     if isinstance(rows, pl.DataFrame):
-        lacking = {k: v for k, v in (shared | always).items() if k not in rows.columns}
-        table = rows.with_columns(**{k: pl.lit(v) for k, v in lacking.items()})
+        missing = {k: v for k, v in (shared | always).items() if k not in rows.columns}
+        table = rows.with_columns(**{k: pl.lit(v) for k, v in missing.items()})
     else:
-        full = [shared | row | always for row in rows]
-        assert set(full[0]) == set(empty.columns)
-        table = pl.DataFrame(full, schema_overrides=empty.schema)
-    table.select(empty.columns).cast(empty.schema).write_parquet(into / "00000.parquet")
+        table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
+    table = table.select(empty.columns).cast(types)
+    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet", schema)
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
@@ -138,4 +137,4 @@ def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
 
 def prior(logit: float = 0.0, **place: Any) -> Row:
     """Return the row of a prompt with a text without content."""
-    return {"id": "", "form": 3, "variant": "N/A"} | place | filled(logit)
+    return {"id": "", "form": "prior", "variant": "N/A"} | place | filled(logit)

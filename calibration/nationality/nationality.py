@@ -12,9 +12,7 @@ import polars as pl
 
 from calibration.nationality import swaps
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.nationality.cases import COMPARED, CONTRAST, EVERY
-from plumbline.probes.nationality.schemas import SCOPES
-from plumbline.probes.stats.estimate import DETECTABLE
+from plumbline.probes.nationality.cases import CONTRAST, EVERY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,24 +50,21 @@ PARAMS: dict[str, Any] = {
 SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
 KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
 POINTS = 100 * swaps.UNIT
-NO_TEST = [pl.lit(None, pl.Float64).alias(name) for name in ("p", "p_bh", *DETECTABLE)]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
     of = planted(truth, shape)
     inputs = swaps.write(folder, shape, of, rng)
-    settings = dict(truth.settings)
     shift, slope, rare = (
         swaps.of_names(values, shape).mean(axis=-1) for values in (of.shift, of.slope, of.rare)
     )
-    countries = [swaps.code(n) for n in range(shape.countries)]
     rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{swaps.CONFIG}.parquet")
     full = rows.filter(pl.col("country") != "").select(pl.col("name").str.contains(" ").mean())
-    known = pl.DataFrame(
-        {"country": countries, "shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
-    ).with_columns(nats=pl.col("rare") * (1 + full.item()))  # both parts of a full name are rare
-    return Drawn(inputs, (known, settings))
+    values = {"shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
+    values["nats"] = rare * (1 + full.item())  # both parts of a full name are rare
+    countries = [swaps.code(n) for n in range(shape.countries)]
+    return Drawn(inputs, (pl.DataFrame({"country": countries} | values), truth.settings))
 
 
 def planted(truth: Truth, shape: Shape) -> swaps.Planted:
@@ -103,69 +98,59 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     """Return the rows of each test."""
     known, settings = drawn.known
     per_token = settings.get("per_token", 0.0) * POINTS
-    unknown = pl.lit(None, dtype=pl.Float64)
-    placebo = pl.col("reading") == COMPARED.index("placebo")
+    placebo = pl.col("reading") == "placebo"
     signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
-    moved = unknown if per_token else pl.col("shift") * pl.col("sign") + 0.0
+    shift, sign = pl.col("shift"), pl.col("sign")
+    # what long names do is no effect of a country, and no null either
+    moved = None if per_token else shift * sign + 0.0
     table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     halves, table = table.filter(placebo), table.filter(~placebo)
-    contrast = table.with_columns(
-        value="contrast",
-        low="contrast_low",
-        high="contrast_high",
-    )
-    untested = table.with_columns(NO_TEST)
+    contrast = table.with_columns(value="contrast", low="contrast_low", high="contrast_high")
     by = ["reading", "gender"]
     found = {
-        "delta: a country against the originals": outcome(
-            untested, effect=moved, target=moved, family=by
-        ),
+        "delta: a country against the originals": outcome(table, effect=moved, target=moved, p=""),
         "delta: a country against the others": outcome(
             contrast, effect=moved, target=moved, family=by
         ),
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
-    table = tables["changes"].rename({"class": "measure"})
+    table = tables["changes"].rename({"class": "measure"}).filter(~placebo)
     table = table.join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     # neutral is predicted less often where the others are moved either way
-    sure = (pl.col("shift") == 0) | (pl.col("sign") != 0)
-    log = (pl.col("value", "low", "high", *DETECTABLE) / 100 + 1).log()  # as they are tested
+    sure = (shift == 0) | (sign != 0)
+    log = (pl.col("value", "low", "high") / 100 + 1).log()  # as they are tested
     found["changes: a class more often"] = outcome(
-        table.filter(~placebo).with_columns(log),
-        effect=pl.when(sure).then(moved),
-        target=unknown if per_token else pl.when(pl.col("shift") == 0).then(0.0),
+        table.with_columns(log),
+        effect=None if per_token else pl.when(sure).then(moved),
+        target=None if per_token else pl.when(shift == 0).then(0.0),
         family=by,
     )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
     table = table.join(known, on="country", how="left", **KEPT)
-    countries, own = pl.col("shift").is_not_null(), ["reading"]
-    found["mixed: countries"] = outcome(
-        table.filter(countries), effect=pl.col("shift"), target=pl.col("shift"), family=own
-    )
     term = pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0)
-    found["mixed: tokens and log rank"] = outcome(
-        table.filter(~countries), effect=term, target=term, family=own
-    )
+    for name, rows, effect in (
+        ("countries", shift.is_not_null(), shift),
+        ("tokens and log rank", shift.is_null(), term),
+    ):
+        found[f"mixed: {name}"] = outcome(
+            table.filter(rows), effect=effect, target=effect, family=["reading"]
+        )
     # over all countries there is neither none nor one relation where some have one
     alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
-    over_all = pl.lit(0.0) if alike else unknown
-    each = pl.when(pl.col("country") == EVERY).then(over_all)
-    related = unknown if per_token else each.otherwise(pl.col("slope") * pl.col("sign") + 0.0)
-    table = (
-        tables["correlations"]
-        .join(known, on="country", how="left", **KEPT)
-        .join(signs, on="measure", **KEPT)
-    )
-    for n, scope in enumerate(SCOPES):
-        effect = related if n else pl.lit(0.0)
+    each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
+    related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
+    table = tables["correlations"].join(known, on="country", how="left", **KEPT)
+    table = table.join(signs, on="measure", **KEPT)
+    for scope in ("originals", "subtracted", "within"):
+        planted = pl.lit(0.0) if scope == "originals" else related
         found[f"correlations: {scope}"] = outcome(
-            table.filter(scope=n),
-            effect=effect,
-            target=pl.when(effect == 0).then(0.0),
+            table.filter(scope=scope).with_columns(effect=planted),
+            effect="effect",
+            target=pl.when(pl.col("effect") == 0).then(0.0),
             family=["reading", "perplexity"],
         )
-    sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
-    sums = sums.join(known, on="country", **KEPT).with_columns(NO_TEST)
+    sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
-    found["perplexities"] = outcome(sums, effect=rare, target=pl.col("nats"))
+    sums = sums.join(known, on="country", **KEPT)
+    found["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
     return found

@@ -16,10 +16,12 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from calibration.truth import write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.nationality.classification import SCHEMAS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
+
 
 CONFIG, MODEL = "sentiment-en", "m"
 UNIT = 0.05  # of P+ - P-: that is what SDs and effects are told in, 5 points
@@ -42,18 +45,18 @@ ROW = (*KEPT, "apart", "middle", "nats", "tokens")  # P+ - P-, neutral, minus lo
 class SwapsShape(Params):
     """Shape of the counterfactuals, and how much of what they say is whose."""
 
-    countries: int = Field(13, ge=7, description="countries of names")
-    texts: int = Field(55, ge=4, description="source texts")
-    draws: int = Field(4, ge=1, description="names for each text and country")
-    placebos: int = Field(2, ge=0, description="of these, how many get a second name")
-    names: int = Field(12, ge=2, description="names of a country and kind")
-    women: float = Field(0.4, ge=0, le=1, description="share of texts about a woman")
-    full: float = Field(0.3, ge=0, le=1, description="share of texts with a full name")
-    celebrity: float = Field(0.0, ge=0, le=1, description="share of texts about the same person")
-    shared: float = Field(0.0, ge=0, le=1, description="share of names that two countries have")
-    sd_name: float = Field(0.3, ge=0, description="SD of names, in that of name by text")
-    sd_text: float = Field(0.2, ge=0, description="SD of text by country, likewise")
-    sd_rest: float = Field(1.0, ge=0, description="SD of name by text, units of .05 of P+ - P-")
+    countries: int = Field(13, description="countries of names")
+    texts: int = Field(55, description="source texts")
+    draws: int = Field(4, description="names for each text and country")
+    placebos: int = Field(2, description="of these, how many get a second name")
+    names: int = Field(12, description="names of a country and kind")
+    women: float = Field(0.4, description="share of texts about a woman")
+    full: float = Field(0.3, description="share of texts with a full name")
+    celebrity: float = Field(0.0, description="share of texts about the same person")
+    shared: float = Field(0.0, description="share of names that two countries have")
+    sd_name: float = Field(0.3, description="SD of names, in that of name by text")
+    sd_text: float = Field(0.2, description="SD of text by country, likewise")
+    sd_rest: float = Field(1.0, description="SD of name by text, units of .05 of P+ - P-")
 
 
 class Planted(NamedTuple):
@@ -107,21 +110,15 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator
         sum_l2r_nats=-1.2 * pl.col("nats"),
     )
     listed = _listed(drawn)
-    files = {
-        inputs.outputs("classification", MODEL) / CONFIG: told,
-        inputs.outputs("classification", MODEL) / "pieces": listed.drop("rank"),
-        inputs.outputs("perplexity", MODEL) / CONFIG: scored,
-    }
-    for place, frame in files.items():
-        place.mkdir(parents=True)
-        frame.write_parquet(place / "00000.parquet")
-    for place in sets.values():
-        place.mkdir(parents=True)
-    rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet")
+    classified = inputs.outputs("classification", MODEL)
+    write_parquet(told, classified / CONFIG / "00000.parquet")
+    write_parquet(listed.drop("rank"), classified / "pieces/00000.parquet", SCHEMAS["pieces"])
+    write_parquet(scored, inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet")
+    write_parquet(rows.select(KEPT), sets["counterfactuals"] / f"{CONFIG}.parquet")
     plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")
-    plain.write_parquet(sets["targets"] / f"{CONFIG}.parquet")
+    write_parquet(plain, sets["targets"] / f"{CONFIG}.parquet")
     for (country,), own in listed.group_by("country"):
-        own.write_parquet(sets["names"] / f"{country}.parquet")
+        write_parquet(own, sets["names"] / f"{country}.parquet")
     return inputs
 
 

@@ -1,10 +1,8 @@
 """Analysis ``anova`` on simulated shares of ``sentiment``.
 
 A model has a deviation of its own, the same in all languages, as a training gives it, and its words
-are drawn one by one. What p would be of words as rows, which the tables do not have, is told for
-what it is: a test of these trainings, not of architectures. Simplified: adjectives, one reading,
-men and women. Deviations and readings stand for three sizes of what is planted: by
-`latent-corrected` there is no p.
+are drawn one by one. Simplified: adjectives, one reading, men and women. Deviations and readings
+stand for three sizes of what is planted: by `latent-corrected` there is no p.
 """
 
 from __future__ import annotations
@@ -16,21 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import fdtrc
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
-from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.anova import (
-    DESIGNS,
-    FACTORS,
-    INTERVALS,
-    NAMES,
-    RESPONSES,
-    UNITS,
-    build,
-)
+from plumbline.probes.politicians import sentiment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,15 +60,15 @@ TRUTHS = {
     ),
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
+DESIGNS = ("two-way", "three-way")
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
-F = ("df", "residual_df", "f")
 FAMILY = ["deviation", "reading"]
-PLACES = ((0, 0), (0, 1), (1, 1))  # deviations and readings of the sizes
+PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))  # of the sizes
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate: what is known of models, and the table of shares."""
-    rows, names, described = [], [], []
+    rows, names = [], []
     effects = truth.settings.get("effects", (0,))
     every = (shape.alone | shape.of_many).items()
     apart = [[language] for language in shape.languages]
@@ -98,91 +87,50 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.settings.get("spread", 1) if size != "base" else 1
-            group = int(family in shape.of_many)
-            described += [(group, names[-1], family, size, x) for x in own_languages]
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
             for level, effect in enumerate(effects):
                 for language in own_languages:
                     planted = effect * sum(x in CHANGED for x in (family, size, language))
-                    for gender, more in enumerate((planted, 0)):
-                        moved = np.array([1, -1, 0]) * (own[level, gender] + more) / 100
+                    for g, (gender, more) in enumerate((("male", planted), ("female", 0))):
+                        moved = np.array([1, -1, 0]) * (own[level, g] + more) / 100
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [
                             (names[-1], language, *PLACES[level], gender, s, hit)
-                            for s, hit in enumerate(hits.tolist())
+                            for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
                         ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
-    inputs.tables("sentiment").mkdir(parents=True)
     keys = ["model", "language", *FAMILY, "gender", "sentiment", "hits"]
-    pl.DataFrame(rows, schema=keys, orient="row").with_columns(
-        pos=0, top_k=shape.words
-    ).write_parquet(inputs.tables("sentiment") / "shares.parquet")
-    facts_of = pl.DataFrame(
-        described, schema=["group", "model", *DESIGNS["three-way"]], orient="row"
+    shares = pl.DataFrame(rows, schema=keys, orient="row").with_columns(
+        pos=pl.lit("ADJ"), top_k=shape.words
     )
-    return Drawn(inputs, (effects, _moved(facts_of, worlds=shape.worlds)))
-
-
-def _moved(described: pl.DataFrame, *, worlds: bool) -> pl.DataFrame:
-    """Return how far a planted point moves the shares by each factor, in each design.
-
-    That is the root mean square over models of its planted levels, less what all other factors of
-    the design explain: what F tests.
-    """
-    parts = [(0, g, x, own) for (g, x), own in described.group_by("group", "language")]
-    group = 0 if worlds else 1
-    parts.append((1, group, "all", described.filter(group=group)))
-    found = []
-    for design, g, language, own in parts:
-        factors = DESIGNS[NAMES[design]]
-        built = build(own, factors, REFERENCES)
-        planted = {f: own[f].is_in(CHANGED).to_numpy().astype(float) for f in factors}
-        planted["all"] = np.sum([*planted.values()], axis=0)
-        for factor, of in planted.items():
-            others = [0] + [
-                i for i, c in enumerate(built.columns[1:], 1) if factor not in (c[0], "all")
-            ]
-            matrix = built.matrix[:, others]
-            left = of - matrix @ np.linalg.lstsq(matrix, of)[0]
-            found.append((design, g, language, FACTORS.index(factor), (left**2).mean() ** 0.5))
-    keys = ["design", "group", "language", "factor", "moved"]
-    return pl.DataFrame(found, schema=keys, orient="row")
+    path = inputs.tables("sentiment") / "shares.parquet"
+    write_parquet(shares, path, sentiment.SCHEMAS["shares"])
+    return Drawn(inputs, (truth, effects))
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
-    effects, moved = drawn.known
-    sizes = {sum(place): float(effect) for place, effect in zip(PLACES, effects, strict=False)}
-    planted = pl.sum_horizontal(pl.col(FAMILY).cast(pl.Int64)).replace_strict(sizes)
-    men = pl.col("response").is_in([GENDERS.index("male"), RESPONSES.index("male minus female")])
-    sign = pl.col("sentiment").cast(pl.Int64).replace_strict({0: 1.0, 1: -1.0, 2: 0.0})
-    sign = pl.when(men).then(sign).otherwise(0.0)
-    found = {}
-    table = tables["coefficients"].filter(pl.col("factor") != FACTORS.index("intercept"))
-    effect = pl.when(pl.col("level").is_in(CHANGED)).then(planted * sign).otherwise(0.0) + 0.0
-    for d, design in enumerate(DESIGNS):
-        for i, interval in enumerate(INTERVALS):
-            rows = table.filter(design=d, interval=i)
-            found[f"coefficients: {design}, {interval}"] = outcome(
-                rows, effect=effect, target=effect, family=FAMILY
-            )
-        # every factor has a level with what is planted
-        rows = (
-            tables["tests"]
-            .with_columns(pl.col("design", "group", "factor").cast(pl.Int64))
-            .filter(design=d)
-            .join(moved, on=["design", "group", "language", "factor"], how="left")
-            .with_columns(value=0.0, low=None, high=None)
+    truth, effects = drawn.known
+    sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, effects, strict=False)}
+    planted = pl.concat_str(FAMILY, separator=", ").replace_strict(sizes, return_dtype=pl.Float64)
+    men = pl.col("response").is_in(["male", "male minus female"])
+    sign = pl.col("sentiment").replace_strict(dict(zip(SENTIMENTS, (1.0, -1.0, 0.0), strict=True)))
+    moved = pl.col("level").is_in(CHANGED) & men
+    effect = pl.when(moved).then(planted * sign).otherwise(0.0) + 0.0
+    table = tables["coefficients"].filter(pl.col("factor") != "intercept")
+    found = {
+        f"coefficients: {design}, {interval}": outcome(
+            rows, effect=effect, target=effect, family=FAMILY
         )
-        effect_of = planted * sign + 0.0
-        shares, words = (rows.filter(unit=unit) for unit in range(len(UNITS)))
-        found[f"tests: {design}"] = outcome(
-            shares, effect=effect_of, target=effect_of.abs() * pl.col("moved"), family=FAMILY
-        )
-        p = fdtrc(*(words[name].cast(pl.Float64).to_numpy() for name in F))
-        none = dict.fromkeys(("detectable", "detectable_bh", "p_bh"))
-        words = words.with_columns(p=pl.Series(p).fill_nan(None), **none)
-        name = f"not in the tables: F of words, {design}"
-        found[name] = outcome(words, effect=effect_of)
+        for (design, interval), rows in table.partition_by(
+            "design", "interval", as_dict=True
+        ).items()
+    }
+    if truth.kind != PLANTED:
+        tests = tables["tests"].with_columns(value=None, low=None, high=None)
+        tests = tests.filter(unit="share") if "unit" in tests.columns else tests
+        for design in DESIGNS:
+            rows = tests.filter(design=design)
+            found[f"tests: {design}"] = outcome(rows, effect=0.0, family=FAMILY)
     return found

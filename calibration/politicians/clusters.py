@@ -15,18 +15,13 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import pmi
+from plumbline.probes.politicians.associations import SCHEMA
 from plumbline.probes.politicians.words import columns
-from plumbline.probes.politicians.words.cluster_rows import (
-    FAITHFUL,
-    GROUPS,
-    JOINT,
-    LARGEST,
-    SILHOUETTE,
-)
-from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,11 +35,11 @@ MODEL = "m"
 class Shape(Params):
     """Shape of the words of a part of speech, and of their states."""
 
-    men: int = Field(40, ge=5, description="words that deviate to men")
-    women: int = Field(40, ge=5, description="words that deviate to women")
-    width: int = Field(24, ge=3, description="dimensions of a state")
-    both: float = Field(0.6, ge=0, le=1, description="share of words generated for either gender")
-    decay: float = Field(0.5, ge=0, description="SD of the nth axis is n to the power of -decay")
+    men: int = Field(40, description="words that deviate to men")
+    women: int = Field(40, description="words that deviate to women")
+    width: int = Field(24, description="dimensions of a state")
+    both: float = Field(0.6, description="share of words generated for either gender")
+    decay: float = Field(0.5, description="SD of the nth axis is n to the power of -decay")
 
 
 SHAPES = {
@@ -61,9 +56,6 @@ TRUTHS = {
         "two topics that have nothing to do with gender, one of half the spread",
         {"topics": 4},
     ),
-    "forms of a word": Truth(
-        DECOY, "words have three forms, alike in state and of one gender", {"forms": 3}
-    ),
     "long tails": Truth(DECOY, "one cloud, a tenth of the words spread twice as far", {"tails": 2}),
 }
 PARAMS: dict[str, Any] = {
@@ -73,13 +65,11 @@ PARAMS: dict[str, Any] = {
     "n_simulations": 199,
     "n_bootstrap": 199,
 }
-ALIKE = 0.8  # correlation of the forms of a word
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
     inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
-    inputs.datasets["politicians"].mkdir()
     deviations, known = [], []
     for language, apart in zip(LANGUAGES, truth.settings.get("apart", (0.0,)), strict=False):
         women = np.arange(shape.men + shape.women) >= shape.men
@@ -88,21 +78,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         deviation = rng.uniform(0.1, 1, len(women))
         for gender in (columns.MALE, columns.FEMALE):
             own = women == (gender == columns.FEMALE)
-            deviations.append(
-                pl.DataFrame(
-                    {
-                        "model": MODEL,
-                        "language": language,
-                        "pos": 0,
-                        "word": words,
-                        "form": words,
-                        "gender": gender,
-                        "reading": OF_PMI.index("smoothed"),
-                        "unit": UNITS.index("lemma"),
-                        "value": np.where(own, deviation, -deviation),
-                    }
-                )
-            )
+            codes = {"reading": "smoothed", "unit": "lemma", "pos": "ADJ"}
+            table = {"word": words, "form": words, "value": np.where(own, deviation, -deviation)}
+            table |= {"model": MODEL, "language": language, "gender": GENDERS[gender]} | codes
+            deviations.append(pl.DataFrame(table))
         distance = apart * (points[:, 1] - apart / 2) * 2 ** (2 * shape.decay)
         odds = distance + np.log(shape.women / shape.men)
         chance = expit(odds) if "apart" in truth.settings else np.full(len(odds), women.mean())
@@ -111,23 +90,20 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                 language=pl.lit(language), apart=pl.lit(float(apart))
             )
         )
-        _write_lists(inputs, language, words, _generated(truth, shape, women, rng))
-        where = inputs.outputs("representations", MODEL) / language
-        where.mkdir(parents=True)
+        _write_lists(inputs, language, words, _generated(shape, women, rng))
         states = pl.DataFrame({"word": words, "state": points.tolist()})
-        states.write_parquet(where / "00000.parquet")
-    where = inputs.tables("pmi", MODEL)
-    where.mkdir(parents=True)
-    pl.concat(deviations).write_parquet(where / "pmi.parquet")
+        folder = inputs.outputs("representations", MODEL) / language
+        write_parquet(states, folder / "00000.parquet")
+    path = inputs.tables("pmi", MODEL) / "pmi.parquet"
+    write_parquet(pl.concat(deviations), path, pmi.SCHEMAS["pmi"])
     return Drawn(inputs, (truth, shape, pl.concat(known)))
 
 
 def _generated(
-    truth: Truth, shape: Shape, women: NDArray[np.bool_], rng: np.random.Generator
+    shape: Shape, women: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Draw for whom words were generated, (words, 2): men, women; forms of a word for the same."""
-    word = np.arange(len(women)) // truth.settings.get("forms", 1)
-    both = (rng.random(len(women)) < shape.both)[word]
+    """Draw for whom words were generated, (words, 2): men, women."""
+    both = rng.random(len(women)) < shape.both
     return np.stack([both | ~women, both | women], axis=1)
 
 
@@ -137,16 +113,12 @@ def _write_lists(
     """Write the lists of a man and of a woman."""
     people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
     people = people.with_columns(gender=pl.Series([columns.MALE, columns.FEMALE]))
-    people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet")
+    write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
     row, person = np.nonzero(members)
-    where = inputs.outputs("associations", MODEL) / language
-    where.mkdir(parents=True)
     listed = pl.Series("word", words, dtype=pl.String).gather(row)
-    pl.DataFrame(
-        {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
-    ).with_columns(pos=pl.lit(0, pl.Int64), frame=pl.lit("bare")).write_parquet(
-        where / "00000.parquet"
-    )
+    lists = {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
+    table = pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"})
+    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet", SCHEMA)
 
 
 def _states(
@@ -154,12 +126,7 @@ def _states(
 ) -> NDArray[np.float64]:
     """Return states, (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
-    forms = truth.settings.get("forms", 1)
     points = rng.normal(size=(len(women), shape.width))
-    if forms > 1:  # of one word follow each other, and so are of one gender
-        word = np.arange(len(women)) // forms
-        common = rng.normal(size=(len(women), shape.width))[word]
-        points = ALIKE**0.5 * common + (1 - ALIKE) ** 0.5 * points
     if "tails" in truth.settings:
         points *= np.where(rng.random((len(women), 1)) < 0.1, truth.settings["tails"], 1)
     if "topics" in truth.settings:
@@ -174,51 +141,45 @@ def _states(
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
     truth, shape, known = drawn.known
-    planted = known.select("language", "apart").unique()
-    fits = tables["fits"].filter(reading=LARGEST).join(planted, on="language")
-    fits = fits.filter(pl.col("measure") == SILHOUETTE)
-    fits = fits.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
-    joint = pl.col("group") == GROUPS.index(JOINT)
-    apart: pl.Expr = pl.when(joint).then("apart").otherwise(0.0)
-    if "topics" in truth.settings or "forms" in truth.settings:
-        apart = pl.lit(None, pl.Float64)  # there are clusters
-    found = {
-        f"fits: silhouette, {k} clusters": outcome(fits.filter(clusters=k), effect=apart)
-        for k in PARAMS["clusters"]
-    } | {"fits: silhouette": outcome(fits, effect=apart, family=["model"], by_mean=False)}
-    shares = _expected(tables, shape, known).join(planted, on="language")
+    apart, found = known.select("language", "apart").unique(), {}
+    if truth.kind == NULL or "tails" in truth.settings:  # elsewhere there are clusters
+        fits = tables["fits"].filter(measure="silhouette", reading="largest")
+        for k in PARAMS["clusters"]:
+            found[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
+        found["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
+    shares = _expected(tables, shape, known).join(apart, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
-    none = pl.lit(None, pl.Float64)
-    target, true = ("target", "true") if truth.kind == PLANTED else (pl.lit(0.0),) * 2
-    for name, reading in (("shares", LARGEST), ("shares: faithful", FAITHFUL)):
-        own = shares.filter(reading=reading).with_columns(target=target, true=true)
-        effect = pl.col("target").sign() * pl.col("apart") + 0.0
-        tested = own.with_columns(low=none, high=none)
-        found[name] = outcome(tested, effect=effect, target=pl.col("target"), family=["model"])
-        within = own.with_columns(p=none, p_bh=none)
-        found[f"{name}, interval"] = outcome(within, effect=effect, target=pl.col("true"))
+    planted = truth.kind == PLANTED
+    for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
+        rows = shares.filter(reading=reading)
+        if not planted:
+            tested = rows.with_columns(low=None, high=None)
+            found[name] = outcome(tested, effect=0.0, family=["model"])
+        effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
+        target = "true" if planted else 0.0
+        found[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")
     return found
 
 
 def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
     """Return the shares of clusters with what is ``true`` of them, given which words are there.
 
-    ``target``: that less what is true of all words, which those that were drawn differ from.
+    ``over_all``: that less what is true of all words.
     """
     both, own = shape.both, pl.col("female")
-    words = tables["words"].filter(group=GROUPS.index(JOINT)).join(known, on=["language", "word"])
+    words = tables["words"].filter(group="together").join(known, on=["language", "word"])
     chances = {"women": both + (1 - both) * own, "men": 1 - (1 - both) * own}  # of being listed
-    alone = pl.col("reading") == LARGEST
+    alone = pl.col("reading") == "largest"
     sides = {"women": own, "men": 1 - own}
     each = {name: pl.when(alone).then(own).otherwise(chances[name]) for name, own in sides.items()}
     whole = {f"all_{name}": own.mean().over("language", "reading") for name, own in each.items()}
     words = words.with_columns(**each, **whole)
     by = ["language", "reading", "cluster_id"]
     told = words.group_by(by).agg(pl.col(*each, *whole).mean())
-    female = pl.col("gender") == columns.FEMALE
+    female = pl.col("gender") == "female"
     shares = tables["shares"].join(told, on=by, maintain_order="left")
     true, over_all = (
         pl.when(female).then(women).otherwise(men) / (women + men)
         for women, men in ((pl.col(f"{of}women"), pl.col(f"{of}men")) for of in ("", "all_"))
     )
-    return shares.with_columns(true=true, target=true - over_all)
+    return shares.with_columns(true=true, over_all=true - over_all)

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from calibration.politicians import lists, meanings
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
@@ -22,6 +21,8 @@ from plumbline.probes.politicians.words import columns
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import polars as pl
 
 Shape = meanings.MeaningsShape
 SHAPES = {
@@ -45,7 +46,7 @@ PARAMS: dict[str, Any] = {
     "n_permutations": 99,
 }
 
-GENDER = (columns.MALE, columns.FEMALE)
+GENDER = ("male", "female")
 SAMPLES = 400  # of names, from which expected counts are taken
 PARTS = {"latent": ["word", "sentiment", "gender"], "words": ["word", "gender"]}
 PARTS |= {"shares": ["sentiment", "gender"], "tilt": []}
@@ -55,8 +56,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     """Write one replicate; words are the same in all of them."""
     cells = _cells(truth, shape)
     inputs = meanings.write(folder, shape, cells, rng)
-    settings = tuple(sorted(truth.settings.items()))
-    return Drawn(inputs, _known(shape, truth.kind, settings))
+    return Drawn(inputs, _known(shape, truth))
 
 
 def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
@@ -65,14 +65,12 @@ def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
 
 
 @lru_cache(maxsize=8)
-def _known(
-    shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]
-) -> dict[str, pl.DataFrame]:
-    """Return for each table what its values should be, and what was planted in each word."""
-    (cell,) = _cells(Truth(kind, "", dict(settings)), shape)
+def _known(shape: Shape, truth: Truth) -> dict[str, pl.DataFrame]:
+    """Return for each table what its values should be."""
+    (cell,) = _cells(truth, shape)
     rng = np.random.default_rng([10, shape.words])
     counts = meanings.counts(cell, shape, SAMPLES, rng).mean(axis=0)
-    if kind == NULL:  # exactly
+    if truth.kind == NULL:  # exactly
         people = np.array([shape.men, shape.women])
         counts = counts.sum(axis=1, keepdims=True) * people / people.sum()
     given = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
@@ -85,7 +83,7 @@ def _known(
     )
     true = latent_model.average(fits, len(fits.phi))
     words = lists.words_of(cell.pos, shape.words)
-    axes = {"word": words, "sentiment": range(len(SENTIMENTS)), "gender": GENDER}
+    axes = {"word": words, "sentiment": list(SENTIMENTS), "gender": GENDER}
     odds = np.log(true.sentiments[0, 0] / true.sentiments[0, 1])
     values = {
         "latent": true.eta[0].transpose(2, 0, 1),
@@ -93,7 +91,6 @@ def _known(
         "shares": true.sentiments[0],
         "tilt": np.array(odds[1] - odds[0]),
     }
-    effects = pl.DataFrame({"word": words, "nats": cell.of.effect})
     found = {}
     for name, keys in PARTS.items():
         table = columns.rows_of(
@@ -101,7 +98,6 @@ def _known(
             [values[name].reshape(values[name].shape or (1,))],
         )
         found[name] = table.select(*keys, target="value")
-    found["latent"] = found["latent"].join(effects, on="word")
     return found
 
 
@@ -109,22 +105,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
     found = {}
     for name, keys in PARTS.items():
-        known, table = drawn.known[name], tables[name]
-        table = (
-            table.join(known, on=keys)
-            if keys
-            else table.with_columns(target=pl.lit(known["target"][0]))
-        )
-        if name == "latent":
-            sign = pl.when(pl.col("gender") == columns.FEMALE).then(1.0).otherwise(-1.0)
-            whole = pl.col("value").sum().over("word", "sentiment")  # of both genders
-            true = 2 * pl.col("target") - pl.col("target").sum().over("word", "sentiment")
-            contrast = table.with_columns(
-                value=2 * pl.col("value") - whole, target=true, low=None, high=None
-            )
-            found["latent: contrast"] = outcome(
-                contrast, effect=sign * pl.col("nats") + 0.0, target=pl.col("target")
-            )
-            table = table.with_columns(p=None, p_bh=None)
-        found[name] = outcome(table, effect=0.0, target=pl.col("target"))
+        true = drawn.known[name]
+        how = {"on": keys} if keys else {"how": "cross"}
+        found[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
+    contrast = tables["latent"].with_columns(low=None, high=None)
+    found["latent: contrast"] = outcome(contrast, effect=0.0)
     return found

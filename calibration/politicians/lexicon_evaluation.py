@@ -3,7 +3,7 @@
 Words come four by four, alike in frequency and in how they go with labels. What a lexicon errs in a
 word is what another errs in the next of the four: over texts, all lexica are then as good as each
 other, although they differ in every word. Simplified: labels are equally frequent, words of a text
-are drawn one by one given its label and author, and the lexica have the same words.
+are drawn one by one given its label, and the lexica have the same words.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.lexicon_evaluation import CODES, KINDS, MEASURES
+from plumbline.probes.politicians.lexicon_evaluation import CODES, MEASURES
 from plumbline.probes.stats.classification import chance
 
 if TYPE_CHECKING:
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
 
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
+TABLES, FAMILY = ("agreement", "differences"), ("language",)
 FRESH = 20_000  # texts from which the truth is taken
 
 
 class Shape(Params):
     """Shape of the texts and of the lexica."""
 
-    tuning: int = Field(400, ge=20, description="texts that cuts are chosen on")
-    testing: int = Field(400, ge=20, description="texts that lexica are judged by")
-    length: int = Field(10, ge=2, description="words of a text, on average")
-    fours: int = Field(60, ge=5, description="words, in fours that are alike")
-    known: float = Field(0.8, gt=0, le=1, description="share of words that are in the lexica")
-    noise: float = Field(0.7, ge=0, description="SD of errors of a lexicon; scores have SD 1")
-    common: float = Field(0.5, ge=0, le=1, description="share of errors that lexica have in common")
+    tuning: int = Field(400, description="texts that cuts are chosen on")
+    testing: int = Field(400, description="texts that lexica are judged by")
+    length: int = Field(10, description="words of a text, on average")
+    fours: int = Field(60, description="words, in fours that are alike")
+    known: float = Field(0.8, description="share of words that are in the lexica")
+    noise: float = Field(0.7, description="SD of errors of a lexicon; scores have SD 1")
+    common: float = Field(0.5, description="share of errors that lexica have in common")
 
 
 SHAPES = {
@@ -61,11 +62,6 @@ TRUTHS = {
         PLANTED, "log-odds of words by label, one corpus each", {"signal": (0.1, 0.2, 0.4)}
     ),
     "words say nothing": Truth(DECOY, "lexica differ, labels go with no word", {"signal": (0.0,)}),
-    "authors": Truth(
-        DECOY,
-        "texts come ten from an author, who has words of his own",
-        {"signal": (0.5,), "authors": 0.7},
-    ),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 
@@ -95,21 +91,17 @@ def language(truth: Truth, shape: Shape, rng: np.random.Generator) -> Language:
 
 
 def texts(
-    of: Language, number: int, signal: float, truth: Truth, shape: Shape, rng: np.random.Generator
+    of: Language, number: int, signal: float, shape: Shape, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """Draw words, (texts, twice the length), -1 after the last of a text; and labels, -1 to 1."""
     labels = rng.integers(-1, 2, number)
-    spread = truth.settings.get("authors", 0.0)
-    authors = -(-number // 10) if spread else 1
-    taste = spread * rng.normal(size=(authors, len(of.side)))
-    place = np.arange(number) // 10 if spread else np.zeros(number, dtype=np.int64)
-    kind = place * 3 + labels + 1
-    weight = np.exp(of.frequency + taste[:, None] + signal * np.arange(-1, 2)[:, None] * of.side)
-    running = weight.reshape(authors * 3, -1).cumsum(axis=1)
+    weight = np.exp(of.frequency + signal * np.arange(-1, 2)[:, None] * of.side)
+    running = weight.cumsum(axis=1)
     running /= running[:, -1:]
-    running += np.arange(len(running))[:, None]  # each kind of text has its own unit
-    drawn = rng.random((number, 2 * shape.length)) + kind[:, None]
-    words = np.searchsorted(running.ravel(), drawn) - kind[:, None] * len(of.side)
+    running += np.arange(3)[:, None]  # each label has its own unit
+    kind = labels[:, None] + 1
+    drawn = rng.random((number, 2 * shape.length)) + kind
+    words = np.searchsorted(running.ravel(), drawn) - kind * len(of.side)
     short = rng.integers(1, 2 * shape.length, number)
     return np.where(np.arange(2 * shape.length) <= short[:, None], words, -1), labels
 
@@ -118,36 +110,31 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     """Write one replicate."""
     of = language(truth, shape, rng)
     inputs = Inputs((), {"lexica": folder / "lexica", "labelled_texts": folder / "texts"}, folder)
-    for path in inputs.datasets.values():
-        path.mkdir()
     names = np.array([f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(len(of.side))])
     views = [name.removeprefix("view ") for name in LEXICA[2:]]
-    pl.DataFrame({"word": names}).with_columns(
+    lexicon = pl.DataFrame({"word": names, "score": of.scores[1]}).with_columns(
         q_positive=pl.Series(0.5 + of.scores[0] / 2),
         q_negative=pl.Series(0.5 - of.scores[0] / 2),
-        score=pl.Series(of.scores[1]),
         view_names=pl.lit(pl.Series([views])).first(),
         view_scores=pl.Series(of.scores[2:].T.tolist()),
-    ).filter(of.known).write_parquet(inputs.datasets["lexica"] / f"{LANGUAGE}.parquet")
+    )
+    write_parquet(lexicon.filter(of.known), inputs.datasets["lexica"] / f"{LANGUAGE}.parquet")
     codes = [CODES[label] - 1 for label in LABELS]
     parts, truths = [], []
     for signal in truth.settings["signal"]:
         for split, number in zip(SPLITS, (shape.tuning, shape.testing), strict=True):
-            words, labels = texts(of, number, signal, truth, shape, rng)
+            words, labels = texts(of, number, signal, shape, rng)
             joined = [" ".join(names[own[own >= 0]]) for own in words]
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "text": [f"{text} {n}" for n, text in enumerate(joined)],
-                        "label": [codes.index(label) for label in labels.tolist()],
-                        "split": SPLITS.index(split),
-                        "source": f"signal {signal:g}",
-                    }
-                )
-            )
-        words, labels = texts(of, FRESH, signal, truth, shape, rng)
+            table = {
+                "text": [f"{text} {n}" for n, text in enumerate(joined)],
+                "label": [codes.index(label) for label in labels.tolist()],
+            }
+            where = {"split": SPLITS.index(split), "source": f"signal {signal:g}"}
+            parts.append(pl.DataFrame(table | where))
+        words, labels = texts(of, FRESH, signal, shape, rng)
         truths.append((f"signal {signal:g}", signal, _means(of, words), labels))
-    pl.concat(parts).write_parquet(inputs.datasets["labelled_texts"] / f"{LANGUAGE}.parquet")
+    path = inputs.datasets["labelled_texts"] / f"{LANGUAGE}.parquet"
+    write_parquet(pl.concat(parts), path)
     return Drawn(inputs, (truth, truths))
 
 
@@ -166,11 +153,10 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     known = []
     for source, signal, means, labels in truths:
         first: dict[str, float] = {}
-        rows = tables["agreement"].filter(source=source, measure=0)
-        for row in rows.iter_rows(named=True):
-            lexicon = row["lexicon"]
-            if row["kind"] == KINDS.index("view"):
-                lexicon = f"view {lexicon}"
+        for row in (
+            tables["agreement"].filter(source=source, measure=MEASURES[0]).iter_rows(named=True)
+        ):
+            lexicon = f"view {row['lexicon']}" if row["kind"] == "view" else row["lexicon"]
             if lexicon not in LEXICA:
                 continue
             scores = means[LEXICA.index(lexicon)]
@@ -178,37 +164,29 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
             measured = {"accuracy": (guess == labels).mean(), "macro-F1": _f1(guess, labels)}
             nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
+            levels = (float(signal), float(worse.get(lexicon, 0)))
             for m, measure in enumerate(MEASURES):
-                first.setdefault(measure, measured[measure])
-                known.append(
-                    {
-                        "source": source,
-                        "kind": row["kind"],
-                        "lexicon": row["lexicon"],
-                        "measure": m,
-                        "signal": float(signal),
-                        "worse": float(worse.get(lexicon, 0)),
-                        "true": measured[measure],
-                        "less": first[measure] - measured[measure],
-                        "nothing": nothing[m],
-                    }
-                )
+                true = measured[measure]
+                less = first.setdefault(measure, true) - true
+                where = (source, row["kind"], row["lexicon"], measure)
+                known.append((*where, *levels, true, less, nothing[m]))
     keys = ["source", "kind", "lexicon", "measure"]
-    found = {}
-    informed = pl.col("signal")
+    names = [*keys, "signal", "worse", "true", "less", "nothing"]
+    rows = pl.DataFrame(known, names, orient="row")
+    informed: str | None = "signal"
     if truth.kind == NULL or "worse" in truth.settings:
-        informed = pl.lit(None, pl.Float64)
-    for m, measure in enumerate(MEASURES):
-        for table, effect, target in (
-            ("agreement", informed, pl.col("true")),
-            ("differences", pl.col("worse"), pl.col("less")),
-        ):
-            rows = tables[table].filter(measure=m).join(pl.DataFrame(known), on=keys)
-            if table == "agreement":  # as far from what labels that mean nothing would reach
-                rows = rows.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
-            found[f"{table}: {measure}"] = outcome(
-                rows, effect=effect, target=target, family=["language"]
-            )
+        informed = None
+    found = {}
+    for measure in MEASURES:
+        own = {name: tables[name].filter(measure=measure).join(rows, on=keys) for name in TABLES}
+        # as far from what labels that mean nothing would reach
+        apart = pl.col("value", "low", "high", "true") - pl.col("nothing")
+        found[f"agreement: {measure}"] = outcome(
+            own["agreement"].with_columns(apart), effect=informed, target="true", family=FAMILY
+        )
+        found[f"differences: {measure}"] = outcome(
+            own["differences"], effect="worse", target="less", family=FAMILY
+        )
     return found
 
 

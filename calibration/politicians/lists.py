@@ -12,16 +12,18 @@ has one length, or one of two, of which women have the shorter one more often.
 from __future__ import annotations
 
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.special import ndtr
 
+from calibration.truth import write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import associations
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
@@ -43,30 +45,23 @@ SITELINKS = {MALE: 77.0, FEMALE: 48.0, NON_BINARY: 32.0}  # mean number, as ther
 SHORT = 15  # words in a shorter list
 BEARERS = 300  # at most, of a name
 NATIVE = (0.1, 0.7)  # share of natives among the first and the last origin
-WIDE, POINTS = 2.0, 33  # nats to either side, and points, of the integral in :func:`chance`
+MANY = 40_000  # lists of a gender from which expected counts are taken
 
 
 class ListsShape(Params):
     """Shape of the lists that a model gave."""
 
-    men: int = Field(240, ge=2, description="distinct names of men")
-    women: int = Field(60, ge=2, description="distinct names of women")
-    others: int = Field(0, ge=0, description="distinct names of non-binary people")
-    shared: float = Field(0.05, ge=0, le=1, description="share of people who bear another's name")
-    words: int = Field(80, ge=10, description="candidate words of a part of speech")
-    length: int = Field(20, ge=1, description="words in a list")
-    spread: float = Field(1.0, ge=0, description="SD of log-frequencies of words")
-    origins: int = Field(4, ge=1, description="origins of names, which have words of their own")
-    taste: float = Field(0.5, ge=0, description="SD of what goes with an origin, nats")
-    short: float = Field(
-        0,
-        ge=0,
-        le=1,
-        description="share of women's lists with 15 words; 1 less it of others'; 0: none",
-    )
-    zipf: float = Field(
-        0, ge=0, description="exponent of the number of bearers; 0: `shared` has it"
-    )
+    men: int = Field(240, description="distinct names of men")
+    women: int = Field(60, description="distinct names of women")
+    others: int = Field(0, description="distinct names of non-binary people")
+    shared: float = Field(0.05, description="share of people who bear another's name")
+    words: int = Field(80, description="candidate words of a part of speech")
+    length: int = Field(20, description="words in a list")
+    spread: float = Field(1.0, description="SD of log-frequencies of words")
+    origins: int = Field(4, description="origins of names, which have words of their own")
+    taste: float = Field(0.5, description="SD of what goes with an origin, nats")
+    short: float = Field(0, description="share of women with lists of 15; 1 less it of others")
+    zipf: float = Field(0, description="exponent of the number of bearers; 0: `shared` has it")
 
     def cut(self) -> Array:
         """Return the share of men's, women's and others' lists that are shorter."""
@@ -184,46 +179,39 @@ def utilities(of: Population, origin: Integers, side: Array) -> Array:
     return found
 
 
-def chance(utility: Array, length: int) -> Array:
-    """Return the chance of each word to be in a list, (names, words), for utilities of that shape.
+@lru_cache(maxsize=32)
+def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
+    """Return the share of lists of each gender that have each word, (words, 3).
 
-    The words of the largest utility with Gumbel noise are the first to come, of words that wait an
-    exponential time with the rate exp(utility) (Yellott 1977, J. Math. Psychol. 15(2)): a word is
-    in the list if it comes before the ``length``-th of the others. How many of those have come by
-    a time is taken as normal; the chances are then right to .002.
+    Without an effect the genders have the same shares, unless their lists have other lengths.
     """
-    rate = np.exp(utility - utility.max(axis=-1, keepdims=True))[..., None, :]
-    middle = np.zeros((*utility.shape[:-1], 1, 1))  # log of the time when ``length`` have come
-    low, high = middle - 30.0, middle + 30.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        come = -np.expm1(-rate * np.exp(middle)).sum(axis=-1, keepdims=True)
-        low, high = np.where(come < length, middle, low), np.where(come < length, high, middle)
-    times = np.exp(middle + np.linspace(-WIDE, WIDE, POINTS)[:, None])
-    come = -np.expm1(-rate * times)  # (..., times, words)
-    variance = come * (1 - come)
-    mean, spread = (x.sum(axis=-1, keepdims=True) - x for x in (come, variance))
-    full = ndtr((mean - (length - 0.5)) / np.sqrt(np.maximum(spread, 1e-12)))
-    between = -np.expm1(-rate * np.sqrt(times[..., 1:, :] * times[..., :-1, :]))
-    return np.asarray((between * np.diff(full, axis=-2)).sum(axis=-2))
+    part = population(shape, truth, pos)
+    return expected_of(part, shape, np.random.default_rng([8, pos]))
 
 
-def chances(utility: Array, shape: ListsShape, gender: int) -> Array:
-    """Return :func:`chance` in the lists of a gender, of one length or two."""
-    cut = shape.cut()[gender]
-    whole = chance(utility, shape.length)
-    return whole if not cut else cut * chance(utility, SHORT) + (1 - cut) * whole
+def expected_of(
+    part: Population, shape: ListsShape, rng: np.random.Generator, own: float = 0.0
+) -> Array:
+    """Return the share of many lists of each gender that have each word, (words, 3).
 
-
-def expected(of: Population, shape: ListsShape) -> Array:
-    """Return the chance of each word to be in a list of each gender, (words, 3)."""
-    origins = np.arange(shape.origins)
-    each = [  # (origins, words)
-        chances(utilities(of, origins, np.full(shape.origins, side)), shape, gender)
-        for gender, side in enumerate((-0.5, 0.5, 0.0))
-    ]
-    shares = of.men_of, of.women_of, of.men_of
-    return np.stack([share @ one for share, one in zip(shares, each, strict=True)], axis=1)
+    ``own``: SD of what goes with a name alone, nats.
+    """
+    seeds = rng.integers(2**32, size=2)
+    columns = []
+    for gender, side in ((MALE, -0.5), (FEMALE, 0.5), (NON_BINARY, 0.0)):
+        draw = np.random.default_rng(seeds)  # the same luck for all genders
+        found = np.zeros(shape.words)
+        for _ in range(MANY // 2000):
+            origin = origins(part, np.full(2000, gender == FEMALE), draw)
+            utility = utilities(part, origin, np.full(2000, side))
+            utility = utility + draw.normal(0, own, utility.shape)
+            listed = best(utility, shape.length, draw)
+            if shape.short:
+                cut = draw.random(2000) < shape.cut()[gender]
+                listed = listed[~(cut[:, None] & (np.arange(shape.length) >= SHORT))]
+            found += np.bincount(listed.ravel(), minlength=shape.words)
+        columns.append(found / MANY)
+    return np.stack(columns, axis=1)
 
 
 def counts(
@@ -245,7 +233,7 @@ def counts(
 
 def words_of(pos: int, number: int) -> list[str]:
     """Return the words of a part of speech."""
-    return [f"{associations.POS[pos].lower()}{n:03d}" for n in range(number)]
+    return [f"{POS[pos].lower()}{n:03d}" for n in range(number)]
 
 
 def write(
@@ -274,10 +262,9 @@ def write_people(folder: Path, of: Names, models: tuple[str, ...]) -> Inputs:
         {"name": spelt, "gender": of.gender, "native": of.native, "birth_date": born}
     ).with_columns(popularity=pl.Series(of.sitelinks, dtype=pl.Int32))
     inputs = Inputs(models, {"politicians": folder / "people"}, folder)
-    inputs.datasets["politicians"].mkdir(exist_ok=True)
-    people[of.bearer].with_columns(
-        qid=pl.Series([f"Q{n}" for n in range(len(of.bearer))])
-    ).write_parquet(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
+    qid = pl.Series("qid", [f"Q{n}" for n in range(len(of.bearer))])
+    path = inputs.datasets["politicians"] / f"{LANGUAGE}.parquet"
+    write_parquet(people[of.bearer].with_columns(qid), path)
     return inputs
 
 
@@ -309,23 +296,21 @@ def write_lists(
         for pos, utility in enumerate(each):
             places = best(utility, length, rng)[of.bearer].ravel()
             words = words_of(pos, utility.shape[1])
-            kind = {"pos": pl.lit(pos, dtype=pl.Int64), "frame": pl.lit(frame)}
+            kind = {"pos": pl.lit(POS[pos]), "frame": pl.lit(frame)}
             of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
             texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
             parts.append(rows.with_columns(**texts, **kind))
-    where = inputs.outputs("associations", model) / LANGUAGE
-    where.mkdir(parents=True)
     if of.short is not None:
         longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
-    pl.concat(parts).write_parquet(where / "00000.parquet")
+    path = inputs.outputs("associations", model) / LANGUAGE / "00000.parquet"
+    write_parquet(pl.concat(parts), path, associations.SCHEMA)
 
 
 def write_lexicon(folder: Path, classes: list[Integers]) -> Path:
     """Write a lexicon in which the words of each part of speech have sentiments, codes (words,)."""
-    folder.mkdir()
     words = [word for pos, own in enumerate(classes) for word in words_of(pos, len(own))]
     shares = np.where(np.arange(len(SENTIMENTS)) == np.concatenate(classes)[:, None], 0.8, 0.1)
     table = pl.DataFrame({f"q_{s}": shares[:, n] for n, s in enumerate(SENTIMENTS)})
-    table.with_columns(word=pl.Series(words)).write_parquet(folder / f"{LANGUAGE}.parquet")
+    write_parquet(table.with_columns(word=pl.Series(words)), folder / f"{LANGUAGE}.parquet")
     return folder

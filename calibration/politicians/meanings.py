@@ -6,6 +6,7 @@ word's own log-ratio: where sentiments go with no gender, words are exchangeable
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,9 +14,12 @@ import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
+from calibration.truth import write_parquet
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians.associations import SCHEMA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +36,10 @@ LANGUAGES = ("en", "es", "fr")
 class MeaningsShape(lists.ListsShape):
     """Shape of the lists, and of the lexica."""
 
-    words: int = Field(120, ge=10, description="candidate words of a part of speech")
-    known: float = Field(0.9, gt=0, le=1, description="share of words that the lexica have")
-    certainty: float = Field(0.7, gt=1 / 3, le=1, description="q of a word's own sentiment")
-    own: float = Field(0.4, ge=0, description="SD of words' own log-ratio, where they have one")
+    words: int = Field(120, description="candidate words of a part of speech")
+    known: float = Field(0.9, description="share of words that the lexica have")
+    certainty: float = Field(0.7, description="q of a word's own sentiment")
+    own: float = Field(0.4, description="SD of words' own log-ratio, where they have one")
 
 
 class Cell(NamedTuple):
@@ -66,7 +70,7 @@ def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[
             own = shape.own * truth.settings.get("own", 0)
             given = {"origin": truth.settings.get("origin", 0.0)}
             given["effects"] = truth.settings.get("words", ())
-            bare = lists.population(shape, truth._replace(settings=given), pos)
+            bare = lists.population(shape, replace(truth, settings=given), pos)
             effect = bare.effect + rng.normal(0, 1, shape.words) * own
             of = bare._replace(
                 effect=effect + 2 * TOWARDS[sentiment] * nats,
@@ -87,8 +91,6 @@ def write(
     inputs = Inputs(
         (model,), {"politicians": folder / "people", "lexica": folder / "lexica"}, folder
     )
-    for path in inputs.datasets.values():
-        path.mkdir()
     female = sexes(shape)
     again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
     bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
@@ -100,8 +102,8 @@ def write(
     ranks = np.tile(np.arange(1, shape.length + 1), len(bearer))
     for language in dict.fromkeys(cell.language for cell in cells):
         own = [cell for cell in cells if cell.language == language]
-        people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet")
-        _lexicon(shape, own).write_parquet(inputs.datasets["lexica"] / f"{language}.parquet")
+        write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
+        write_parquet(_lexicon(shape, own), inputs.datasets["lexica"] / f"{language}.parquet")
         parts = []
         for cell in own:
             best = lists.lists(cell.of, female, shape.length, rng)[bearer]
@@ -111,16 +113,15 @@ def write(
                 people.select("qid", "name")[repeated].with_columns(
                     word=pl.Series(words),
                     lemma=pl.Series(words),
-                    pos=pl.lit(cell.pos, dtype=pl.Int64),
+                    pos=pl.lit(POS[cell.pos]),
                     frame=pl.lit("bare"),
                     rank=pl.Series(ranks, dtype=pl.Int32),
                     logprob_nats=pl.Series(-ranks.astype(np.float64)),
                     prompt_pieces=pl.lit(4, dtype=pl.Int32),
                 )
             )
-        where = inputs.outputs("associations", model) / language
-        where.mkdir(parents=True)
-        pl.concat(parts).write_parquet(where / "00000.parquet")
+        path = inputs.outputs("associations", model) / language / "00000.parquet"
+        write_parquet(pl.concat(parts), path, SCHEMA)
     return inputs
 
 

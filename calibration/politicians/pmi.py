@@ -8,7 +8,6 @@ with one name in forty.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,8 @@ import polars as pl
 
 from calibration.politicians import lists
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY, OF_PMI, UNITS
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
@@ -37,25 +37,16 @@ TRUTHS = {
     ),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
-KEYS = ("pos", "word", "gender")
+KEYS = ["pos", "word", "gender"]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
     """Write one replicate."""
     populations = [lists.population(shape, truth, pos) for pos in range(2)]
     inputs = lists.write(folder, shape, populations, rng)
-    return Drawn(inputs, _known(shape, truth.kind, tuple(sorted(truth.settings.items()))))
-
-
-@lru_cache(maxsize=8)
-def _known(shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
-    """Return what is true of each word and gender, see :func:`known`."""
-    truth = Truth(kind, "", dict(settings))
-    chances = []
-    for pos in range(2):
-        of = lists.population(shape, truth, pos)
-        chances.append((of.effect, lists.expected(of, shape)))
-    return known(shape, chances)
+    chances = [lists.expected(shape, truth, pos) for pos in range(2)]
+    effects = [part.effect for part in populations]
+    return Drawn(inputs, known(shape, list(zip(effects, chances, strict=True))))
 
 
 def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.DataFrame:
@@ -69,23 +60,15 @@ def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.Da
     gender are expected to have a word, (words, 3).
     """
     sizes = np.array([shape.men, shape.women, shape.others])
-    there = [g for g in (MALE, FEMALE, NON_BINARY) if sizes[g]]
+    there = np.flatnonzero(sizes)
     parts = []
     for pos, (effect, chance) in enumerate(chances):
         true = pmi((chance * sizes)[:, there])
+        sides = (-effect, effect, np.where(effect, np.nan, 0.0))
         for column, gender in enumerate(there):
-            told = {MALE: -effect, FEMALE: effect, NON_BINARY: np.where(effect, np.nan, 0.0)}
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "pos": pos,
-                        "word": lists.words_of(pos, shape.words),
-                        "gender": gender,
-                        "effect": told[gender] + 0.0,
-                        "target": true[:, column],
-                    }
-                )
-            )
+            values = {"effect": sides[gender] + 0.0, "target": true[:, column]}
+            key = {"pos": POS[pos], "word": lists.words_of(pos, shape.words)}
+            parts.append(pl.DataFrame(key | {"gender": GENDERS[gender]} | values))
     return pl.concat(parts).with_columns(pl.col("effect").fill_nan(None))
 
 
@@ -101,16 +84,9 @@ def by_reading(
 
     Of lemmas alone: here each word is its own, and counts of forms are the same ones.
     """
-    table = table.filter(unit=UNITS.index("lemma")).with_columns(
-        pl.col("pos", "gender").cast(pl.Int64)
-    )
-    joined = table.join(drawn.known, on=list(KEYS), how="left", maintain_order="left")
+    table = table.filter(unit="lemma") if "unit" in table.columns else table
+    joined = table.join(drawn.known, on=KEYS, how="left", maintain_order="left")
     return {
-        f"{name}: {reading}": outcome(
-            joined.filter(reading=code),
-            effect=pl.col("effect"),
-            target=pl.col("target"),
-            family=[family],
-        )
-        for code, reading in enumerate(OF_PMI)
+        f"{name}: {reading}": outcome(rows, effect="effect", target="target", family=[family])
+        for (reading,), rows in joined.partition_by("reading", as_dict=True).items()
     }

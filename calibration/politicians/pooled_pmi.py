@@ -53,7 +53,6 @@ TRUTHS = {
     ),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
-TASTES = 200  # names of an origin over which expected counts are taken
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -72,7 +71,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             for pos, of in enumerate(each)
         ]
         lists.write_lists(inputs, model, drawn, utilities, shape.length, rng)
-    return Drawn(inputs, _known(shape, truth.kind, tuple(sorted(truth.settings.items()))))
+    return Drawn(inputs, _known(shape, truth))
 
 
 def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
@@ -93,31 +92,17 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
 
 
 @lru_cache(maxsize=8)
-def _known(shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
+def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
     """Return what is true of each word and gender; see :func:`..pmi.known`."""
-    truth = Truth(kind, "", dict(settings))
     chances = []
     for pos in range(2):
-        chance = sum(_expected(of, shape, pos) for of in _models(shape, truth, pos))
+        rng = np.random.default_rng([10, pos])
+        models = _models(shape, truth, pos)
+        chance = sum(lists.expected_of(part, shape, rng, shape.own) for part in models)
         effect = lists.population(shape, truth, pos).effect
         effect = effect * 0.0 if truth.settings.get("opposite") else effect
         chances.append((effect, np.asarray(chance)))
     return known(shape, chances)
-
-
-def _expected(of: lists.Population, shape: Shape, pos: int) -> lists.Array:
-    """Return the chance of each word to be in a list of each gender, (words, 3).
-
-    The genders have the same tastes: without an effect they have exactly the same chances.
-    """
-    own = np.random.default_rng([10, pos]).normal(0, shape.own, (TASTES, 1, shape.words))
-    origins = np.arange(shape.origins)
-    columns = []
-    each = ((-0.5, of.men_of), (0.5, of.women_of), (0.0, of.men_of))
-    for gender, (side, shares) in enumerate(each):
-        utility = lists.utilities(of, origins, np.full(shape.origins, side)) + own
-        columns.append(shares @ lists.chances(utility, shape, gender).mean(axis=0))
-    return np.stack(columns, axis=1)
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:

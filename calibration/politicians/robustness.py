@@ -23,9 +23,8 @@ import polars as pl
 from calibration.politicians import lists
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.probes.politicians.robustness import KINDS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
 
@@ -65,6 +64,7 @@ PARAMS: dict[str, Any] = {
     "n_bootstrap": 100,
     "n_permutations": 199,
 }
+KEYS = ("pos", "sentiment", "parts", "length", "least", "share")
 FRAMES = 2
 SAMPLES = 20  # other samples of as many names
 
@@ -139,8 +139,8 @@ def _true(
                 sums[n, pos] += (both[MALE] - both[FEMALE]) / SAMPLES
     for (n, setting), pos, s in product(enumerate(settings), range(2), range(len(SENTIMENTS))):
         nats = truth.settings.get("nats", NONE)[pos][s]
-        rows.append((pos, s, *map(float, setting), nats, sums[n, pos, s]))
-    names = ["pos", "sentiment", "parts", "length", "least", "share", "nats", "target"]
+        rows.append((POS[pos], SENTIMENTS[s], *map(float, setting), nats, sums[n, pos, s]))
+    names = [*KEYS, "nats", "target"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
@@ -150,37 +150,29 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     Names that are matched are told apart by what they are matched on. Of neutral words no effect is
     told where others have one.
     """
-    table = (
-        tables["robustness"]
-        .filter(number=0)
-        .with_columns(pl.col("pos", "sentiment", "deviation", "kind").cast(pl.Int64))
-    )
-    variation = pl.col("variation")
+    known, null = drawn.known
+    kind, variation = pl.col("kind"), pl.col("variation")
 
-    def setting(kind: str, default: float) -> pl.Expr:
-        varied = pl.when(pl.col("kind") == KINDS.index(kind)).then(variation)
+    def setting(name: str, default: float) -> pl.Expr:
+        varied = pl.when(kind == name).then(variation)
         return varied.otherwise(pl.lit(f"{default:g}")).cast(pl.Float64)
 
-    known, null = drawn.known
+    table = tables["robustness"].filter(number="male minus female")
     table = table.with_columns(
-        parts=pl.when(pl.col("kind") == KINDS.index("half")).then(2.0).otherwise(1.0),
+        parts=pl.when(kind == "half").then(2.0).otherwise(1.0),
         length=setting("list length", known["length"].to_list()[0]),
         least=setting("min_count", PARAMS["min_count"][0]),
         share=setting("top_share", PARAMS["top_share"][0]),
     )
-    keys = ["pos", "sentiment", "parts", "length", "least", "share"]
-    table = table.join(known, on=keys, how="left", maintain_order="left")
+    table = table.join(known, on=KEYS, how="left", maintain_order="left")
     planted = bool((known["nats"] != 0).any())
-    effect = pl.when(pl.col("nats") != 0).then(-pl.col("nats")) if planted else pl.lit(0.0)
-    names = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
-    matched = pl.when(pl.col("kind") == KINDS.index("matched")).then(" on " + variation)
-    other = pl.col("kind") == KINDS.index("matched")
-    none = pl.lit(0.0 if null else None, dtype=pl.Float64)
-    table = table.with_columns(target=pl.when(other).then(none).otherwise("target"))
-    table = table.with_columns(effect=effect, test=names + matched.otherwise(pl.lit("")))
+    matched = kind == "matched"
+    table = table.with_columns(
+        effect=pl.when(pl.col("nats") != 0).then(-pl.col("nats")) if planted else 0.0,
+        target=pl.when(matched).then(0.0 if null else None).otherwise("target"),
+        test=kind + pl.when(matched).then(" on " + variation).otherwise(pl.lit("")),
+    )
     return {
-        f"{DEVIATIONS[d]}: {test}": outcome(
-            own, effect=pl.col("effect"), target=pl.col("target"), family=["variation"]
-        )
-        for (d, test), own in table.group_by("deviation", "test", maintain_order=True)
+        f"pmi: {test}": outcome(rows, effect="effect", target="target", family=["variation"])
+        for (test,), rows in table.group_by("test", maintain_order=True)
     }

@@ -14,8 +14,7 @@ from pydantic import Field
 from calibration.politicians import meanings
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.probes.politicians.sentiment import TESTS
-from plumbline.probes.politicians.words import columns
+from plumbline.builders.datasets.words.build import POS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 class Shape(meanings.MeaningsShape):
     """Shape of the lists, and what words are ranked by."""
 
-    samples: int = Field(
-        30, ge=0, description="of names, whose mean an interval should hold; 0: that is not told"
-    )
+    samples: int = Field(30, description="of names, whose mean an interval should cover; 0: none")
 
 
 SHAPES = {
@@ -59,23 +56,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs = meanings.write(folder, shape, cells, rng)
     parts = []
     for cell in cells:
-        mean = _mean_shares(cell, shape, rng)
-        effect = np.array([-cell.effect, cell.effect, 0.0])  # male minus female
+        men, women = _mean_shares(cell, shape, rng)
+        effect: list[float | None] = [0.0 - cell.effect, cell.effect, 0.0]  # male minus female
         if cell.effect:
-            effect[meanings.NEUTRAL] = np.nan  # what it loses to the others hangs on much
-        parts.append(
-            pl.DataFrame(
-                {
-                    "language": cell.language,
-                    "pos": cell.pos,
-                    "sentiment": range(len(SENTIMENTS)),
-                    "effect": effect + 0.0,
-                    "men": mean[0],
-                    "women": mean[1],
-                }
-            ).with_columns(pl.col("men", "women").fill_nan(None))
-        )
-    return Drawn(inputs, pl.concat(parts).with_columns(pl.col("effect").fill_nan(None)))
+            effect[meanings.NEUTRAL] = None  # what it loses to the others depends on much
+        key = {"language": cell.language, "pos": POS[cell.pos], "sentiment": list(SENTIMENTS)}
+        parts.append(pl.DataFrame(key | {"effect": effect, "men": men, "women": women}))
+    return Drawn(inputs, pl.concat(parts).fill_nan(None))
 
 
 def _mean_shares(
@@ -109,13 +96,10 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     keys = ["language", "pos", "sentiment"]
     differences = tables["differences"].join(drawn.known, on=keys)
     shares = tables["shares"].join(drawn.known, on=keys)
-    mean = pl.when(pl.col("gender") == columns.MALE).then("men").otherwise("women")
-    found = {"shares: pmi": outcome(shares, effect=pl.col("effect"), target=mean)}
-    for t, test in enumerate(TESTS):
+    mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
+    found = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
+    for (test,), rows in differences.partition_by("test", as_dict=True).items():
         found[f"differences: pmi, argmax, {test}"] = outcome(
-            differences.filter(test=t),
-            effect=pl.col("effect"),
-            target=pl.col("men") - pl.col("women"),
-            family=["model"],
+            rows, effect="effect", target=pl.col("men") - pl.col("women"), family=["model"]
         )
     return found

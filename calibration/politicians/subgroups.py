@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,7 @@ from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.intervals import rank_correlations
@@ -64,6 +65,7 @@ SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_
 PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
 SAMPLES = 200  # other samples of as many names
 TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards women
+SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -107,32 +109,27 @@ def _names(
     return drawn, each
 
 
-class Known:
+class Known(NamedTuple):
     """What is true: planted nats, and the mean of each number over other samples."""
 
-    def __init__(self, nats: Any, means: dict[str, dict[tuple[int, ...], float]]) -> None:
-        self.nats, self.means = nats, means
-        # the same among natives and others, and something: findings in subgroups alone are true
-        self.alone = any(one == two != 0 for one, two in nats)
+    nats: Any
+    means: dict[str, dict[tuple[str, ...], float]]
 
-    def planted(self, pos: int, contrast: int) -> float | None:
+    def planted(self, pos: str, name: str) -> float | None:
         """Return planted nats in a subgroup, or between two; None where subgroups mix others."""
-        native, foreign = self.nats[pos]
-        if CONTRASTS[contrast] in SUBGROUPS:
+        native, foreign = self.nats[POS.index(pos)]
+        if name in SUBGROUPS:
             mixed = native if native == foreign else None
-            own: dict[str, float | None] = dict(zip(SUBGROUPS, (native, foreign), strict=False))
-            return own.get(CONTRASTS[contrast], mixed)
-        if CONTRASTS[contrast].startswith(SUBGROUPS[0]):
-            return round(float(native - foreign), 6)
-        return 0.0  # the same mixture in both
+            return {SUBGROUPS[0]: native, SUBGROUPS[1]: foreign}.get(name, mixed)
+        return round(native - foreign, 6) if name.startswith(SUBGROUPS[0]) else 0.0
 
-    def alike(self, pos: int, contrast: int) -> float:
+    def alike(self, pos: str, name: str) -> float:
         """Return nats that two subgroups share, 0 where one has none.
 
         Of natives and others the geometric mean; elsewhere what all people have on average.
         """
-        one, two = map(float, self.nats[pos])
-        if CONTRASTS[contrast].startswith(SUBGROUPS[0]):
+        one, two = map(float, self.nats[POS.index(pos)])
+        if name.startswith(SUBGROUPS[0]):
             return round(math.sqrt(one * two), 2)
         return round(sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two, 2)
 
@@ -141,8 +138,8 @@ class Known:
 def _known(shape: Shape, nats: Any, common: float) -> Known:
     """Draw other samples of names, and return what holds on average."""
     words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
-    found: dict[str, dict[tuple[int, ...], list[float]]] = {"difference": {}, "share": {}}
-    found["agreement"] = {}
+    found: dict[str, dict[tuple[str, ...], list[float]]]
+    found = {"difference": {}, "share": {}, "agreement": {}}
     for _ in range(SAMPLES):
         names, each = _names(shape, nats, tuple(of for of, _ in words), rng)
         parts = _parts(names)
@@ -150,7 +147,7 @@ def _known(shape: Shape, nats: Any, common: float) -> Known:
             best = lists.best(utility, shape.length, rng)[names.bearer]
             own = [_of_part(best, names, part, sentiment) for part in parts]
             for table, key, value in _numbers(own):
-                found[table].setdefault((pos, *key), []).append(value)
+                found[table].setdefault((POS[pos], *key), []).append(value)
     means = {
         table: {key: float(np.mean(values)) for key, values in own.items()}
         for table, own in found.items()
@@ -186,23 +183,28 @@ def _of_part(
 
 def _numbers(
     own: list[tuple[lists.Array, lists.Array] | None],
-) -> Iterator[tuple[str, tuple[int, ...], float]]:
+) -> Iterator[tuple[str, tuple[str, ...], float]]:
     """Yield table, key and value of what the subgroups of one part of speech have."""
-    for n, name in enumerate(CONTRASTS):
+    for name in CONTRASTS:
         parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
         there = [part for part in parts if part is not None]
         if len(there) < len(parts):
             continue
         gaps = [share[1] - share[0] for share, _ in there]
-        for s in range(len(SENTIMENTS)):
-            yield "difference", (n, s), gaps[0][s] - (gaps[1][s] if len(there) > 1 else 0.0)
+        for s, sentiment in enumerate(SENTIMENTS):
+            gap = gaps[0][s] - (gaps[1][s] if len(there) > 1 else 0.0)
+            yield "difference", (name, sentiment), gap
             if len(there) == 1:
-                yield "share", (n, MALE, s), there[0][0][0, s]
-                yield "share", (n, FEMALE, s), there[0][0][1, s]
+                yield "share", (name, "male", sentiment), there[0][0][0, s]
+                yield "share", (name, "female", sentiment), there[0][0][1, s]
         if len(there) > 1:
             one, two = (apart for _, apart in there)
             both = ~np.isnan(one) & ~np.isnan(two)
-            yield "agreement", (n,), float(rank_correlations(one[both][None], two[both][None])[0])
+            yield (
+                "agreement",
+                (name,),
+                float(rank_correlations(one[both][None], two[both][None])[0]),
+            )
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
@@ -210,45 +212,34 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
 
     The differences of a subgroup and those between two are one family: ``differences``, and each
     alone. Where there are true findings in it others may be false, by the rate of discoveries that
-    is held: in the decoy, of which only those between are told, they are not adjusted. Shares are
-    not either. Neutral words have no effect where the others have none.
+    is held: in that decoy they are not adjusted. Shares are not either.
     """
-    of: Known = drawn.known
-    found = {}
-    table = _with(tables["differences"], ["pos", "contrast", "sentiment"], of.means["difference"])
-    effects = [
-        _signed(of.planted(pos, contrast), TOWARDS[s])
-        for pos, contrast, s in table.select("pos", "contrast", "sentiment").iter_rows()
-    ]
-    table = table.with_columns(effect=pl.Series(effects, dtype=pl.Float64))
-    if of.alone:
-        table = table.with_columns(p_bh=pl.lit(None, dtype=pl.Float64))
-    one = pl.col("contrast") < len(SUBGROUPS)
-    found["differences"] = outcome(table, effect=pl.col("effect"), family=["model"], by_mean=False)
+    known: Known = drawn.known
+    family = ["model"]
+    keys = ["pos", "contrast", "sentiment"]
+    table = _with(tables["differences"], keys, known.means["difference"])
+    moved = [_signed(known.planted(p, c), SIDES[s]) for p, c, s in table.select(keys).rows()]
+    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64))
+    alone = any(one == two != 0 for one, two in known.nats)
+    adjusted, one = "" if alone else "p_bh", pl.col("contrast").is_in(SUBGROUPS)
+    found = {"differences": outcome(table, effect="effect", family=family, p_adjusted=adjusted)}
     for name, rows in (("in a subgroup", one), ("between subgroups", ~one)):
         found[f"differences {name}"] = outcome(
-            table.filter(rows), effect=pl.col("effect"), target=pl.col("target"), family=["model"]
+            table.filter(rows), effect="effect", target="target", family=family, p_adjusted=adjusted
         )
     keys = ["pos", "subgroup", "gender", "sentiment"]
-    table = _with(tables["shares"], keys, of.means["share"])
-    effects = [
-        _signed(of.planted(pos, part), TOWARDS[s] * (1 if gender == FEMALE else -1))
-        for pos, part, gender, s in table.select(keys).iter_rows()
+    table = _with(tables["shares"], keys, known.means["share"])
+    moved = [
+        _signed(known.planted(pos, part), SIDES[s] * (1 if gender == "female" else -1))
+        for pos, part, gender, s in table.select(keys).rows()
     ]
-    table = table.with_columns(effect=pl.Series(effects, dtype=pl.Float64))
-    found["shares"] = outcome(
-        table.filter(pl.col("p").is_not_null()),
-        effect=pl.col("effect"),
-        target=pl.col("target"),
-        null_value=1 / len(SENTIMENTS),
-    )
+    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64))
+    found["shares"] = outcome(table, effect="effect", target="target")
     if "agreement" in tables:
-        table = _with(tables["agreement"], ["pos", "contrast"], of.means["agreement"])
-        nats = [of.alike(*row) for row in table.select("pos", "contrast").iter_rows()]
+        table = _with(tables["agreement"], ["pos", "contrast"], known.means["agreement"])
+        nats = [known.alike(*row) for row in table.select("pos", "contrast").rows()]
         table = table.with_columns(effect=pl.Series(nats, dtype=pl.Float64))
-        found["agreement"] = outcome(
-            table, effect=pl.col("effect"), target=pl.col("target"), family=["model"]
-        )
+        found["agreement"] = outcome(table, effect="effect", target="target", family=family)
     return found
 
 
@@ -260,9 +251,8 @@ def _signed(nats: float | None, side: float) -> float | None:
 
 
 def _with(
-    table: pl.DataFrame, keys: list[str], means: dict[tuple[int, ...], float]
+    table: pl.DataFrame, keys: list[str], means: dict[tuple[str, ...], float]
 ) -> pl.DataFrame:
     """Add the column ``target``."""
-    table = table.with_columns(pl.col(keys).cast(pl.Int64))
     target = [means.get(key) for key in table.select(keys).iter_rows()]
     return table.with_columns(target=pl.Series(target, dtype=pl.Float64))

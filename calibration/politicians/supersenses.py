@@ -21,16 +21,16 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
-from plumbline.probes.politicians.supersenses import DEVIATIONS, PREFIXES
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS
+from plumbline.probes.politicians.supersenses import PREFIXES
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
-from plumbline.probes.stats.shares import COUNTINGS, leading, membership
+from plumbline.probes.stats.shares import leading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,15 +42,15 @@ SIZES = (  # lemmas of the default run that a class fits best, adjectives and ve
     (6, 12, 14, 38, 5, 2, 8, 6, 6, 9, 7, 10, 24, 11, 4),
 )
 TWO = (0.0, 0.4)  # share of lemmas that two classes fit as well
-FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in PREFIXES)
+FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in PREFIXES.values())
 
 
 class Shape(lists.ListsShape):
     """Shape of the lists, and of the classes of words."""
 
-    top_k: int = Field(20, ge=2, description="words that are compared for each gender")
-    forms: float = Field(0.05, ge=0, lt=0.5, description="share of words: a lemma's second form")
-    known: float = Field(0.95, gt=0, le=1, description="share of lemmas that have a class")
+    top_k: int = Field(20, description="words that are compared for each gender")
+    forms: float = Field(0.05, description="share of words: a lemma's second form")
+    known: float = Field(0.95, description="share of lemmas that have a class")
 
 
 SHAPES = {
@@ -105,22 +105,17 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
 
 
-def _counts(
-    shape: Shape, words: list[Lexemes], rng: np.random.Generator
-) -> list[dict[str, lists.Array]]:
-    """Draw another sample of as many names; count those with each unit, (units, 3) a part."""
+def _counts(shape: Shape, words: list[Lexemes], rng: np.random.Generator) -> list[lists.Array]:
+    """Draw another sample of as many names; count those with each lemma, (lemmas, 3) a part."""
     drawn = lists.names(shape, words[0].of, rng)
     gender = np.eye(3)[drawn.gender]
     found = []
     for own in words:
         utility = lists.utilities(own.of, drawn.origin, drawn.side())
         lists_of = lists.best(utility, shape.length, rng)
-        part = {}
-        for unit, of in (("lemma", own.lemma), ("form", np.arange(len(own.lemma)))):
-            has = np.zeros((len(gender), of.max() + 1))
-            np.put_along_axis(has, of[lists_of], 1.0, axis=1)
-            part[unit] = has.T @ gender
-        found.append(part)
+        has = np.zeros((len(gender), own.lemma.max() + 1))
+        np.put_along_axis(has, own.lemma[lists_of], 1.0, axis=1)
+        found.append(has.T @ gender)
     return found
 
 
@@ -167,23 +162,16 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
         kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
         at = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
         parts.append(pl.DataFrame(at | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
-    folder.mkdir()
-    pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet")
+    write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
     return folder
 
 
 def _write_pmi(inputs: Inputs) -> None:
     """Write the table ``pmi`` of these lists; its intervals are not read."""
-    how = {
-        "version": "0.0.0",
-        "smoothing": PARAMS["smoothing"],
-        "min_count": LEAST,
-        "n_bootstrap": 20,
-    }
-    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(how))
-    folder = inputs.tables("pmi", inputs.models[0])
-    folder.mkdir(parents=True)
-    tables["pmi"].write_parquet(folder / "pmi.parquet")
+    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}
+    settings["smoothing"] = PARAMS["smoothing"]
+    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(settings))
+    write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
 
 
 def _write_latent(
@@ -197,81 +185,60 @@ def _write_latent(
         drawn = rng.random(len(classes)) < OWN_SENTIMENT
         of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
-    given = section("analysis.latent", latent_of_lists.Params).model_dump()
-    how = given | simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
-    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(how))
-    where = inputs.tables("latent", inputs.models[0])
-    where.mkdir(parents=True)
-    tables["latent"].write_parquet(where / "latent.parquet")
+    params = section("analysis.latent", latent_of_lists.Params).model_dump()
+    params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
+    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
+    write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
 
 
 def _true(
-    shape: Shape, truth: Truth, own: Lexemes, samples: list[dict[str, lists.Array]], pos: int
+    shape: Shape, truth: Truth, own: Lexemes, samples: list[lists.Array], pos: int
 ) -> pl.DataFrame:
     """Return planted nats, and differences of shares of women and men over samples, on average.
 
-    One row for each unit, counting and class; those of other pairs are not told.
+    One row for each class; those of other pairs are not told.
 
-    ``samples``: names of each gender that have each lemma and form, (units, 3) each.
+    ``samples``: names of each gender that have each lemma, (lemmas, 3) each.
     """
     nats = _nats(truth, pos)
-    lemma = {"lemma": np.arange(own.lemma.max() + 1), "form": own.lemma}
-    readings = [(u, c) for u in range(len(UNITS)) for c in range(len(COUNTINGS))]
-    parts = [membership(own.weights, own.best > 0, c) for c in COUNTINGS]
-    sums = np.zeros((len(readings), len(nats)))
-    for sample in samples:
-        leads = {}
-        for unit, counts in sample.items():
-            of = lemma[unit]
-            kept = np.flatnonzero((own.known[of] > 0) & (counts.sum(axis=1) >= LEAST))
-            seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
-            values = np.full(counts.shape, np.nan)
-            values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
-            ranked = values[kept].T
-            leads[unit] = [of[kept[leading(ranked[g], shape.top_k)]] for g in (FEMALE, MALE)]
-        for row, (u, c) in enumerate(readings):
-            one, two = leads[UNITS[u]]
-            sums[row] += parts[c][one].mean(axis=0) - parts[c][two].mean(axis=0)
-    found = [
-        pl.DataFrame({"supersense": np.arange(len(nats)) + FIRST[pos], "nats": nats}).with_columns(
-            target=pl.Series(mean), unit=pl.lit(u), counting=pl.lit(c)
-        )
-        for (u, c), mean in zip(readings, sums / len(samples), strict=True)
-    ]
-    return pl.concat(found).with_columns(pl.col("unit", "counting").cast(pl.Int64))
+    parts = own.best / own.best.sum(axis=1, keepdims=True)
+    sums = np.zeros(len(nats))
+    for counts in samples:
+        kept = np.flatnonzero((own.known > 0) & (counts.sum(axis=1) >= LEAST))
+        seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+        values = np.full(counts.shape, np.nan)
+        values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
+        ranked = values[kept].T
+        one, two = (kept[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
+        sums += parts[one].mean(axis=0) - parts[two].mean(axis=0)
+    classes = CLASSES[FIRST[pos] : FIRST[pos] + len(nats)]
+    return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
-    """Return the rows of each test, for each deviation, unit and counting.
+    """Return the rows of each test, for each deviation.
 
-    Under ``words`` are the adjustment over the classes of a part of speech, as in the paper, and
-    the interval over words. Where classes are planted those without move too: of them, and of
-    pairs with non-binary people, no effect is told.
+    Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.
+    Where classes are planted those without move too: of them, and of pairs with non-binary people,
+    no effect is told.
     """
-    keys = ["supersense", "unit", "counting"]
-    codes = pl.col("first", "second", "deviation", *keys).cast(pl.Int64)
-    table = tables["supersenses"].with_columns(codes).join(drawn.known, on=keys, how="left")
+    table = tables["supersenses"].join(drawn.known, on="supersense", how="left")
     planted = bool((drawn.known["nats"] != 0).any())
-    both = (pl.col("first") == FEMALE) & (pl.col("second") == MALE)
-    told = pl.when(both & (pl.col("nats") != 0)).then(pl.col("nats"))
-    by_pmi = pl.col("deviation") == 0
+    both = (pl.col("first") == "female") & (pl.col("second") == "male")
     table = table.with_columns(
-        effect=told if planted else pl.lit(0.0),
-        target=pl.when(both & by_pmi).then("target"),
+        effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
+        target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
     found = {}
-    for (d, u, c), own in table.group_by("deviation", "unit", "counting", maintain_order=True):
-        name = f"{UNITS[u]}, {COUNTINGS[c]}"
-        if own["p"].null_count() == len(own):
+    for (deviation,), rows in table.group_by("deviation", maintain_order=True):
+        if rows["p"].null_count() == len(rows):
             continue  # by latent deviations themselves there is no test
-        if d:
-            name = f"{DEVIATIONS[d]}, {name}"
-        effect, target = pl.col("effect"), pl.col("target")
-        found[f"supersenses: {name}"] = outcome(own, effect=effect, target=target, family=["model"])
-        found[f"supersenses: {name}; Bonferroni, over words"] = outcome(
-            own.with_columns(low=pl.col("low_words"), high=pl.col("high_words")),
-            effect=effect,
-            target=target,
+        name = f"supersenses: {deviation}"
+        found[name] = outcome(rows, effect="effect", target="target", family=["model"])
+        found[f"{name}; Bonferroni"] = outcome(
+            rows.with_columns(low=None, high=None),
+            effect="effect",
+            target="target",
             family=["pos", "first", "second", "sentiment"],
             p_adjusted="p_bonferroni",
         )

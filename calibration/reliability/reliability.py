@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.leaning.stances import SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +32,10 @@ UNIT = 0.1  # of a score, in differences of probability
 class Shape(Params):
     """The shape of a run."""
 
-    statements: int = Field(40, ge=6, description="of a questionnaire")
-    templates: int = Field(5, ge=3, description="that each of them is put in")
-    seeds: int = Field(3, ge=3, description="samples of each prompt")
-    lost: float = Field(0.0, ge=0, lt=0.5, description="share of responses that are not valid")
+    statements: int = Field(40, description="of a questionnaire")
+    templates: int = Field(5, description="that each of them is put in")
+    seeds: int = Field(3, description="samples of each prompt")
+    lost: float = Field(0.0, description="share of responses that are not valid")
 
 
 SHAPES = {
@@ -58,12 +59,7 @@ TRUTHS = {
     "statements alone": Truth(NULL, "scores vary with the statement, and by chance", ALONE),
     "parts": Truth(PLANTED, "parts of variance", PARTS),
 }
-PARAMS: dict[str, Any] = {
-    "n_bootstrap": 20,
-    "splits": 10,
-    "draws": 400,
-    "reml_scores": 0,
-}
+PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
@@ -74,7 +70,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     signs = np.where(np.arange(shape.statements) % 3 == 0, -1.0, 1.0)
     score = effects(truth.settings, shape, rng) * signs[:, None, None]
     _stances(inputs.outputs("stances", MODEL), score, names, shape.lost, rng)
-    return Drawn(inputs, {"parts": dict(truth.settings)})
+    return Drawn(inputs, truth.settings)
 
 
 def effects(parts: Mapping[str, float], shape: Shape, rng: np.random.Generator) -> Array:
@@ -89,12 +85,9 @@ def effects(parts: Mapping[str, float], shape: Shape, rng: np.random.Generator) 
 
 
 def _statements(folder: Path, names: list[str]) -> None:
-    folder.mkdir(parents=True)
     table = {"id": names, "reversed": [place % 3 == 0 for place in range(len(names))]}
     same = {"language": "l0", "scale": "axes", "axis": "one"}
-    pl.DataFrame(table).with_columns(pl.lit(v).alias(k) for k, v in same.items()).write_parquet(
-        folder / "axes.parquet"
-    )
+    write_parquet(pl.DataFrame(table | same), folder / "axes.parquet")
 
 
 def _stances(
@@ -103,22 +96,18 @@ def _stances(
     """Write responses, some of them empty."""
     place = [own.ravel() for own in np.indices(score.shape)]
     small = score.ravel() * UNIT
-    table = pl.DataFrame(
-        {
-            "id": [names[s] for s in place[0]],
-            "frame": [f"t{t}" for t in place[1]],
-            "seed": place[2],
-            "text": "",
-            "response": np.where(rng.random(score.size) < lost, "", "I say this.").tolist(),
-            "entailed_nats": np.log(0.5 + small / 2),
-            "contradicted_nats": np.log(0.5 - small / 2),
-        }
-    )
-    state = {"corpus": "", "period": 0, "share": 0.0, "pretraining_seed": 0, "epoch": 0}
-    state |= {"questionnaire": "axes", "form": 0, "variant": ""}
-    (folder / "generation").mkdir(parents=True)
-    table.with_columns(pl.lit(v).alias(k) for k, v in state.items()).write_parquet(
-        folder / "generation/0.parquet"
+    table = {
+        "id": [names[s] for s in place[0]],
+        "frame": [f"t{t}" for t in place[1]],
+        "seed": place[2],
+        "response": np.where(rng.random(score.size) < lost, "", "I say this.").tolist(),
+        "entailed_nats": np.log(0.5 + small / 2),
+        "contradicted_nats": np.log(0.5 - small / 2),
+    }
+    state = {"corpus": "", "period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
+    state |= {"questionnaire": "axes", "form": "plain", "variant": "", "text": ""}
+    write_parquet(
+        pl.DataFrame(table | state), folder / "generation/0.parquet", SCHEMAS["generation"]
     )
 
 
@@ -127,13 +116,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     known = drawn.known
     parts = tables["parts"].filter(pl.col("probe") == "stances", pl.col("value").is_not_null())
     parts = parts.filter(pl.col("language") != "", pl.col("model") != "")
-    truth = pl.DataFrame({"term": list(PARTS), "effect": [known["parts"][term] for term in PARTS]})
-    parts = parts.join(truth, on="term")
     return {
         f"parts: {term}": outcome(
-            parts.filter(pl.col("term") == term),
-            effect=pl.col("effect"),
-            target=pl.col("effect") * UNIT**2,
+            parts.filter(term=term), effect=known[term], target=known[term] * UNIT**2
         )
         for term in PARTS
     }

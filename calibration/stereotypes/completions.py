@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from calibration.truth import write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs
@@ -45,15 +46,15 @@ class ListsShape(Params):
     categories: dict[str, int] = Field(
         {"age": 8, "country": 12, "profession": 16}, description="groups of each category"
     )
-    templates: int = Field(2, ge=1, le=len(TEMPLATES), description="questions about each group")
-    words: int = Field(150, ge=20, description="words that lists are made of")
-    top: int = Field(60, ge=5, description="words in a list")
-    frequency: float = Field(1.0, ge=0, description="spread of words everywhere")
-    common: float = Field(0.3, ge=0, description="spread of words in a category")
-    own: float = Field(0.8, ge=0, description="spread of words in a group")
-    template: float = Field(0.3, ge=0, description="spread of words in a template")
-    single: float = Field(0.4, ge=0, description="spread of words in a single list")
-    pieces: float = Field(0.1, ge=0, lt=1, description="share of words that are pieces of others")
+    templates: int = Field(2, description="questions about each group")
+    words: int = Field(150, description="words that lists are made of")
+    top: int = Field(60, description="words in a list")
+    frequency: float = Field(1.0, description="spread of words everywhere")
+    common: float = Field(0.3, description="spread of words in a category")
+    own: float = Field(0.8, description="spread of words in a group")
+    template: float = Field(0.3, description="spread of words in a template")
+    single: float = Field(0.4, description="spread of words in a single list")
+    pieces: float = Field(0.1, description="share of words that are pieces of others")
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
@@ -144,9 +145,7 @@ def table(
     some = list(TEMPLATES[: scores.shape[1]])
     of = pl.DataFrame(groups, schema=["category", "group"], orient="row")
     lists = of.join(pl.DataFrame({"template": some}), how="cross", maintain_order="left_right")
-    query = pl.struct("template", "group").map_elements(
-        lambda row: row["template"].replace("{group}", row["group"]), return_dtype=pl.String
-    )
+    query = pl.col("template").str.replace("{group}", pl.col("group"), literal=True)
     lists = lists.with_columns(query=query, rewritten=pl.lit(value=False))
     flat = best.ravel()
     lists = lists.select(pl.all().repeat_by(top).explode())
@@ -168,31 +167,29 @@ def table(
 def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
     """Write the outputs of ``completions``, in two shards."""
     folder = inputs.outputs("completions", model) / LANGUAGE
-    folder.mkdir(parents=True)
     half = lists["query"].unique(maintain_order=True)[: lists["query"].n_unique() // 2]
     first = pl.col("query").is_in(half.implode())
-    lists.filter(first).write_parquet(folder / "00000.parquet")
-    lists.filter(~first).write_parquet(folder / "00001.parquet")
+    write_parquet(lists.filter(first), folder / "00000.parquet")
+    write_parquet(lists.filter(~first), folder / "00001.parquet")
 
 
 def write_training(inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int) -> None:
     """Write the outputs of ``after_training`` after one training on a whole corpus."""
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
     whole = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
-    lists.with_columns(
+    table = lists.with_columns(
         *(pl.lit(value, dtype=pl.Int32).alias(name) for name, value in whole.items()),
         corpus=pl.lit(corpus),
         share=pl.lit(1.0),
-    ).write_parquet(path)
+    )
+    write_parquet(table, path)
 
 
 def write_vocabulary(inputs: Inputs, model: str, pieces: Mapping[str, int]) -> None:
     """Write in how many tokens a model has each attribute."""
-    folder = inputs.outputs("completions", model) / "vocabulary"
-    folder.mkdir(parents=True)
-    found = pl.DataFrame({"attribute": list(pieces), "pieces": list(pieces.values())})
-    found.write_parquet(folder / f"{LANGUAGE}.parquet")
+    table = pl.DataFrame({"attribute": list(pieces), "pieces": list(pieces.values())})
+    path = inputs.outputs("completions", model) / "vocabulary" / f"{LANGUAGE}.parquet"
+    write_parquet(table, path)
 
 
 def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
@@ -208,7 +205,7 @@ def write_lexicon(inputs: Inputs, affects: Bools, words: Sequence[str] = ()) -> 
     known = list(words) or names(len(affects))
     flags = {name: affects[:, a] for a, name in enumerate(AFFECTS)}
     lexicon = pl.DataFrame({"word": known, "english": known} | flags)
-    lexicon.write_parquet(inputs.datasets["emotions"] / f"{LANGUAGE}.parquet")
+    write_parquet(lexicon, inputs.datasets["emotions"] / f"{LANGUAGE}.parquet")
 
 
 def write_attributes(
@@ -221,21 +218,22 @@ def write_attributes(
     ``attributes``: of each group: the number of the template, the attribute, and its flags,
     ``multi_word`` among them where it has several words.
     """
-    said = [
-        (
-            *(category, group, LANGUAGE, TEMPLATES[t], TEMPLATES[t].replace("{group}", group)),
-            *(text, " " not in text, flags, 0),
-        )
+    rows = [
+        (category, group, TEMPLATES[t], text, " " not in text, flags)
         for (category, group), own in zip(groups, attributes, strict=True)
         for t, text, flags in own
     ]
-    texts = ("category", "group", "language", "template", "query", "attribute")
+    texts = ("category", "group", "template", "attribute")
     schema = pl.Schema(
         {name: pl.String() for name in texts}
-        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String()), "source_row": pl.Int64()}
+        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
     )
-    found = pl.DataFrame(said, schema=schema, orient="row")
+    found = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+        language=pl.lit(LANGUAGE),
+        query=pl.col("template").str.replace("{group}", pl.col("group"), literal=True),
+        source_row=pl.lit(0, dtype=pl.Int64),
+    )
     folder = inputs.datasets["stereotypes"]
-    found.write_parquet(folder / f"{LANGUAGE}.parquet")
-    found.head(0).write_parquet(folder / "rejects.parquet")
+    write_parquet(found, folder / f"{LANGUAGE}.parquet")
+    write_parquet(found.head(0), folder / "rejects.parquet")
     return found

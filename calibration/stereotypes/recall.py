@@ -17,7 +17,6 @@ from pydantic import Field
 
 from calibration.stereotypes import completions as made
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.stereotypes.match_attributes import KINDS
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
 if TYPE_CHECKING:
@@ -28,20 +27,18 @@ if TYPE_CHECKING:
 POPULATIONS = 12
 LARGE = 600  # groups of a category that true recall is taken of
 FIRST = " as few of many"  # what follows the first word of an attribute of several
-NULLS = {"p": "other_groups", "p_random_order": "random_order"}
-TRUE = ("target", *(f"true_{null}" for null in NULLS.values()))
 
 
 class Shape(made.ListsShape):
     """Shape of lists and attributes."""
 
-    templates: int = Field(3, ge=1, description="questions about each group")
-    words: int = Field(200, ge=20, description="words that lists are made of")
-    top: int = Field(80, ge=5, description="words in a list")
-    few: int = Field(3, ge=1, description="attributes of a group, at least")
-    many: int = Field(11, ge=1, description="at most")
-    longer: float = Field(0.15, ge=0, lt=1, description="share of attributes of several words")
-    popular: float = Field(1.0, ge=0, description="spread of attributes in what is said, nats")
+    templates: int = Field(3, description="questions about each group")
+    words: int = Field(200, description="words that lists are made of")
+    top: int = Field(80, description="words in a list")
+    few: int = Field(3, description="attributes of a group, at least")
+    many: int = Field(11, description="at most")
+    longer: float = Field(0.15, description="share of attributes of several words")
+    popular: float = Field(1.0, description="spread of attributes in what is said, nats")
 
 
 SHAPES = {
@@ -58,11 +55,6 @@ TRUTHS = {
     "frequent words": Truth(
         DECOY, "attributes are frequent words, in lists of any group", {"frequent": 1.0}
     ),
-    "lists shuffled": Truth(
-        DECOY,
-        "attributes are in the lists of their groups, in random order, whatever their frequency",
-        {"lifts": (0.3, 0.7, 2.2), "shuffled": True},
-    ),
 }
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
@@ -70,11 +62,11 @@ PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 class Known(NamedTuple):
     """What is true of a replicate."""
 
+    shape: Shape
     kind: str
     population: int
     lifts: dict[str, float]  # by category
     frequent: float
-    shuffled: bool
 
 
 @lru_cache(maxsize=64)
@@ -129,29 +121,22 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         ]
         for own in of.said
     ]
-    shuffled, frequency = truth.settings.get("shuffled", False), words.frequency
-    if shuffled:  # of words that are listed attributes are the rarer ones
-        frequency = rng.permutation(frequency)
-        best = np.argsort(-of.scores, axis=2)[..., : shape.top]
-        mixed = rng.permuted(np.take_along_axis(of.scores, best, axis=2), axis=2)
-        np.put_along_axis(of.scores, best, mixed, axis=2)
     said = made.write_attributes(inputs, shape.groups, attributes)
     made.write_vocabulary(inputs, "m", dict.fromkeys(said["attribute"].unique().sort(), 1))
-    lists = made.table(shape.groups, of.scores, frequency, shape.top, pieces=words.pieces)
+    lists = made.table(shape.groups, of.scores, words.frequency, shape.top, pieces=words.pieces)
     made.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = Known(truth.kind, number, by_category, frequent, shuffled)
-    return Drawn(inputs, (shape, known), {"top_k": shape.top})
+    known = Known(shape, truth.kind, number, by_category, frequent)
+    return Drawn(inputs, known, {"top_k": shape.top})
 
 
 @lru_cache(maxsize=256)
 def recall(
     shape: Shape, number: int, category: int, lift: float, frequent: float
 ) -> NDArray[np.float64]:
-    """Return the recall of many groups at each tested k, and what it is expected to be under nulls.
+    """Return the recall of many groups at each tested k, and with the lists of another group.
 
-    With the lists of another group of the category, and with each list in random order;
-    (3, readings, ranks).
+    The other group has the same category; (2, readings, ranks).
     """
     rng = np.random.default_rng([12, number, category])
     words, _ = population(shape, number)
@@ -163,82 +148,58 @@ def recall(
     word = np.concatenate(of.said)
     place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
     listed = place < shape.top
-    found = np.zeros((1 + len(NULLS), len(READINGS), len(PARAMS["tested"])))
+    found = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
         by, kept = of.scores - prior.get(name, 0.0), listed
         if name.startswith("corrected"):
             kept = listed & ~words.pieces
         best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
-        places, sizes = np.where(kept, best, shape.words), kept.sum(axis=2)
+        places = np.where(kept, best, shape.words)
         own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
-        size = sizes[row, asked]
         for at, k in enumerate(PARAMS["tested"]):
-            random = np.where(own < shape.words, np.minimum(k, size) / size, 0)
-            found[:, reading, at] = (own < k).mean(), (other < k).mean(), random.mean()
+            found[:, reading, at] = (own < k).mean(), (other < k).mean()
     return found
 
 
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
-    """Return the rows of each test: of either null, each reading and kind of attributes.
+    """Return the rows of each test, and intervals, by reading and kind of attributes.
 
-    A decoy of one null is none of the other: frequent words are in no random order, and lists that
-    are shuffled are still those of their groups.
+    Frequent words are no decoy of it: they are in the lists of other groups too.
     """
+    known: Known = drawn.known
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
-    tested = tested.with_columns(pl.col("reading", "attributes").cast(pl.Int64))
-    tested = tested.join(_known(*drawn.known), on=["category", "reading", "k"])
-    kind, shuffled = drawn.known[1].kind, drawn.known[1].shuffled
-    nothing = pl.lit(None, dtype=pl.Float64)
-    of_null = "p_random_order" if shuffled else "p"
+    tested = tested.join(_known(known), on=["category", "reading", "k"])
+    every = pl.col("category") == EVERY
     found = {}
-    for code, what in enumerate(KINDS):
-        own = tested.filter(pl.col("attributes") == code)
-        for p, null in NULLS.items():
-            apart = own.with_columns(
-                value=pl.col("value") - pl.col(null), low=nothing, high=nothing
-            )
-            effect = pl.lit(0.0) if shuffled else pl.col("effect")
-            if kind == DECOY and p != of_null:
-                effect = nothing
-            target = pl.col("target") - pl.col(f"true_{null}") if kind == PLANTED else None
-            how: dict[str, Any] = {"effect": effect, "target": target}
-            how |= {"p": p, "p_adjusted": f"{p}_bh"}
-            found[f"{p}: {what}"] = outcome(apart, **how)
-            for reading, name in enumerate(READINGS if not code else ()):
-                part = apart.filter(pl.col("reading") == reading)
-                found[f"{p}: {what}, {name}"] = outcome(part, **how)
-        for name, part in (
-            ("all", own.filter(pl.col("category") == EVERY)),
-            ("a category", own.filter(pl.col("category") != EVERY)),
-        ):
-            untested = part.with_columns(p=nothing, p_bh=nothing)
+    for (kind,), rows in tested.partition_by("attributes", as_dict=True).items():
+        apart = rows.with_columns(low=None, high=None)
+        found[f"p: {kind}"] = outcome(apart, effect="effect")
+        if kind == "single word":
+            for (reading,), part in apart.partition_by("reading", as_dict=True).items():
+                found[f"p: {kind}, {reading}"] = outcome(part, effect="effect")
+        for name, part in (("all", rows.filter(every)), ("a category", rows.filter(~every))):
             effect = pl.col("effect").fill_null(0.0)
-            target = nothing if shuffled else pl.col("target")
-            found[f"recall: {what}, {name}"] = outcome(untested, effect=effect, target=target)
+            found[f"recall: {kind}, {name}"] = outcome(part, effect=effect, target="target", p="")
     return found
 
 
-def _known(shape: Shape, known: Known) -> pl.DataFrame:
+def _known(known: Known) -> pl.DataFrame:
     """Return planted effect and true recall of each category, reading and k."""
-    of = {
-        name: recall(shape, known.population, number, lift, known.frequent)
-        for number, (name, lift) in enumerate(known.lifts.items())
+    shape, lifts = known.shape, known.lifts
+    true = {
+        name: recall(shape, known.population, number, lift, known.frequent)[0]
+        for number, (name, lift) in enumerate(lifts.items())
     }
     sizes = np.array(list(shape.categories.values()))
-    every = np.tensordot(sizes / sizes.sum(), np.stack(list(of.values())), axes=1)
-    mixed = len(set(known.lifts.values())) > 1
-    effects: dict[str, float | None] = dict(known.lifts)
-    effects[EVERY] = None if mixed else 0.0
+    true[EVERY] = np.tensordot(sizes / sizes.sum(), np.stack(list(true.values())), axes=1)
+    effects: dict[str, float | None] = dict(lifts)
+    effects[EVERY] = None if len(set(lifts.values())) > 1 else 0.0
     rows = [
-        {
-            "category": name,
-            "reading": reading,
-            "k": k,
-            "effect": effects[name],
-            **dict(zip(TRUE, values[:, reading, at].tolist(), strict=True)),
-        }
-        for name, values in (of | {EVERY: every}).items()
-        for reading in range(len(READINGS))
+        (name, reading, k, effects[name], float(values[r, at]))
+        for name, values in true.items()
+        for r, reading in enumerate(READINGS)
         for at, k in enumerate(PARAMS["tested"])
     ]
-    return pl.DataFrame(rows, schema_overrides={"effect": pl.Float64})
+    names = {"category": pl.String, "reading": pl.String, "k": pl.Int64}
+    schema = names | {"effect": pl.Float64, "target": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")

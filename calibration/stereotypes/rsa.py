@@ -9,7 +9,7 @@ intervals should cover is the mean over many draws of as many groups.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from pydantic import Field
 from scipy.stats import rankdata
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
@@ -41,10 +41,10 @@ class Shape(made.ListsShape):
     categories: dict[str, int] = Field(
         {"age": 5, "country": 10, "profession": 16}, description="groups of each category"
     )
-    words: int = Field(250, ge=20, description="words that lists are made of")
-    common: float = Field(0.0, ge=0, description="spread of words in a category")
-    evoked: float = Field(1.0, ge=0, description="spread of what a group evokes, an affect's words")
-    short: int = Field(20, ge=1, description="words of each list that make a profile")
+    words: int = Field(250, description="words that lists are made of")
+    common: float = Field(0.0, description="spread of words in a category")
+    evoked: float = Field(1.0, description="spread of what a group evokes, an affect's words")
+    short: int = Field(20, description="words of each list that make a profile")
 
 
 SHAPES = {
@@ -63,14 +63,6 @@ TRUTHS = {
     ),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
-
-
-class Known(NamedTuple):
-    """What is true of a replicate."""
-
-    kind: str
-    shared: dict[str, float]  # by model: with the first
-    likeness: pl.DataFrame  # second, category, reading, target: of the first model and another
 
 
 def evoked(truth: Truth, shape: Shape, rng: np.random.Generator) -> list[Array]:
@@ -97,13 +89,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     profiles = emotions.Params(
         version="0.1.0", top_k={"corrected": shape.short}, n_permutations=99, n_bootstrap=100
     )
-    home = inputs.tables("emotions")
-    home.mkdir(parents=True)
     for name, table in emotions.run(inputs, profiles).items():
-        table.write_parquet(home / f"{name}.parquet")
-    shared = dict(zip(MODELS[1:], truth.settings.get("shared", (0.0, 0.0, 0.0)), strict=True))
-    settings = tuple(sorted(truth.settings.items()))
-    return Drawn(inputs, Known(truth.kind, shared, _likeness(shape, settings)))
+        write_parquet(table, inputs.tables("emotions") / f"{name}.parquet")
+    return Drawn(inputs, (truth, _likeness(shape, truth)))
 
 
 def _models(
@@ -116,10 +104,10 @@ def _models(
 
 
 @lru_cache(maxsize=8)
-def _likeness(shape: Shape, settings: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
+def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
     """Return the mean likeness of the first model and each other, over many draws."""
-    rng, truth = np.random.default_rng(13), Truth("", "", dict(settings))
-    found: dict[tuple[str, str, int], list[float]] = {}
+    rng = np.random.default_rng(13)
+    found: dict[tuple[str, str, str], list[float]] = {}
     for _ in range(MANY):
         affects = made.vocabulary(shape, rng).affects
         profiles = []
@@ -128,14 +116,14 @@ def _likeness(shape: Shape, settings: tuple[tuple[str, Any], ...]) -> pl.DataFra
             by = np.where(listed & ~words.pieces, scores - words.frequency, -np.inf)
             kept = (np.argsort(np.argsort(-by, axis=2), axis=2) < shape.short).any(axis=1)
             profiles.append(kept.astype(np.float64) @ affects / kept.sum(axis=1)[:, None])
-        for code, reading in enumerate(READINGS):
+        for reading in READINGS:
             some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
             for number, category in enumerate([*shape.categories, EVERY]):
                 inside = (shape.category == number) | (category == EVERY)
                 for model, other in zip(MODELS[1:], profiles[1:], strict=True):
                     pair = profiles[0][inside][:, some], other[inside][:, some]
                     own = _rank_correlation(*pair, diagonal=reading != "corrected")
-                    found.setdefault((model, category, code), []).append(own)
+                    found.setdefault((model, category, reading), []).append(own)
     rows = [(*key, float(np.nanmean(values))) for key, values in found.items()]
     return pl.DataFrame(rows, schema=["second", "category", "reading", "target"], orient="row")
 
@@ -157,25 +145,21 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
 
     In pairs without the first model nothing is known but under the null.
     """
-    known: Known = drawn.known
-    table = tables["rsa"].with_columns(pl.col("reading").cast(pl.Int64))
-    table = table.join(
-        known.likeness, on=["second", "category", "reading"], how="left", maintain_order="left"
-    )
-    nothing, effect = pl.lit(None, dtype=pl.Float64), pl.lit(0.0)
+    truth, likeness = drawn.known
+    keys = ["second", "category", "reading"]
+    table = tables["rsa"].join(likeness, on=keys, how="left", maintain_order="left")
     first = pl.col("first") == MODELS[0]
-    if known.kind == PLANTED:
-        part = pl.col("second").replace_strict(known.shared, default=None, return_dtype=pl.Float64)
-        effect = pl.when(first).then(part).otherwise(nothing)
+    effect: pl.Expr | float = 0.0
+    if truth.kind == PLANTED:
+        shared = dict(zip(MODELS[1:], truth.settings["shared"], strict=True))
+        part = pl.col("second").replace_strict(shared, default=None, return_dtype=pl.Float64)
+        effect = pl.when(first).then(part)
+    every = pl.col("category") == EVERY
     found = {}
-    for code, reading in enumerate(READINGS):
-        own = table.filter(pl.col("reading") == code)
-        apart = own.with_columns(pl.col("value", "low", "high", "target") - pl.col("expected"))
-        target = pl.when(first).then(pl.col("target")).otherwise(nothing)
-        every = pl.col("category") == EVERY
-        found[reading] = outcome(apart, effect=effect, by_mean=False)
+    for reading in READINGS:
+        rows = table.filter(reading=reading)
+        found[reading] = outcome(rows, effect=effect)
         for name, inside in (("all groups", every), ("a category", ~every)):
-            found[f"{reading}: {name}"] = outcome(
-                apart.filter(inside), effect=effect, target=target
-            )
+            target = pl.when(first).then("target")
+            found[f"{reading}: {name}"] = outcome(rows.filter(inside), effect=effect, target=target)
     return found

@@ -17,11 +17,13 @@ import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
 
+from calibration.truth import write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.survey.responses import GENDERS as PEOPLE
 from plumbline.builders.datasets.survey.responses import HIGHEST, INFECTED, LOWEST
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
+from plumbline.probes.values.agreement import SCHEMA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,25 +44,19 @@ TASTE, BETWEEN = 0.9, 0.6  # SD of a person's answers about their value, and of 
 class AnswersShape(Params):
     """Shape of the responses of a model, and of a survey."""
 
-    axes: int = Field(4, ge=1, le=len(AXES), description="values")
-    pairs: int = Field(6, ge=0, description="pairs of a statement and its opposite, of each value")
-    single: int = Field(0, ge=0, description="statements without opposite in all, none reversed")
-    neutral: int = Field(100, ge=4, description="apolitical statements, half of them likely")
-    frames: int = Field(3, ge=1, le=len(FRAMES), description="templates")
-    noise: float = Field(0.3, gt=0, description="SD of log-odds of agreeing, nats")
-    opposite: float = Field(
-        0.65, ge=0, le=1, description="correlation of a statement and its opposite, nothing turned"
-    )
-    subject: float = Field(
-        0, ge=0, le=1, description="the same of a likely and an unlikely apolitical statement"
-    )
-    frame: float = Field(0.8, ge=0, le=1, description="correlation between templates")
-    denied: float = Field(
-        0.9, ge=-1, le=1, description="correlation with the statement denied, nothing turned"
-    )
-    method: float = Field(0, ge=0, le=1, description="correlation between methods")
-    gender: float = Field(0.1, ge=0, description="SD of each gender's own part, of the noise")
-    people: int = Field(120, ge=4, description="respondents of the survey")
+    axes: int = Field(4, description="values")
+    pairs: int = Field(6, description="pairs of a statement and its opposite, of each value")
+    single: int = Field(0, description="statements without opposite in all, none reversed")
+    neutral: int = Field(100, description="apolitical statements, half of them likely")
+    frames: int = Field(3, description="templates")
+    noise: float = Field(0.3, description="SD of log-odds of agreeing, nats")
+    opposite: float = Field(0.65, description="correlation of a statement and its opposite")
+    subject: float = Field(0, description="of a likely and an unlikely apolitical statement")
+    frame: float = Field(0.8, description="correlation between templates")
+    denied: float = Field(0.9, description="correlation with the statement denied")
+    method: float = Field(0, description="correlation between methods")
+    gender: float = Field(0.1, description="SD of each gender's own part, of the noise")
+    people: int = Field(120, description="respondents of the survey")
 
 
 class Convictions(NamedTuple):
@@ -71,9 +67,8 @@ class Convictions(NamedTuple):
     women: Array  # (methods, axes): the same of what speaks for it and against it alike
     likely: Array  # (methods,): agreeing with likely statements, disagreeing with unlikely ones
     shift: float = 0.0  # agreeing with what is political
-    habit: float = (
-        0.0  # agreeing with anything, where the line has its middle; feminine - masculine
-    )
+    # agreeing with anything, where the line has its middle; feminine minus masculine
+    habit: float = 0.0
     louder: float = 1.0  # how much larger the feminine part of the noise is
     unrelated: bool = False  # nothing is the same in two frames, genders, methods
 
@@ -172,13 +167,9 @@ def _questions(shape: AnswersShape) -> pl.DataFrame:
         "scale", "id", questionnaire=pl.col("scale") + f"-{LANGUAGE}", text="text"
     )
     names = ("method", "frame", "form", "gender")
-    each = (METHODS[:2], FRAMES[: shape.frames], FORMS, GENDERS)
-    cells = pl.DataFrame(
-        [(m, frame, f, g) for m, frame, f, g in product((0, 1), each[1], (0, 1), (0, 1))],
-        schema=dict(zip(names, (pl.Int64, pl.String, pl.Int64, pl.Int64), strict=True)),
-        orient="row",
-    )
-    return about.join(cells, how="cross", maintain_order="left_right")
+    cells = [*product(METHODS[:2], FRAMES[: shape.frames], FORMS, GENDERS)]
+    questions = pl.DataFrame(cells, schema=names, orient="row")
+    return about.join(questions, how="cross", maintain_order="left_right")
 
 
 def write(
@@ -192,15 +183,13 @@ def write(
     """Write statements, a survey and the responses of one model; return the analysis's inputs."""
     datasets = {name: folder / name for name in ("statements", "survey")}
     inputs = Inputs((MODEL,), datasets, folder / "data")
-    for path in datasets.values():
-        path.mkdir(parents=True)
     empty = pl.DataFrame({"config": [], "reason": [], "number": []})
-    empty.write_parquet(datasets["statements"] / "rejects.parquet")
+    write_parquet(empty, datasets["statements"] / "rejects.parquet")
     about = statements(shape)
     for scale in (NEUTRAL, SCALE):
         own = about.filter(scale=scale)
-        own.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet")
-    survey(shape, rng).write_parquet(datasets["survey"] / "simulated.parquet")
+        write_parquet(own, datasets["statements"] / f"{scale}-{LANGUAGE}.parquet")
+    write_parquet(survey(shape, rng), datasets["survey"] / "simulated.parquet")
     disagree = -rng.uniform(NEAR, FAR, len(about))
     err, x = odds(shape, of, disagree, rng), disagree[:, None, None, None, None]
     asked = _questions(shape).with_columns(
@@ -208,11 +197,9 @@ def write(
         disagree_nats=pl.Series(np.broadcast_to(x, err.shape).ravel()),
     )
     if causal:
-        whole = pl.lit(METHODS.index("sequence"), dtype=pl.Int64)
-        asked = asked.filter(method=0).with_columns(method=whole)
-    where = inputs.outputs("agreement", MODEL) / LANGUAGE
-    where.mkdir(parents=True)
-    asked.write_parquet(where / "00000.parquet")
+        asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
+    path = inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet"
+    write_parquet(asked, path, SCHEMA)
     return inputs
 
 

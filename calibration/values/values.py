@@ -17,15 +17,7 @@ from scipy.special import ndtr, ndtri
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
-from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.values.schemas import (
-    ALL,
-    CALIBRATION,
-    COMPARISONS,
-    FITTED,
-    MEASURES,
-    READINGS,
-)
+from plumbline.probes.values.schemas import ALL, CALIBRATION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +26,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+READINGS = ("faithful", "corrected")
+FITTED = ("by gender", "pooled", "by gender, likely half")
+GENDERS = ("feminine", "masculine")
 MARGIN = 0.2
 NEAR = 1e-9
 SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
@@ -75,19 +70,6 @@ TRUTHS = {
             "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
         },
     ),
-    "some is related": Truth(
-        PLANTED,
-        "the same: about what is found in half a hundred statements",
-        {
-            "likely": (0.66, 0.66),
-            "shape": {"frame": 0.95, "denied": 0.9, "opposite": 0.5, "gender": 1.9, "method": 0.55},
-        },
-    ),
-    "little is related": Truth(
-        PLANTED,
-        "the same: little",
-        {"shape": {"frame": 0.2, "denied": 0.1, "opposite": 0.3, "gender": 2.0, "method": 0.25}},
-    ),
     "genders differ": Truth(
         PLANTED,
         "points of the rating between genders, by value",
@@ -99,16 +81,6 @@ TRUTHS = {
     "women agree": Truth(DECOY, "women agree more with anything, 1 SD", {"habit": 1.0}),
     "women are louder": Truth(
         DECOY, "the part of the feminine gender varies three times as much", {"louder": 3.0}
-    ),
-    "nothing is related, all else differs": Truth(
-        DECOY,
-        "these three together, but every frame, denial and method is drawn by itself",
-        {"unrelated": True, "shift": 1.0, "habit": 1.0, "louder": 3.0},
-    ),
-    "gender at the margin, women are louder": Truth(
-        DECOY,
-        "gender makes the least difference that matters, and its parts vary otherwise",
-        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "louder": 3.0},
     ),
 }
 PARAMS: dict[str, Any] = {
@@ -155,7 +127,7 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
     own = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if of.unrelated else shape.gender**2)
     louder = np.array([of.louder, 1.0]) ** 2
     found = []
-    for reading in range(len(READINGS)):
+    for reading in range(2):
         genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
         both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
         neutral = np.hypot(genders, of.likely[reading])
@@ -215,10 +187,10 @@ def ratings(known: Known) -> pl.DataFrame:
                 lines = (spread.neutral[g], spread.line, likely_sigma(spread, of, reading, g))
                 # an own line takes a habit out, that of likely statements also their mean
                 moved = (0.0, habit, -(of.likely[reading] * MEAN * PLACES)[:, None])
-                for fitted, (line, more) in enumerate(zip(lines, moved, strict=True)):
-                    at_all = nats + more
-                    p = ndtr(at_all / np.hypot(line, spread.genders[g])).mean()
-                    rows.append((axis, reverse, items, reading, g, fitted, float(4 * p + 1)))
+                for fitted, line, more in zip(FITTED, lines, moved, strict=True):
+                    p = ndtr((nats + more) / np.hypot(line, spread.genders[g])).mean()
+                    key = (axis, reverse, items, READINGS[reading], GENDERS[g], fitted)
+                    rows.append((*key, float(4 * p + 1)))
     names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
     return pl.DataFrame(rows, names, orient="row", infer_schema_length=None)
 
@@ -234,7 +206,7 @@ def true_values(known: Known) -> pl.DataFrame:
     table = ratings(known).filter(pl.col("axis") != "")
     faced = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     table = table.with_columns(faced=faced)
-    both = table.with_columns(gender=pl.lit(2, dtype=pl.Int64))
+    both = table.with_columns(gender=pl.lit("both"))
     return _mean(pl.concat([table, both]), "faced", "reading", "fitted", "axis", "gender")
 
 
@@ -242,24 +214,24 @@ def true_differences(known: Known) -> pl.DataFrame:
     """Return the true differences: columns reading, fitted, measure, axis, target."""
     key = ["reading", "fitted", "axis", "reversed", "items"]
     wide = ratings(known).pivot(on="gender", index=key, values="rating")
-    wide = wide.with_columns(apart=pl.col("0") - pl.col("1"))
+    wide = wide.with_columns(apart=pl.col(GENDERS[0]) - pl.col(GENDERS[1]))
     neutral, own = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
-    parts = [neutral.with_columns(measure=1, axis=pl.lit(CALIBRATION))]
+    parts = [neutral.with_columns(measure=pl.lit("agreement"), axis=pl.lit(CALIBRATION))]
     turned = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
-    for measure, value in enumerate((turned, pl.col("apart"))):
-        told = own.with_columns(measure=measure, apart=value)
+    for measure, value in (("value", turned), ("agreement", pl.col("apart"))):
+        told = own.with_columns(measure=pl.lit(measure), apart=value)
         parts += [told, told.with_columns(axis=pl.lit(ALL))]
     return _mean(pl.concat(parts), "apart", "reading", "fitted", "measure", "axis")
 
 
-def true_correlations(known: Known) -> dict[tuple[str, int], float | None]:
+def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
     """Return the true correlations of residuals, by scale and comparison."""
     shape, of = known.shape, known.of
     related = not of.unrelated
     frame, number = shape.frame * related, shape.frames
     each = np.array([of.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
     kept, own = (frame + (1 - frame) / number) * related, each.sum() / 4
-    found: dict[tuple[str, int], float | None] = {}
+    found: dict[tuple[str, str], float | None] = {}
     for scale in (NEUTRAL, SCALE):
         likely = of.likely / shape.noise * (scale == NEUTRAL)
         wide = kept + likely**2  # of the mean over frames, by method
@@ -274,7 +246,7 @@ def true_correlations(known: Known) -> dict[tuple[str, int], float | None]:
         }
         clear = scale == NEUTRAL or not any(part.any() for part in of[:3])
         for name, value in told.items():
-            found[scale, COMPARISONS.index(name)] = float(value) if clear else None
+            found[scale, name] = float(value) if clear else None
     return found
 
 
@@ -288,156 +260,123 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     return found | _consistency(tables["consistency"], known)
 
 
-def _effect(known: Known, digits: int, null_value: float = 0.0) -> pl.Expr:
-    """Return the planted effect: what is true, and 0 of what a decoy may not make be found."""
-    true = (pl.col("target") - null_value).round(digits)
-    return pl.lit(0.0) if known.kind == DECOY else true
-
-
 def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "axis", "gender"]
-    table = table.with_columns(pl.col("reading", "fitted", "gender").cast(pl.Int64))
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
-    moved = known.kind == DECOY and known.of.gender.any()  # which is one of differences
     return {
-        f"values, {reading}{of}": outcome(
-            table.filter(reading=code, fitted=fitted),
-            effect=pl.when(not moved).then(_effect(known, 2, 3)),
-            target=pl.col("target"),
-            null_value=3,
+        f"values, {reading}{line}": outcome(
+            table.filter(reading=reading, fitted=fitted),
+            effect=0.0 if known.kind == DECOY else (pl.col("target") - 3).round(2),
+            target="target",
         )
-        for code, reading in enumerate(READINGS)
-        for fitted, of in enumerate(("", ", pooled", ", likely half"))
+        for reading in READINGS
+        for fitted, line in zip(FITTED, ("", ", pooled", ", likely half"), strict=True)
     }
 
 
 def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     key = ["reading", "fitted", "measure", "axis"]
-    table = table.with_columns(pl.col("reading", "fitted", "measure").cast(pl.Int64))
     table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
-    table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
+    neutral = pl.col("axis") == CALIBRATION
+    table = table.with_columns(checked=neutral)
+    alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
+    decoy = known.kind == DECOY
     # the null of equivalence is the margin; of what is outside nothing is told
     inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
-    moved, decoy = bool(known.of.gender.any()), known.kind == DECOY
-    inside = pl.when(inside >= 0).then(inside) if moved or not decoy else pl.lit(None)
-    several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > NEAR)
-    several |= pl.lit(decoy and moved) & (pl.col("target").abs() > NEAR)
-    neutral = pl.col("axis") == CALIBRATION
-    habit = (pl.col("measure") == 1) & (pl.col("fitted") == 1) & (known.of.habit != 0)
-    effect = pl.when(~several & ~habit).then(_effect(known, 2))  # a habit is agreement
-    parts = {
-        f", {name}": (pl.col("measure") == code) & ~neutral for code, name in enumerate(MEASURES)
-    } | {f", {CALIBRATION}": neutral}
-    found: dict[str, pl.DataFrame] = {}
-    alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
-    kinds: dict[str, tuple[pl.DataFrame, pl.Expr, dict[str, Any]]] = {
-        "difference": (table, effect, {}),
-        "equivalence": (alike, inside, {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}),
+    inside = pl.when((inside >= 0) & (not decoy)).then(inside)
+    several = (pl.col("axis") == ALL) & (not decoy) & (pl.col("target").abs() > NEAR)
+    agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
+    habit = agreement & pooled & (known.of.habit != 0)
+    apart = pl.lit(0.0) if decoy else pl.col("target").round(2)
+    apart = pl.when(~several & ~habit).then(apart)  # a habit is agreement
+    parts = {", value": ~agreement & ~neutral, ", agreement": agreement & ~neutral}
+    parts[f", {CALIBRATION}"] = neutral
+    tests = {"gender": pl.lit(value=True)} | {
+        f"gender, {reading}, {line}{part}": rows
+        & (pl.col("reading") == reading)
+        & (pl.col("fitted") == line)
+        for reading in READINGS
+        for line in FITTED[:2]
+        for part, rows in parts.items()
     }
-    for kind, (own, planted_there, columns) in kinds.items():
-        family = ["reading", "fitted", "checked"]
-        whole = outcome(own, effect=planted_there, family=family, **columns)
-        found[f"gender: {kind}"] = whole
-        for code, reading in enumerate(READINGS):
-            for fitted, line in enumerate(FITTED[:2]):
-                for part, rows in parts.items():
-                    found[f"gender, {reading}, {line}{part}: {kind}"] = outcome(
-                        own.filter(rows, reading=code, fitted=fitted),
-                        effect=planted_there,
-                        target=pl.col("target"),
-                        **columns,
-                    )
-    equivalent = {name: rows for name, rows in found.items() if name.endswith("equivalence")}
-    none = pl.lit(None, pl.Float64)
-    for name, told in equivalent.items():
-        margin = pl.when(pl.col("target").abs() < NEAR).then(MARGIN)  # of what is detectable
-        found[name] = told.with_columns(
-            value=pl.col("effect"), low=none, high=none, target=margin, by_mean=False
-        )
-        apart = found[name.replace("equivalence", "difference")]["effect"]
-        found[f"{name}, 90% interval"] = told.with_columns(apart, p=none, p_adjusted=none)
+    family = ["reading", "fitted", "checked"]
+    equivalence: dict[str, Any] = {
+        "p": "p_equivalence",
+        "p_adjusted": "p_equivalence_bh",
+        "family": family,
+    }
+    found: dict[str, pl.DataFrame] = {}
+    for name, rows in tests.items():
+        target = None if name == "gender" else "target"
+        own, other = table.filter(rows), alike.filter(rows)
+        found[f"{name}: difference"] = outcome(own, effect=apart, target=target, family=family)
+        found[f"{name}: equivalence"] = outcome(other, effect=inside, **equivalence)
+        interval = outcome(other, effect=apart, target=target, p="")
+        found[f"{name}: equivalence, 90% interval"] = interval
     return found
 
 
 def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
-    table = table.with_columns(pl.col("reading", "fitted", "gender", "form").cast(pl.Int64))
-    true, slopes = [], answers.slopes(known.shape)
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
-    for row in table.select(names).iter_rows(named=True):
-        spread, g = known.spreads[row["reading"]], row["gender"]
-        alone, half = g < len(GENDERS), row["fitted"] == len(FITTED) - 1
-        if row["measure"] == "slope":
-            told = slopes[row["reading"], FRAMES.index(row["frame"]), row["form"]]
-            told -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
-            turned = -1 if row["form"] else 1
-            told -= half * turned * known.of.likely[row["reading"]] * MEAN / answers.MIDDLE
-        elif row["measure"] == ABOVE:
-            own = spread.genders[g] if alone else spread.both
-            told = float(ndtr(np.sqrt(2) * known.of.likely[row["reading"]] / own))
-        elif half:
-            told = likely_sigma(spread, known.of, row["reading"], g)
-        else:
-            told = float(spread.neutral[g]) if alone else spread.line
-        true.append(told)
+    true = [_line(known, *row) for row in table.select(names).iter_rows()]
     table = table.with_columns(target=pl.Series(true, dtype=pl.Float64))
-    found = {
-        f"calibration: {measure}": outcome(
-            table.filter(pl.col("measure").str.starts_with(measure)),
-            effect=0.0,
-            target=pl.col("target"),
-        )
-        for measure in ("slope", "sigma")
-    }
-    for code, reading in enumerate(READINGS):
-        found[f"calibration: {ABOVE}, {reading}"] = outcome(
-            table.filter(measure=ABOVE, reading=code),
-            effect=_effect(known, 2, 0.5),
-            target=pl.col("target"),
-            null_value=0.5,
-        )
+    found = {}
+    for measure in ("slope", "sigma"):
+        rows = table.filter(pl.col("measure").str.starts_with(measure))
+        found[f"calibration: {measure}"] = outcome(rows, effect=0.0, target="target")
+    effect = 0.0 if known.kind == DECOY else (pl.col("target") - 0.5).round(2)
+    for reading in READINGS:
+        rows = table.filter(measure=ABOVE, reading=reading)
+        found[f"calibration: {ABOVE}, {reading}"] = outcome(rows, effect=effect, target="target")
     return found
 
 
+def _line(
+    known: Known, reading: str, fitted: str, gender: str, frame: str, form: str, measure: str
+) -> float:
+    """Return the true value of a number about a line."""
+    r, negated = READINGS.index(reading), form == "negated"
+    spread, likely = known.spreads[r], known.of.likely[r]
+    alone, half = gender in GENDERS, fitted == FITTED[-1]
+    g = GENDERS.index(gender) if alone else 0
+    if measure == "slope":
+        slope = float(answers.slopes(known.shape)[r, FRAMES.index(frame), int(negated)])
+        slope -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
+        return float(slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE)
+    if measure == ABOVE:
+        return float(ndtr(np.sqrt(2) * likely / (spread.genders[g] if alone else spread.both)))
+    if half:
+        return likely_sigma(spread, known.of, r, g)
+    return float(spread.neutral[g]) if alone else spread.line
+
+
 def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
-    table = table.with_columns(pl.col("comparison").cast(pl.Int64))
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
     apart = known.of.gender.any()
     told = known.kind == NULL or (known.kind == PLANTED and not apart)  # of correlations
-    told = told or known.of.unrelated
-    effect = pl.col("target").round(2) + 0.0 if told else pl.lit(None)
-    parts = {f", {n}": pl.col("comparison") == c for c, n in enumerate(COMPARISONS)}
-    parts[""] = pl.lit(value=True)
-    return {
-        f"consistency{part}": outcome(
-            table.filter(rows),
-            effect=effect,
-            target=pl.col("target") if part else None,
-            family=["scale"],
-            by_mean=False,
+    effect = pl.col("target").round(2) + 0.0 if told else None
+    family = ["scale"]
+    found = {"consistency": outcome(table, effect=effect, family=family)}
+    for comparison in ("frames", "denied", "opposites", "genders", "methods"):
+        found[f"consistency, {comparison}"] = outcome(
+            table.filter(comparison=comparison), effect=effect, target="target", family=family
         )
-        for part, rows in parts.items()
-    }
+    return found
 
 
 def _people(tables: dict[str, pl.DataFrame], known: Known) -> dict[str, pl.DataFrame]:
     """Return respondents' means, and a mean of random answers where they are said to be."""
-    axes = known.random, answers.survey_means(known.shape)
-    random, means = (dict(zip(AXES, part.T.tolist(), strict=False)) for part in axes)
-    people = tables["respondents"].select("axis", "gender", "value", "low", "high", "p", "p_bh")
-    of = {"female": np.array([1, 0]), "male": np.array([0, 1]), ALL: np.array([0.5, 0.5])}
-    at = [of[gender] @ means[axis] for axis, gender in people.select("axis", "gender").rows()]
-    nothing = pl.lit(None, dtype=pl.Float64)
-    drawn = tables["baselines"].filter(pl.col("baseline").cast(pl.Int64) == 0)
-    drawn = drawn.with_columns(p=nothing, p_bh=nothing)
-    parts = {
-        "respondents": (people, at),
-        "baselines: random answers": (drawn, [random[axis] for axis in drawn["axis"]]),
-    }
+    women, men = answers.survey_means(known.shape)
+    means = {"female": women, "male": men, ALL: (women + men) / 2}
+    people = tables["respondents"]
+    drawn = tables["baselines"].filter(baseline="random answers")
+    places = people.select("axis", "gender").rows()
+    targets = [means[gender][AXES.index(axis)] for axis, gender in places]
+    random = [known.random[AXES.index(axis)] for axis in drawn["axis"]]
+    parts = {"respondents": (people, targets), "baselines: random answers": (drawn, random)}
     return {
-        name: outcome(
-            table.with_columns(target=pl.Series(target)), effect=0.0, target=pl.col("target")
-        )
-        for name, (table, target) in parts.items()
+        name: outcome(table.with_columns(target=pl.Series(true)), effect=0.0, target="target", p="")
+        for name, (table, true) in parts.items()
     }

@@ -1,8 +1,8 @@
 """``use``: a file laid over the params, their comments and layout unchanged.
 
-A file under ``params/`` has what a study sets otherwise. It is laid over the params field by field:
-a field that is given replaces the field, all others of its section stay, and ``models`` is replaced
-as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
+A file under ``params/`` has the settings in which a study differs. It is laid over the params field
+by field: a field that it has replaces the field, the others of the section stay, and ``models`` is
+replaced as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, files, parse, read
@@ -25,74 +24,51 @@ from plumbline.probes.commands.check_params import absent_snapshots, at, check
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# of a field; 2 elsewhere
+# levels of a field below its top key; 2 elsewhere
 DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
-OWN = "private/"  # where a user's own files are looked for
-PAGES = {"reddit": "corpora", "news": "outlets"}  # of a source that is not named as its dataset
+PRIVATE = "private/"  # a user's own files
+FORM = YAML()
+FORM.preserve_quotes = True  # DVC's reader refuses bare addresses inside of braces
+FORM.width = 4096  # a line stays one line
+FORM.indent(mapping=2, sequence=4, offset=2)
 
 
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
     """Lay a file over the params, and return the sources that are still to be fetched.
 
-    A field is changed in the file that has it: params.yaml, or one beside what reads it.
+    A field is changed in the file that has it: params.yaml, or one beside the code that reads it.
 
     ``mirror``: whether the sources will be read from a mirror, for which no contact is needed.
 
-    Raises UserError with all that is wrong with the outcome, snapshots that are to be fetched left
-    out; the params are then as they were.
+    Raises
+    ------
+    UserError
+        All problems of the outcome, snapshots to be fetched left out; the params are then as
+        before.
     """
     check_with(path, day, fetched=False, mirror=mirror)
-    write(_round_trip(path), day)
+    trees = {file: FORM.load(file.read_text(encoding="utf-8")) for file in files()}
+    changed = set()
+    for keys, value in _fields(FORM.load(path.read_text(encoding="utf-8"))):
+        home = max(trees, key=lambda file: _shared(trees[file], keys))
+        _put(trees[home], keys, value)
+        changed.add(home)
+    for file in changed:
+        _date(trees[file], day)
+        text = io.StringIO()
+        FORM.dump(trees[file], text)
+        write_bytes(file, text.getvalue().encode())
     return unfetched(read(FILE))
 
 
-def write(over: Any, day: str) -> None:
-    """Put the fields of a tree into the files that have them, or their nearest relatives.
+def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = False) -> None:
+    """Check the params as they would be with a file laid over them.
 
-    A UserError if DVC could not read what would be written; the params are then as they were.
-    """
-    trees = {file: _round_trip(file) for file in files()}
-    texts = {}
-    for keys, value in _fields(over):
-        home = max(trees, key=lambda file: _shared(trees[file], keys))
-        _put(trees[home], keys, value)
-        texts[home] = ""
-    for file in texts:
-        _date(trees[file], day)
-        into = io.StringIO()
-        FORM.dump(trees[file], into)
-        texts[file] = _readable(into.getvalue())
-    for file, text in texts.items():
-        write_bytes(file, text.encode())
-
-
-def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the fields of a file that is laid over the params: their keys, and their values."""
-    for key, value in over.items():
-        inner = (*keys, key)
-        if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
-            yield from _fields(value, *inner)
-        else:
-            yield inner, value
-
-
-def _shared(tree: Any, keys: tuple[str, ...]) -> int:
-    """Return how many first keys of a field a tree has."""
-    if not keys or not isinstance(tree, dict) or keys[0] not in tree:
-        return 0
-    return 1 + _shared(tree[keys[0]], keys[1:])
-
-
-def check_with(
-    path: Path, day: str, *, fetched: bool = True, mirror: bool = False
-) -> dict[str, Any]:
-    """Check params.yaml as it would be with a file laid over it, and return it.
-
-    ``fetched``: whether all snapshots must be there already. Of those that are not, the user's own
-    files that they are to be made of must be there; so must the keys of models behind an address.
-    ``mirror``: as of :func:`use`.
+    ``fetched``: whether all snapshots must be there already. For those that are not, the user's own
+    files must be there.
+    ``mirror``: as in :func:`use`.
 
     Raises
     ------
@@ -100,7 +76,7 @@ def check_with(
         One message with all problems.
     """
     tree = composed(path, day)
-    problems = [f"  {problem}" for problem in _lacking(tree, mirror=mirror)]
+    problems = [f"  {problem}" for problem in _missing(tree, mirror=mirror)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
@@ -110,11 +86,10 @@ def check_with(
             problems = [*str(problem).splitlines()[1:], *problems]
     if problems:
         raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
-    return tree
 
 
 def composed(path: Path, day: str) -> dict[str, Any]:
-    """Return params.yaml with a file laid over it."""
+    """Return the params with a file laid over them."""
     tree = read(FILE)
     lay(tree, parse(path))
     _date(tree, day)
@@ -133,6 +108,23 @@ def lay(tree: Any, over: Any) -> None:
     """
     for keys, value in _fields(over):
         _put(tree, keys, value)
+
+
+def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the keys and the value of each field."""
+    for key, value in over.items():
+        inner = (*keys, key)
+        if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
+            yield from _fields(value, *inner)
+        else:
+            yield inner, value
+
+
+def _shared(tree: Any, keys: tuple[str, ...]) -> int:
+    """Return the number of leading keys of a field that a tree has."""
+    if not keys or not isinstance(tree, dict) or keys[0] not in tree:
+        return 0
+    return 1 + _shared(tree[keys[0]], keys[1:])
 
 
 def _put(tree: Any, keys: tuple[str, ...], value: Any) -> None:
@@ -156,24 +148,20 @@ def unfetched(tree: dict[str, Any]) -> list[str]:
     return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 
 
-def _lacking(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
-    """Say what only the user can give: a contact for the services, own files, keys of models."""
+def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
+    """Yield what only the user can provide: a contact, files, keys of remote models."""
     sources = unfetched(tree)
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"
     for source in sources:
         for key, text in _texts(f"sources.{source}", at(tree, "sources").get(source)):
-            file = text.split("#", maxsplit=1)[0]
-            if file.startswith(OWN) and not Path(file).is_file():
-                page = PAGES.get(source, source)
-                yield f"{key}: no file {file}; docs/datasets/{page}.md says what it has to hold"
+            file = text.partition("#")[0]
+            if file.startswith(PRIVATE) and not Path(file).is_file():
+                yield f"{key}: no file {file}; docs/datasets describes its layout"
     for name in at(tree, "models"):
         variable = at(tree, "models", name, "endpoint").get("key")
         if variable and not os.environ.get(str(variable)):
-            yield (
-                f"models.{name}.endpoint.key: {variable} is not set in the environment; export it, "
-                "or take the model out of models, assignments and training.pretrain.corpora"
-            )
+            yield f"models.{name}.endpoint.key: {variable} is not set in the environment; export it"
 
 
 def _texts(key: str, node: Any) -> Iterator[tuple[str, str]]:
@@ -182,27 +170,3 @@ def _texts(key: str, node: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(node, dict | list):
         for name, value in node.items() if isinstance(node, dict) else enumerate(node):
             yield from _texts(f"{key}.{name}", value)
-
-
-FORM = YAML()
-FORM.preserve_quotes = True  # DVC's reader refuses bare addresses inside of braces
-FORM.width = 4096  # a line stays one line
-FORM.indent(mapping=2, sequence=4, offset=2)
-
-
-def _round_trip(path: Path) -> Any:
-    parse(path)  # says in one sentence what is wrong with it
-    return FORM.load(path.read_text(encoding="utf-8"))
-
-
-def _readable(text: str) -> str:
-    """Return a text, if DVC can read it: its reader refuses more than ours does."""
-    try:
-        YAML(typ="safe").load(text)
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = text.splitlines()[mark.line].strip()[:80] if mark else "?"
-        raise UserError(
-            f"DVC cannot read this: {line}; quote what has a colon in braces"
-        ) from error
-    return text

@@ -1,8 +1,7 @@
-"""Analysis ``comparison``: by how much the findings about two models differ, study by study.
+"""Analysis ``comparison``: differences between the estimates of two models, study by study.
 
-No stage runs it: it is of models that somebody names, see :func:`plumbline.compare`. Both were
-asked the same, so that differences are taken within a name, a group, a statement or a text first,
-and what these have in common for both models falls out of them.
+No stage runs it, see :func:`plumbline.compare`. Differences are taken within a name, a group, a
+statement or a text first, so that effects of an item on both models cancel out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from plumbline.probes.comparison import (
     values,
 )
 from plumbline.probes.comparison.difference import Params
-from plumbline.probes.stats.estimate import DF, ESTIMATE, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DF, adjusted, estimates, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,11 @@ COMPARISON = Schema.keyed(
         Column("scale", "string", "part of speech, dataset, questionnaire, or config"),
         Column("what", "string", "word, category, value, country, or axis"),
     ),
-    *ESTIMATE,
+    *estimates(
+        cluster="name, group, statement, text, or word, by study",
+        method="95% t interval of paired differences",
+        null="0: both models alike (values whose statements have no opposites are not tested)",
+    ),
     Column("family", "int64", "tests in the family that p_bh is taken over"),
     Column("unit", "string", "of the difference"),
     Column("value_first", "float64", "finding about the first model", nullable=True),
@@ -81,8 +84,6 @@ def _row(
 ) -> dict[str, object]:
     second = found.first - found.estimate.value
     row = found.estimate.row(
-        cluster=module.CLUSTER,
-        null=found.null or module.NULL,
         p=found.p,
         study=study,
         first=models[0],

@@ -11,8 +11,6 @@ from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
 
-METHOD = "t interval, paired"
-
 
 class Params(Section):
     """How models are compared."""
@@ -35,7 +33,6 @@ class Difference(NamedTuple):
     estimate: Estimate
     p: float | None
     freedom: float  # of t; 0: not known to be t
-    null: str = ""  # why there is no test, if there is none
 
 
 def of_t(
@@ -47,7 +44,7 @@ def of_t(
     n: int,
     params: Params,
     *,
-    untested: str = "",
+    tested: bool = True,
 ) -> Difference:
     """Return a difference with its t interval, and p unless it is not to be tested.
 
@@ -57,7 +54,6 @@ def of_t(
     ``n``: clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
-    method = f"{params.confidence:.0%} {METHOD}"
-    found = Estimate(value, value - half, value + half, n, method)
-    p = None if untested or not freedom > 0 else t_p(value, error, freedom)
-    return Difference(*about, first, found, p, freedom, untested)
+    found = Estimate(value, value - half, value + half, n)
+    p = t_p(value, error, freedom) if tested and freedom > 0 else None
+    return Difference(*about, first, found, p, freedom)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.params import section
-from plumbline.probes.comparison.difference import METHOD, Difference
+from plumbline.probes.comparison.difference import Difference
 from plumbline.probes.leaning import schemas
-from plumbline.probes.leaning.responses import CLUSTER, ITSELF, Reading, outputs, readings
+from plumbline.probes.leaning.responses import ITSELF, Reading, outputs, readings
 from plumbline.probes.leaning.scoring import scales
 from plumbline.probes.leaning.shifts import moved
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
 PROBE = "stances"
-NULL = "0: both models stand at the same place of the axis"
 UNIT = "percent of the axis"
 PREFERRED = ("continuous", "likeliest", "corrected")  # readings, the first that there is
-__all__ = ["CLUSTER"]
 
 
 def read(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
@@ -58,6 +56,6 @@ def apart(_: str, one: Reading, other: Reading, params: Params) -> Iterator[Diff
         found = moved(scale, a, sides[0][:, :, a], sides[1][:, :, a])
         crossed = of_total(found.totals), of_mean(found.prompts)
         value, low, high, p = estimated(found.value, crossed, params.confidence)[:4]
-        where = Estimate(value, low, high, len(found.totals), METHOD)
+        where = Estimate(value, low, high, len(found.totals))
         first = float(start[a] + moved(scale, a, sides[0][:, :, a]).value)
         yield Difference(scale.language, scale.name, axis, first, where, p, 0.0)

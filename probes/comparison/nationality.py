@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from plumbline.probes.nationality.cases import Case
 
 PROBE = "classification"
-CLUSTER = "source text"
-NULL = "0: names of the country move both classifiers alike"
 UNIT = "points, positive less negative"
 READING = "corrected"
 PIECES = "pieces"  # no texts

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PROBE = "completions"
-CLUSTER = "group"
-NULL = "0: attributes are as far above chance in both models"
 UNIT = "recall above chance"
 READING, KIND = "corrected", KINDS[0]  # of the headline: single words
 LEAST = 2  # groups of a category
@@ -41,7 +39,7 @@ def read(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.Data
     for language in typicality.languages(folder):
         answered = typicality.answers(folder / language).filter(~pl.col("rewritten"))
         lists = Lists.of(answered, READING)
-        for config, every in attributes(known, language, flagged=how.flagged).items():
+        for config, every in attributes(known, language).items():
             found[language, config] = _groups(lists, every[KIND], min(how.tested))
     return found
 

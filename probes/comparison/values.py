@@ -17,7 +17,7 @@ from plumbline.builders.core.params import section
 from plumbline.probes.comparison.difference import of_t
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import facing, fit, mean, ratings
-from plumbline.probes.values.ratings import UNOPPOSED, apart_error, balanced
+from plumbline.probes.values.ratings import apart_error, balanced
 from plumbline.probes.values.responses import answers, block, statements
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PROBE = "agreement"
-CLUSTER = "statement, with its opposite"
-NULL = "0: both models rate the value alike"
 UNIT = "of 1 to 5"
 METHODS = ("l2r", "sequence")  # of the corrected reading
 
@@ -80,4 +78,4 @@ def apart(place: tuple[str, str], one: Rated, other: Rated, params: Params) -> I
         clusters = len(np.unique(pairs))
         first = float(mean(sides[0][own][:, :1], load, still[:, :1])[0])
         told = (first, float(drawn[0]), error, freedom if clusters > 1 else 0.0, clusters, params)
-        yield of_t((*place, name), *told, untested="" if paired else UNOPPOSED)
+        yield of_t((*place, name), *told, tested=paired)

@@ -1,13 +1,17 @@
-"""Shards of a tiny model of which each trains or loads a state of its own, on a process a core.
+"""Several processes on this machine, one core each.
 
-One thread trains such a model as fast as several, so that other cores would wait.
+For tiny models and long analyses: one thread computes them as fast as several, so that other cores
+would wait. The processes write the same bytes as one.
 """
 
 from __future__ import annotations
 
+import importlib
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.workers import ALONE, each
 
 if TYPE_CHECKING:
@@ -15,14 +19,35 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.shards import Shard, Task, Worker
 
+LONG = {  # commands whose models are run in parallel
+    *("clusters", "finetuned_classifiers", "latent", "perplexity"),
+    *("pretrain", "robustness", "stances", "subgroups"),
+}
+PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
 TINY = 40_000_000  # bytes of weights that one thread trains as fast as several: training.SMALL
 FEW = 4  # shards for which another process is not worth its start
 
 
+def run_models(command: str, models: Sequence[str]) -> None:
+    """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
+
+    A UserError if it fails for any of them; its message is on standard error.
+    """
+    number = min(len(models), len(os.sched_getaffinity(0)))
+    statuses = dict(each(_run_model, [(command, model) for model in models], number, ALONE))
+    if failed := [model for place, model in enumerate(models) if statuses[place]]:
+        raise UserError(f"{command} failed for {', '.join(failed)}: see above")
+
+
+def _run_model(command: str, model: str) -> int:
+    status: int = importlib.import_module(PROGRAM).main([command, model])
+    return status
+
+
 def processes(task: Task, shards: int) -> int:
-    """Return on how many processes so many shards are made; 1: in this one."""
+    """Return the number of processes for some shards; more than one only for tiny trainings."""
     if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
-        return 1  # nothing is trained, or the model is at an endpoint
+        return 1
     from plumbline.probes.models.batching import cores, device
     from plumbline.probes.models.files import download
 
@@ -35,15 +60,12 @@ def processes(task: Task, shards: int) -> int:
 def spread(
     probe: str, name: str, shards: Sequence[Shard], number: int
 ) -> Iterator[tuple[Shard, bytes]]:
-    """Compute every shard in one of a number of processes, and yield each with its bytes.
-
-    They come in no order. Raises UserError as raised in a process.
-    """
+    """Compute shards in a number of processes, and yield each with its bytes, in no order."""
     arguments = [(probe, name, shard) for shard in shards]
-    yield from ((shards[n], body) for n, body in each(_made, arguments, number, ALONE))
+    yield from ((shards[n], body) for n, body in each(_compute, arguments, number, ALONE))
 
 
-def _made(probe: str, name: str, shard: Shard) -> bytes:
+def _compute(probe: str, name: str, shard: Shard) -> bytes:
     return _worker(probe, name)(shard)
 
 

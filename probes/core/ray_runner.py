@@ -1,4 +1,4 @@
-"""Shards of a probe's outputs on a pool of Ray actors; the driver alone writes what they finish."""
+"""Shards of a probe's outputs on Ray actors; the driver alone writes the finished ones."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import pyarrow as pa
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.shards import Shard, Worker
@@ -22,9 +22,7 @@ os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes o
 
 try:
     import ray
-    import ray.data
-    from ray.data.exceptions import ExecutionTimeoutError
-    from ray.exceptions import RayActorError
+    from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
 except ImportError as error:
     raise UserError(
         "--runner ray needs Ray: pip install --no-deps --require-hashes --requirement "
@@ -36,42 +34,31 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STORE = 1 << 30  # bytes for finished shards on their way to the driver, in a local cluster
-PATIENCE = 6 * 3600  # seconds in which some shard must finish: ends one that kills its actors
+PATIENCE_S = 6 * 3600  # in which some shard must finish
+RETRIES = 3  # of a shard whose actor or node dies
 
 
-class _Actor:
-    """What an actor holds: the loaded model, from which it makes one shard a call."""
+class ShardActor:
+    """A process with a loaded model, which computes one shard a call."""
 
     def __init__(self, probe: str, name: str, folder: str) -> None:
-        os.chdir(folder)  # on a cluster, actors start where their node's raylet was started
-        os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
-        self.problem: str | None = None
-        try:
-            self.work = Worker(probe, name)
-        except UserError as problem:
-            self.problem = str(problem)
+        _enter(folder)
+        self.probe, self.name = probe, name
+        self.worker: Worker | None = None
 
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        (row,) = batch.to_pylist()
-        body, problem = None, self.problem
-        try:
-            body = None if problem else self.work(Shard(*row["shard"].values()))
-        except UserError as raised:  # comes back as data: Ray wraps what is raised in pages
-            problem = str(raised)
-        columns = {  # a table and not arrays: NumPy's bytes lose their trailing zeros
-            "number": pa.array([row["number"]], pa.int64()),
-            "body": pa.array([body], pa.large_binary()),
-            "problem": pa.array([problem], pa.string()),
-        }
-        return pa.table(columns)
+    def compute(self, shard: Shard) -> bytes:
+        """Return a shard as a parquet file."""
+        if self.worker is None:  # here, since an error in the constructor comes without its message
+            self.worker = Worker(self.probe, self.name)
+        return self.worker(shard)
 
 
 def spread(
     probe: str, name: str, shards: Sequence[Shard], *, workers: int
 ) -> Iterator[tuple[Shard, bytes]]:
-    """Compute every shard on a pool of actors, and yield each with its bytes as it arrives.
+    """Compute shards on a pool of actors, and yield each with its bytes, in no order.
 
-    A shard whose actor or node dies is computed again by another. They come in no order.
+    A shard whose actor or node dies is computed again by another.
 
     ``workers``: the number of actors; 0 for one a GPU, or without GPUs for one a CPU but one.
 
@@ -83,24 +70,40 @@ def spread(
         gpus = int(resources.get("GPU", 0))
         number = workers or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         if gpus and number > gpus:
-            raise UserError(
-                f"--workers {number}: the cluster has {gpus} GPU(s), one for each worker"
-            )
-        left = set(range(len(shards)))
+            raise UserError(f"--workers {number}: the cluster has {gpus} GPU(s), one for each")
+        remote: Any = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(ShardActor)
+        start = partial(remote.remote, probe, name, str(Path.cwd()))
+        yield from _computed([start() for _ in range(min(number, len(shards)))], shards, start)
+
+
+def _computed(
+    idle: list[Any], shards: Sequence[Shard], start: Callable[[], Any]
+) -> Iterator[tuple[Shard, bytes]]:
+    """Yield shards as actors finish them; ``start`` makes an actor in place of one that died."""
+    todo, running, deaths = list(shards)[::-1], dict[Any, tuple[Any, Shard]](), Counter[Shard]()
+    while todo or running:
+        while todo and idle:
+            actor, shard = idle.pop(), todo.pop()
+            running[actor.compute.remote(shard)] = actor, shard
+        done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
+        if not done:
+            raise UserError(f"no shard finished in {PATIENCE_S} s: no room for an actor?")
+        actor, shard = running.pop(done[0])
         try:
-            for row in _results(probe, name, shards, min(number, len(shards)), bool(gpus)):
-                if row["problem"] is not None:
-                    raise UserError(row["problem"])
-                left.remove(row["number"])
-                yield shards[row["number"]], row["body"]
-        except ExecutionTimeoutError:
-            raise UserError(
-                f"no shard finished in {PATIENCE} s ({len(left)} left): the cluster has no room "
-                "for an actor, or a shard kills its actors (out of memory?)"
-            ) from None
-        except RayActorError as error:
-            raise UserError(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
-        assert not left, left
+            yield shard, ray.get(done[0])
+        except RayTaskError as error:
+            raise error.cause from None
+        except (RayActorError, ObjectLostError) as error:
+            deaths[shard] += 1
+            if deaths[shard] > RETRIES:
+                raise UserError(f"{shard.path()}: {str(error).splitlines()[-1]}") from None
+            todo.append(shard)
+            idle.append(start())
+            continue
+        if todo:
+            idle.append(actor)
+        else:
+            ray.kill(actor)  # one that waits for its place may begin
 
 
 def each(
@@ -122,7 +125,7 @@ def each(
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         gpus = int(resources.get("GPU", 0)) if gpu else 0
-        task: Any = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(_called)
+        task: Any = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(_call)
         most = workers or gpus or int(resources.get("CPU", 1))
         todo, running = list(enumerate(arguments))[::-1], dict[Any, int]()
         while todo or running:
@@ -133,36 +136,14 @@ def each(
             yield running.pop(done), ray.get(done)
 
 
-def _called(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
-    os.chdir(folder)  # on a cluster, tasks start where their node's raylet was started
-    os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
+def _call(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
+    _enter(folder)
     return function(*given)
 
 
-def _results(
-    probe: str, name: str, shards: Sequence[Shard], workers: int, gpu: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of what the actors return, as they arrive."""
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    context.execution_no_progress_timeout_s = PATIENCE
-    rows = [{"number": n, "shard": shard._asdict()} for n, shard in enumerate(shards)]
-    # from_items and not a reader: read tasks need a CPU, and the actors may hold them all.
-    # One block a shard, and one shard at an actor: a dead actor holds up no other shard.
-    results = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-        _Actor,
-        fn_constructor_args=(probe, name, str(Path.cwd())),
-        batch_size=1,
-        batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=1),
-        num_cpus=1,
-        num_gpus=1 if gpu else 0,
-    )
-    tables: Any = results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
-    for table in tables:
-        yield from table.to_pylist()
+def _enter(folder: str) -> None:
+    os.chdir(folder)  # on a cluster, processes start where their node's raylet was started
+    os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
 
 
 @contextlib.contextmanager

@@ -83,16 +83,24 @@ def analyse(name: str, model: str = "") -> Path:
     return write_tables(final, found, module.SCHEMAS, hashes, origin)
 
 
-def same_arithmetic() -> None:
-    """Let a process that has not imported torch take the same steps on every kind of processor.
+def same_arithmetic(*, training: bool = False) -> None:
+    """Let a process that has not imported torch compute the same bits on every processor.
 
-    MKL's exp and log differ in last bits between Intel's processors and AMD's, and so do torch's
-    own kernels without AVX2, if its variable asks for these. Once torch is there it is too late:
-    only the process's children would compute with other steps than itself.
+    MKL's exp and log differ in last bits between Intel's processors and AMD's; torch's, MKL's and
+    oneDNN's own kernels between those with AVX-512 and without. The path that all of them have is
+    up to twice as slow on a CPU; on a GPU nothing changes. Once torch is imported it is too late.
+
+    Parameters
+    ----------
+    training
+        Whether weights are trained: their last bits grow over thousands of steps.
     """
-    if "torch" not in sys.modules:
-        os.environ["MKL_CBWR"] = "COMPATIBLE"
-        os.environ.pop("ATEN_CPU_CAPABILITY", None)
+    if "torch" in sys.modules:
+        return
+    os.environ["MKL_CBWR"] = "COMPATIBLE"
+    os.environ.pop("ATEN_CPU_CAPABILITY", None)
+    if training:
+        os.environ |= {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
 
 def write_tables(
@@ -117,7 +125,7 @@ def recover(studies: Sequence[str] = STUDIES) -> list[Path]:
     """Hold the tables of studies against what was planted in their worlds; return the folders.
 
     A control sees tables and truth alone: ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses
-    whose tables it reads, ``SCHEMAS`` by analysis, and perhaps ``DATASETS``.
+    whose tables it reads, ``SCHEMAS`` by analysis, ``truth``, and perhaps ``DATASETS``.
     """
     return [_recover(study) for study in studies]
 
@@ -132,7 +140,7 @@ def _recover(study: str) -> Path:
     hashes = {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
     final = inputs.tables("recovery", study)
     with during(f"recovery {study}"):
-        found = module.run(inputs, module.Params())
+        found = module.run(inputs)
     sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
     origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
     return write_tables(final, found, module.SCHEMAS, hashes, origin)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
@@ -59,8 +58,6 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
         )
     final = OUTPUTS / probe / name
     shards = task.shards()
-    if _whole(final, task):  # killed after its last shard, before its note was gone
-        return final
     partial = _resume(final, task, alone=execution.part is None)
     todo = [shard for shard in shards if not (partial / shard.path()).exists()]
     if execution.part:
@@ -76,23 +73,9 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     for unfinished in partial.rglob(".*"):
         unfinished.unlink()
     _card(partial, task)
+    (partial / REQUEST).unlink()
     store.finish(final)
-    (final / REQUEST).unlink()  # last: until then a run that stops here is continued
     return final
-
-
-def _whole(final: Path, task: Task) -> bool:
-    """Return whether a run that was killed had finished all shards; its note is removed."""
-    note = final / REQUEST
-    if not note.is_file() or note.read_text(encoding="utf-8") != _note(task):
-        return False
-    shutil.rmtree(store.aside(final), ignore_errors=True)
-    note.unlink()
-    return True
-
-
-def _note(task: Task) -> str:
-    return json.dumps(request(task), sort_keys=True)
 
 
 def _finished(
@@ -111,35 +94,25 @@ def _finished(
 
 
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
-    """Return the working folder: the one a killed run left, if its inputs were the same.
+    """Return the working folder: that of a killed run, if its inputs were the same.
 
     A UserError if they were others, and other parts of the run may be at work there.
     """
-    text, partial = _note(task), store.partial(final)
+    text, partial = json.dumps(request(task), sort_keys=True), store.partial(final)
     note = partial / REQUEST
     if alone:
         store.recover(final)
-        for left in final.parent.glob(f".{final.name}.staging-*"):  # by a process that was killed
-            shutil.rmtree(left)
-    if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
-        if not alone:
-            raise UserError(
-                f"{partial}: holds parts of a run with other params, data, code or libraries; "
-                "remove it if no job is at work there, and start all parts again"
-            )
-        shutil.rmtree(partial)
-    if not partial.exists():
-        # appears with its note in it, since several parts of one run may begin at once
-        final.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.staging-"))
-        staging.chmod(0o755)
-        try:
-            (staging / REQUEST).write_text(text, encoding="utf-8")
-            staging.rename(partial)
-        except OSError:
-            shutil.rmtree(staging)
-            if not partial.exists():  # or another part was first
-                raise
+    if note.is_file() and note.read_text(encoding="utf-8") == text:
+        return partial
+    if alone:
+        shutil.rmtree(partial, ignore_errors=True)
+    elif any(partial.rglob("*.parquet")):
+        raise UserError(
+            f"{partial}: holds parts of a run with other params, data, code or libraries; "
+            "remove it if no job is at work there, and start all parts again"
+        )
+    partial.mkdir(parents=True, exist_ok=True)
+    note.write_text(text, encoding="utf-8")
     return partial
 
 

@@ -8,25 +8,27 @@ that one sees whether it is partisanship that helps, or voting.
 from __future__ import annotations
 
 import hashlib
-from itertools import combinations, product
+from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from plumbline.probes.leaning.predictions import (
-    OVER_TRAININGS,
     Case,
+    Measured,
     Runs,
     cases,
+    contrast_rows,
+    metric_rows,
+    spread,
     tables,
-    training_columns,
 )
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
-from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
-from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
-from plumbline.probes.stats.crossed import Part, estimated, left_out, own_part
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.classification import METRICS, cells, metrics, vote
+from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,13 +36,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats, Measured
-    from plumbline.probes.stats.crossed import Contrast
+    from plumbline.probes.leaning.predictions import Bools, Floats, Row
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-FAITHFUL, CORRECTED = range(len(ROUNDED))
-OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 FEWER = 200  # replicates, for what pretrainings have by themselves of the variance over texts
 __all__ = ["SCHEMAS", "Params"]
 
@@ -51,7 +50,6 @@ BLIND = "best member, chosen on other texts"
 ONE = "one corpus, by seed: {}"
 ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
-HARD, NONE = VOTES[0], ""  # no vote
 CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
@@ -59,12 +57,12 @@ class Voters(NamedTuple):
     """Ensembles of one kind, or single classifiers."""
 
     name: str
-    vote: str  # how they vote; empty: they are single
     size: int  # voters of each
     predicted: Bools  # (ensembles, texts)
 
 
-Scores = dict[tuple[str, ...], tuple["Floats", int]]  # by name and vote: measures, and size
+Scored = list[tuple[Voters, Measured]]
+Scores = dict[str, tuple["Floats", int]]  # by name: measures, and size
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -75,119 +73,119 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returned: ``scores`` and ``differences``; nothing of a model that was trained on fewer than two
     of the partisan corpora. Columns as in :data:`SCHEMAS`.
     """
-    every = cases(inputs, params.positive, 1, "ensemble")
-    return tables(every, lambda case: _rows(case, params), SCHEMAS, params.confidence)
+    tasks = cases(inputs, params.positive, 1, "ensemble")
+    return tables(tasks, lambda case: _rows(case, params), SCHEMAS, params.confidence)
 
 
-def _rows(case: Case, params: Params) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(case: Case, params: Params) -> Iterator[tuple[str, Row]]:
     weights = case.weights(params.n_bootstrap, params.seed)
     itself = next((runs for state, runs in case.states.items() if state.itself), None)
-    partisan: dict[tuple[int, float], dict[str, Runs]] = {}
+    partisan: dict[tuple[str, float], dict[str, Runs]] = {}
     for state, runs in case.states.items():
         if state.corpus in params.partisan:
             partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
-    for (period, share), members in sorted(partisan.items(), key=lambda each: each[0]):
+
+    def scored(voters: Iterator[Voters]) -> Scored:
+        return [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
+
+    for (period, share), members in sorted(partisan.items(), key=lambda item: item[0]):
         if len(members) < 2:
             continue
         drawn = (case, members, itself, params.max_ensembles, params.seed)
-        for reading, voters, without in (
-            (FAITHFUL, first_run(case, list(members.values())), {}),
-            (CORRECTED, all_runs(*drawn), without_seeds(*drawn, weights[:, : 1 + FEWER])),
-        ):
-            place = {"reading": reading, "period": period, "share": share}
-            scored = [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
-            for row in scores(scored, case, params):
-                yield "scores", place | row
-            for row in differences(scored, case, without, params):
-                yield "differences", place | row
+        faithful = scored(first_run(case, list(members.values())))
+        corrected = scored(all_runs(*drawn))
+        place = {"period": period, "share": share}
+        for reading, voters in (("faithful", faithful), ("corrected", corrected)):
+            for row in _scores(voters, case, params):
+                yield "scores", place | {"reading": reading} | row
+        without = without_seeds(*drawn, weights[:, : 1 + FEWER])
+        for row in _differences(corrected, case, without, params):
+            yield "differences", place | row
 
 
-def scores(
-    scored: list[tuple[Voters, Measured]], case: Case, params: Params
-) -> Iterator[dict[str, Any]]:
+def _scores(scored: Scored, case: Case, params: Params) -> Iterator[Row]:
     """Yield how well ensembles of each kind do."""
-    for own, measured in scored:
-        yield from case.rows(
-            *(measured.mean, case.every, OVER_TEXTS, params.confidence),
-            ensemble=own.name,
-            vote=own.vote,
-            size=own.size,
-            ensembles=len(measured.each),
-            sd=measured.sd,
+    clusters = len(set(case.units))
+    for voters, measured in scored:
+        yield from metric_rows(
+            measured.mean[0],
+            percentiles(measured.mean[1:].T, params.confidence),
+            clusters,
+            ensemble=voters.name,
+            size=voters.size,
+            ensembles=len(measured.runs),
+            sd=spread(measured.runs),
         )
 
 
-def differences(
-    scored: list[tuple[Voters, Measured]],
-    case: Case,
-    without: dict[int, Scores],
-    params: Params,
-) -> Iterator[dict[str, Any]]:
-    """Yield the partisan ensemble minus all else, each way of voting by itself.
+def _differences(
+    scored: Scored, case: Case, without: dict[int, Scores], params: Params
+) -> Iterator[Row]:
+    """Yield the partisan ensemble minus all others.
 
     ``without``: the same without seeds; see :func:`without_seeds`.
     """
-    texts = int(case.numbers(case.every).max()) + 1
-    for (own, mine), (other, others) in product(scored, scored):
-        if own.name != PARTISAN or other.name == PARTISAN or other.vote not in ("", own.vote):
+    clusters = len(set(case.units))
+    one, mine = next(pair for pair in scored if pair[0].name == PARTISAN)
+    for other, others in scored:
+        if other.name == PARTISAN:
             continue
-        apart = mine.mean - others.mean
-        se = np.nanstd(apart[1:], axis=0, ddof=1)
-        gains = _gains(own, other, without)
-        trained = [
+        difference = mine.mean - others.mean
+        variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
+        gains = _gains(one, other, without)
+        contrasts = [
             _over_trainings(
-                apart[:, m],
+                difference[:, m],
                 {seed: gain[:, m] for seed, gain in gains.items()},
-                (float(se[m]) ** 2, max(1, texts - 1)),
+                Part(float(variances[m]), max(1, clusters - 1)),
                 params.confidence,
             )
             for m in range(len(METRICS))
         ]
-        yield from case.rows(
-            *(apart, case.every, OVER_TRAININGS, params.confidence),
+        yield from contrast_rows(
+            contrasts,
+            clusters,
             baseline=other.name,
-            vote=own.vote,
-            size=own.size,
+            size=one.size,
             baseline_size=other.size,
-            **training_columns(trained, len(gains)),
         )
 
 
-def _gains(own: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
+def _gains(one: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
     """Return differences without each training, (1 + replicates, measures); nothing with too few.
 
     Too few are left where without one there are fewer than vote.
     """
-    found: dict[int, Floats] = {}
-    for seed, scored in without.items():
-        if other[:2] not in scored or scored[other[:2]][1] != other.size:
+    gains: dict[int, Floats] = {}
+    for seed, scores in without.items():
+        if other.name not in scores or scores[other.name][1] != other.size:
             return {}
-        found[seed] = scored[own[:2]][0] - scored[other[:2]][0]
-    return found
+        gains[seed] = scores[one.name][0] - scores[other.name][0]
+    return gains
 
 
 def _over_trainings(
-    every: Floats, gains: dict[int, Floats], texts: tuple[float, int], confidence: float
-) -> Contrast | None:
-    """Return a difference over texts and trainings, (1 + replicates,); None with too few of these.
+    drawn: Floats, gains: dict[int, Floats], texts: Part, confidence: float
+) -> Contrast:
+    """Return a difference over texts and trainings, (1 + replicates,); no interval with too few.
 
     Jackknife: a statistic is P times itself minus P - 1 times that without a training, of that
     training. What such values have each by itself over texts counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
     """
+    value = float(drawn[0])
     if len(gains) < 2:
-        return None
+        return Contrast(value, *[float("nan")] * 3)
     alone, n = np.array(list(gains.values())), len(gains)  # (trainings, 1 + replicates)
-    whole = every[: alone.shape[1]]
-    twice = own_part((n * whole - (n - 1) * alone)[:, 1:])
-    return estimated(float(every[0]), [Part(*texts), left_out(alone[:, 0])], confidence, twice)
+    pseudo = n * drawn[: alone.shape[1]] - (n - 1) * alone
+    return estimated(value, [texts, left_out(alone[:, 0])], confidence, own_part(pseudo[:, 1:]))
 
 
 def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
-    """Yield what the paper compares, of one training of each partisan corpus."""
-    own = np.stack([runs.probability[0] for runs in members])
-    yield Voters(PARTISAN, HARD, len(own), vote(own, HARD)[None])
-    yield from _singles(case, [runs.predicted[:1] for runs in members], blind=False)
+    """Yield the ensemble of the paper, of one training of each partisan corpus, and its members."""
+    first = np.stack([runs.probability[0] for runs in members])
+    yield Voters(PARTISAN, len(first), vote(first)[None])
+    yield from _singles(case, [runs.predicted[:1] for runs in members])
 
 
 def all_runs(
@@ -202,28 +200,26 @@ def all_runs(
     shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))
     if not shared:
         return
-    own = [runs.pick(shared).probability for runs in members.values()]
-    mixed = enumerate(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
-    together = np.array(  # a run of each corpus, their seeds as different as those of one
-        [[x[at[(i + number) % len(at)]] for i, x in enumerate(own)] for number, at in mixed]
+    each = [runs.pick(shared).probability for runs in members.values()]
+    chosen = enumerate(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
+    mixed = np.array(  # a run of each corpus, their seeds as different as those of one
+        [[x[at[(i + number) % len(at)]] for i, x in enumerate(each)] for number, at in chosen]
     )
-    for how in VOTES:
-        yield Voters(PARTISAN, how, size, vote(together, how))
-    yield from _singles(case, [runs.predicted for runs in members.values()], blind=True)
-    several = [(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
-    several += [(ITSELF, "", itself)] if itself else []
-    for how in VOTES:
-        every = []
-        for name, corpus, runs in several:  # one after the other: all of them fill the memory
-            at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
-            voted = vote(runs.probability[at], how)
-            every.append(Voters(name, how, at.shape[1], voted))
-        ones = every[: len(members)]
-        yield from ones
-        if len({voters.size for voters in ones}) == 1:
-            predicted = np.concatenate([voters.predicted for voters in ones])
-            yield Voters(ONES, how, ones[0].size, predicted)
-        yield from every[len(members) :]
+    yield Voters(PARTISAN, size, vote(mixed))
+    predicted = [runs.predicted for runs in members.values()]
+    yield from _singles(case, predicted)
+    yield _blind(case, predicted)
+
+    def of_one(name: str, corpus: str, runs: Runs) -> Voters:
+        at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
+        return Voters(name, at.shape[1], vote(runs.probability[at]))
+
+    ones = [of_one(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
+    yield from ones
+    if len({voters.size for voters in ones}) == 1:
+        yield Voters(ONES, ones[0].size, np.concatenate([voters.predicted for voters in ones]))
+    if itself:
+        yield of_one(ITSELF, "", itself)
 
 
 def without_seeds(
@@ -239,25 +235,24 @@ def without_seeds(
     Those of the model itself that have its fine-tuning seeds are left out with it. Empty where a
     corpus would be left without a training. The best are left out: how they are chosen jumps.
     """
-    found: dict[int, Scores] = {}
-    for out in sorted({own[0] for runs in members.values() for own in runs.seeds}):
-        gone = {own[1] for runs in members.values() for own in runs.seeds if own[0] == out}
+    scores: dict[int, Scores] = {}
+    for out in sorted({seeds[0] for runs in members.values() for seeds in runs.seeds}):
+        tuned = {s[1] for runs in members.values() for s in runs.seeds if s[0] == out}
         kept = {name: _without(runs, {out}, 0) for name, runs in members.items()}
         if not all(runs.seeds for runs in kept.values()):
             return {}
-        base = _without(itself, gone, 1) if itself else None
-        scored = found.setdefault(out, {})
-        for own in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
-            if own.name not in (BEST, BLIND):
-                drawn = case.drawn(own.predicted, case.every, weights)
-                scored[own[:2]] = drawn.mean(axis=0), own.size
-    return found
+        base = _without(itself, tuned, 1) if itself else None
+        scores[out] = {}
+        for voters in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
+            if voters.name not in (BEST, BLIND):
+                drawn = case.resampled(voters.predicted, case.every, weights)
+                scores[out][voters.name] = drawn.mean(axis=0), voters.size
+    return scores
 
 
 def _without(runs: Runs, out: set[int], place: int) -> Runs:
     """Return the runs without those that have a seed, of pretraining (0) or fine-tuning (1)."""
-    keep = [own for own in runs.seeds if own[place] not in out]
-    return runs.pick(keep) if keep else Runs([], runs.probability[:0])
+    return runs.pick([seeds for seeds in runs.seeds if seeds[place] not in out])
 
 
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
@@ -267,26 +262,27 @@ def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]
         return list(combinations(range(runs), size))
     digest = hashlib.sha256(key.encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    found: set[tuple[int, ...]] = set()
-    while len(found) < draws:
-        found.add(tuple(sorted(rng.choice(runs, size, replace=False).tolist())))
-    return sorted(found)
+    choices: set[tuple[int, ...]] = set()
+    while len(choices) < draws:
+        choices.add(tuple(sorted(rng.choice(runs, size, replace=False).tolist())))
+    return sorted(choices)
 
 
-def _singles(case: Case, each: list[Bools], *, blind: bool) -> Iterator[Voters]:
+def _singles(case: Case, members: list[Bools]) -> Iterator[Voters]:
     """Yield the mean of the partisan members, and the best of them."""
-    yield Voters(MEAN, NONE, 1, np.concatenate(each))
-    yield Voters(BEST, NONE, 1, each[_best(case.true, each)])
-    if blind:
-        half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
-        told, others = (
-            each[_best(case.true[own], [x[:, own] for x in each])] for own in (~half, half)
-        )
-        runs = min(len(own) for own in each)
-        yield Voters(BLIND, NONE, 1, np.where(half, told[:runs], others[:runs]))
+    yield Voters(MEAN, 1, np.concatenate(members))
+    yield Voters(BEST, 1, members[_best(case.true, members)])
 
 
-def _best(true: Bools, each: list[Bools]) -> int:
-    """Return whose balanced accuracy is the best, the mean over runs."""
-    scored = [metrics(cells(true, own))[:, 0, CHOSEN_BY].mean() for own in each]
-    return int(np.nan_to_num(scored, nan=-1.0).argmax())
+def _blind(case: Case, members: list[Bools]) -> Voters:
+    """Return the member that is the best on one half of the texts, on the other half."""
+    half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
+    on, off = (members[_best(case.true[at], [x[:, at] for x in members])] for at in (~half, half))
+    runs = min(map(len, members))
+    return Voters(BLIND, 1, np.where(half, on[:runs], off[:runs]))
+
+
+def _best(true: Bools, members: list[Bools]) -> int:
+    """Return the place of the member with the best balanced accuracy, the mean over runs."""
+    scores = [metrics(cells(true, one))[:, 0, CHOSEN_BY].mean() for one in members]
+    return int(np.nan_to_num(scores, nan=-1.0).argmax())

@@ -16,46 +16,34 @@ from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
     ALL,
     HALF,
-    OVER_TRAININGS,
-    Case,
-    Measured,
     State,
-    by_pretraining,
     cases,
-    matched,
-    pairs,
+    contrast_rows,
+    metric_rows,
+    spread,
     tables,
-    training_columns,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
-from plumbline.probes.leaning.schemas import LEVELS, ROUNDED, UNEQUAL
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, finite, least_p
+from plumbline.probes.stats.estimate import TESTED_ERROR, finite, least_p
 from plumbline.probes.stats.tests import chance_p, dealt, of_members, two_tailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import polars as pl
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats
+    from plumbline.probes.leaning.predictions import Bools, Case, Floats, Measured, Row, Runs
 
-    Rows = Iterator[tuple[str, dict[str, Any]]]
+    Rows = Iterator[tuple[str, Row]]
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
 TABLES = ()
-FAITHFUL, CORRECTED = range(len(ROUNDED))
-TRAINING = "training"
-TAILS = (0.025, 0.975)  # of what is not found at .05
-OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights)"
-SPREAD = "minus and plus one SD over trainings"
-DEALT = "predictions dealt out to the texts at random (classes permuted)"
-MEMBER = "contrast 0: who is of the group does not matter (permuted within classes)"
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -77,71 +65,60 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _differences(case, weights, params)
         yield from _disagreements(case, params)
 
-    each = cases(inputs, params.positive, params.texts_min, "fairness")
-    return tables(each, rows, SCHEMAS, params.confidence, least_p(params.n_permutations))
+    tasks = cases(inputs, params.positive, params.texts_min, "fairness")
+    least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail
+    return tables(tasks, rows, SCHEMAS, params.confidence, least)
 
 
-def estimates(
-    case: Case,
-    own: Measured,
-    member: Bools,
-    reading: int,
-    params: Params,
-    method: str = OVER_TEXTS,
-    **columns: Any,
-) -> Iterator[dict[str, Any]]:
-    """Yield the row of each measure in a reading; see :meth:`Case.rows`."""
-    columns |= {"reading": reading, "runs": len(own.each), "sd_runs": own.sd}
-    columns["p"] = None if reading == FAITHFUL else columns["p"]
-    rows = case.rows(own.mean, member, method, params.confidence, **columns)
-    for m, row in enumerate(rows):
-        if reading == FAITHFUL:
-            low, high = (finite(own.mean[0, m] + side * own.sd[m]) for side in (-1, 1))
-            row |= {"low": low, "high": high, "n": len(own.each)}
-            row |= {"cluster": TRAINING, "method": SPREAD}
-        yield row
+def _value_rows(
+    case: Case, measured: Measured, member: Bools, p: Floats, params: Params, **columns: Any
+) -> Iterator[Row]:
+    """Yield the row of each measure in both readings."""
+    value, sd, runs = measured.mean[0], spread(measured.runs), len(measured.runs)
+    columns |= {"runs": runs, "sd_runs": sd}
+    yield from metric_rows(value, (value - sd, value + sd), runs, reading="faithful", **columns)
+    ends = percentiles(measured.mean[1:].T, params.confidence)
+    clusters = int(case.clusters(member).max()) + 1
+    yield from metric_rows(value, ends, clusters, p, reading="corrected", **columns)
 
 
 def _values(case: Case, weights: Floats, params: Params) -> Rows:
     """Yield how well classifiers do on all texts, and on those of each group."""
-    drawn = (params.n_permutations, params.seed, case.numbers(case.every))
-    tests = _of_members(case, params)
+    drawn = (params.n_permutations, params.seed, case.clusters(case.every))
+    null = _permuted_members(case, params)
     for state, runs in case.states.items():
         whole = case.measured(runs.predicted, case.every, weights)
-        for (of, name), member in case.members.items():
-            about = state._asdict()
-            if (of, name) == ALL:
-                p = (chance_p(case.true, runs.predicted, *drawn), DEALT)
-                for reading in (FAITHFUL, CORRECTED):
-                    for row in estimates(case, whole, member, reading, params, p=p, **about):
-                        yield "overall", row
+        p = chance_p(case.true, runs.predicted, *drawn)
+        for row in _value_rows(case, whole, case.every, p, params, **state._asdict()):
+            yield "overall", row
+        for (level, group), member in case.members.items():
+            if (level, group) == ALL:
                 continue
-            own = case.measured(runs.predicted, member, weights)
-            tested = tests[(of, name), state]
-            p = (two_tailed(tested), MEMBER)
-            apart = own.mean - whole.mean
-            ends = percentiles(apart[1:].T, params.confidence)
-            about |= {"level": LEVELS.index(of), "group": name, "contrast": apart[0]}
-            # p is twice the smaller tail: of the two contrasts that it finds, the farther from 0
-            sides = np.quantile(tested[1:], TAILS, axis=0) - whole.mean[0]
-            about |= {CRITICAL: np.abs(sides).max(axis=0)}
-            about |= {TESTED_ERROR: tested[1:].std(axis=0, ddof=1)}
-            place = (case.task.partition("-")[0], state.corpus, name)
-            percent = np.array([published().get((*place, m), np.nan) for m in METRICS])
-            about["published"] = percent / 100
-            for reading in (FAITHFUL, CORRECTED):
-                low, high = ends if reading == CORRECTED else (None, None)
-                about |= {"contrast_low": low, "contrast_high": high}
-                for row in estimates(case, own, member, reading, params, p=p, **about):
-                    yield "groups", row
+            measured = case.measured(runs.predicted, member, weights)
+            permuted = null[(level, group), state]
+            contrast = measured.mean - whole.mean
+            ends = percentiles(contrast[1:].T, params.confidence)
+            columns = state._asdict() | {
+                "level": level,
+                "group": group,
+                "contrast": contrast[0],
+                "contrast_low": ends.low,
+                "contrast_high": ends.high,
+                TESTED_ERROR: permuted[1:].std(axis=0, ddof=1),
+            }
+            p = two_tailed(permuted)
+            for row in _value_rows(case, measured, member, p, params, **columns):
+                if row["reading"] == "faithful":
+                    row |= {"contrast_low": None, "contrast_high": None}
+                yield "groups", row
 
 
-def _of_members(case: Case, params: Params) -> dict[tuple[tuple[str, str], State], Floats]:
-    """Return measures of each group and state, as it is and with members dealt out.
+def _permuted_members(case: Case, params: Params) -> dict[tuple[tuple[str, str], State], Floats]:
+    """Return measures of each group and state, as it is and with its members permuted.
 
-    Members are dealt out once for the runs of all states.
+    Members are permuted once for the runs of all states.
     """
-    drawn, found = (params.n_permutations, params.seed, case.numbers(case.every)), {}
+    drawn, found = (params.n_permutations, params.seed, case.clusters(case.every)), {}
     for group, member in case.members.items():
         if group == ALL:
             continue
@@ -154,13 +131,13 @@ def _of_members(case: Case, params: Params) -> dict[tuple[tuple[str, str], State
 @cache
 def published() -> dict[tuple[str, str, str, str], float]:
     """Return what the paper reports in percent, by task, corpus, group and measure."""
-    told = parse(Path(__file__).parent / "published.yaml")
+    tree = parse(Path(__file__).parent / "published.yaml")
     return {
         (task, corpus, group, measure): value
         for task in ("hate", "misinformation")
         for measure in ("precision", "recall")
-        for corpus, values in told[task][measure].items()
-        for group, value in zip(told[task]["groups"], values, strict=True)
+        for corpus, values in tree[task][measure].items()
+        for group, value in zip(tree[task]["groups"], values, strict=True)
     }
 
 
@@ -170,31 +147,26 @@ def _disagreements(case: Case, params: Params) -> Rows:
     As Tables 5 and 14 of the paper show some, with the share of classifiers in place of one.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
-    (itself,) = [own for state, own in called.items() if state.itself] or [None]
+    itself = next((rates for state, rates in called.items() if state.itself), None)
     for period, share in sorted({state[1:] for state in called if not state.itself}):
         sides = [
-            {c: called[State(c, period, share)] for c in side if State(c, period, share) in called}
+            [called[state] for c in side if (state := State(c, period, share)) in called]
             for side in (params.left, params.right)
         ]
         if not all(sides):
             continue
-        left, right = (np.mean([*side.values()], axis=0) for side in sides)
-        both = sides[0] | sides[1]
+        left, right = (np.mean(side, axis=0) for side in sides)
         for i in np.flatnonzero((left - HALF) * (right - HALF) < 0):
-            yield (
-                "disagreements",
-                {
-                    "period": period,
-                    "share": share,
-                    "id": case.ids[i],
-                    "positive": bool(case.true[i]),
-                    "left": finite(left[i]),
-                    "right": finite(right[i]),
-                    "base_model": None if itself is None else finite(itself[i]),
-                    "corpora": [*both],
-                    "positive_rates": [finite(own[i]) for own in both.values()],
-                },
-            )
+            row = {
+                "period": period,
+                "share": share,
+                "id": case.ids[i],
+                "positive": bool(case.true[i]),
+                "left": finite(left[i]),
+                "right": finite(right[i]),
+                "base_model": None if itself is None else finite(itself[i]),
+            }
+            yield "disagreements", row
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Rows:
@@ -204,33 +176,61 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
         first, second = matched(case.states[one], case.states[other], other)
         if not first.seeds:
             continue
-        untested: dict[str, Any] = {}
-        if not other.itself and params.unequal(first.steps, second.steps):
-            untested = {"p": None, "null": UNEQUAL.format(first.steps, second.steps)}
-        for (of, name), member in case.members.items():
-            about = one._asdict() | {"baseline": other.corpus, "steps": first.steps}
-            about |= {"baseline_steps": second.steps, "level": LEVELS.index(of), "group": name}
-            both = [runs.predicted for runs in (first, second)]
-            one_drawn, other_drawn = (case.drawn(side, member, weights) for side in both)
-            drawn_apart = by_pretraining(first, one_drawn - other_drawn)  # (trainings, ...)
-            runs = one_drawn[:, 0] - other_drawn[:, 0]
-            apart = Measured(runs, (one_drawn - other_drawn).mean(axis=0))
-            texts = int(case.numbers(member).max()) + 1
-            found = [
-                _over_trainings(drawn_apart[..., m], texts, params.confidence)
+        tested = other.itself or not params.unequal(first.steps, second.steps)
+        for (level, group), member in case.members.items():
+            resampled = [
+                case.resampled(runs.predicted, member, weights) for runs in (first, second)
+            ]
+            difference = resampled[0] - resampled[1]  # (runs, 1 + replicates, measures)
+            trainings = by_pretraining(first, difference)
+            clusters = int(case.clusters(member).max()) + 1
+            contrasts = [
+                _over_trainings(trainings[..., m], clusters, params.confidence)
                 for m in range(len(METRICS))
             ]
-            about |= training_columns(found, len(drawn_apart))
-            for reading in (FAITHFUL, CORRECTED):
-                for row in estimates(case, apart, member, reading, params, OVER_TRAININGS, **about):
-                    yield "differences", row | untested
+            columns = one._asdict() | {"baseline": other.corpus, "level": level, "group": group}
+            columns |= {"runs": len(difference), "sd_runs": spread(difference[:, 0])}
+            for row in contrast_rows(contrasts, clusters, **columns):
+                yield "differences", row if tested else row | {"p": None}
+
+
+def pairs(
+    case: Case, against: Callable[[str], str], sides: list[tuple[str, str]]
+) -> list[tuple[State, State]]:
+    """Return the states to compare: with the model itself, with the control, left with right."""
+    itself = [state for state in case.states if state.itself]
+    found = []
+    for one in case.states:
+        if not one.itself:
+            corpora = [against(one.corpus), *(right for left, right in sides if left == one.corpus)]
+            others = [*itself, *(one._replace(corpus=corpus) for corpus in corpora)]
+            found += [(one, other) for other in others if other in case.states and other != one]
+    return list(dict.fromkeys(found))
+
+
+def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
+    """Return the runs of both that have the same seeds; ``other`` belongs to ``state``.
+
+    The model itself has no pretraining seeds: its runs are compared with those of each.
+    """
+    start = int(state.itself)  # of the seeds that must be the same
+    by_seed = {seeds[start:]: seeds for seeds in other.seeds}
+    both = [seeds for seeds in one.seeds if seeds[start:] in by_seed]
+    return one.pick(both), other.pick([by_seed[seeds[start:]] for seeds in both])
+
+
+def by_pretraining(runs: Runs, values: Floats) -> Floats:
+    """Return the mean over the runs of each pretraining seed of values (runs, ...)."""
+    seeds = np.array([seeds[0] for seeds in runs.seeds])
+    return np.stack([values[seeds == seed].mean(axis=0) for seed in np.unique(seeds)])
 
 
 def _over_trainings(drawn: Floats, texts: int, confidence: float) -> crossed.Contrast:
-    """Return a difference over texts and trainings, of (trainings, 1 + replicates)."""
-    values = drawn[:, 1:].mean(axis=0)
-    at = np.isfinite(values)
+    """Return a difference over texts and trainings, from (trainings, 1 + replicates)."""
+    replicates = drawn[:, 1:].mean(axis=0)
+    at = np.isfinite(replicates)
     if at.sum() < 2:
-        return crossed.Contrast(*[float("nan")] * 4)
-    variance, own = float(values[at].var(ddof=1)), crossed.own_part(drawn[:, 1:][:, at])
-    return crossed.over_trainings(drawn[:, 0], variance, texts, confidence, own=own)
+        return crossed.Contrast(float(drawn[:, 0].mean()), *[float("nan")] * 3)
+    variance = float(replicates[at].var(ddof=1))
+    shared = crossed.own_part(drawn[:, 1:][:, at])
+    return crossed.over_trainings(drawn[:, 0], variance, texts, confidence, own=shared)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from plumbline.probes.training.checkpoints import Checkpoint
 
 INPUTS = ("downstream",)
-VERB = "pseudo_logprobs"  # what masked models alone can: of those a classifier is made
+VERB = "pseudo_logprobs"  # of masked models alone, from which classifiers are made
 PROMPT = "id"
 TRAINS = True  # so that it cannot be tried in a few seconds
-PRETRAINED = True  # what a model was trained on further is asked too
+PRETRAINED = True  # the states of a model are probed too
 WORK = Path("data/tuning")  # of trainings under way
-NESTED = 1000  # times the pretraining seed: fine-tuning seeds of others are others
+NESTED = 1000  # times the pretraining seed: each has fine-tuning seeds of its own
 ITSELF = "itself"  # in names of files: the model without further pretraining
 OWN = "downstream.parquet"  # of a world
 TUNING = (
     *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
-    *("optimizer", "precision", "patience"),
+    *("optimizer", "precision"),
 )
 
 SCHEMA = Schema(
@@ -64,7 +64,7 @@ SCHEMAS = {"one a config of downstream, and planted": SCHEMA}
 
 
 class Params(Recipe):
-    """Tasks, and how classifiers are trained: alike for all states of a model."""
+    """Tasks, and how classifiers are trained, equally for all states of a model."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     tasks: list[str] = Field(min_length=1, description="configs of downstream")
@@ -80,12 +80,6 @@ class Params(Recipe):
         description="texts of `length` that go through the model together, or more shorter ones; "
         "0: a step",
     )
-    patience: int = Field(
-        0,
-        ge=0,
-        description="epochs without a lower loss on the texts for validation that end a training, "
-        "of which the best state is kept; 0: all epochs, and these texts are not used",
-    )
     weight_decay: float = Field(0.1, ge=0, description="of matrices alone")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
@@ -95,15 +89,6 @@ class Params(Recipe):
     max_texts: int | None = Field(
         None, ge=2, description="training texts at most, drawn by a hash of their id; null: all"
     )
-
-    @model_validator(mode="after")
-    def _sane(self) -> Params:
-        for field in ("tasks", "seeds"):
-            if len(set(getattr(self, field))) < len(getattr(self, field)):
-                raise ValueError(f"{field}: one stands twice")
-        if PLANTED in self.tasks:
-            raise ValueError(f"tasks: {PLANTED} is a world's own task and is run for every world")
-        return self
 
 
 class Examples(NamedTuple):
@@ -115,7 +100,6 @@ class Examples(NamedTuple):
     test: list[str]
     gold: list[str]
     groups: list[str]
-    tried: tuple[list[str], list[str]] = ([], [])  # texts for validation, and their classes
 
     @property
     def classes(self) -> list[str]:
@@ -128,7 +112,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 
     A UserError if a task is not in the dataset, or none is in a language of the model.
     """
-    found = {}
+    files = {}
     for task in params.tasks:
         path = folders["downstream"] / f"{task}.parquet"
         if not path.is_file():
@@ -138,16 +122,16 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
             )
         languages = pl.read_parquet(path, columns=["language"])["language"].unique()
         if model.among(sorted(languages)):
-            found[task] = path
+            files[task] = path
     name = folders[checkpoints.INPUT].name
     if (own := weights_folder(name) / OWN).is_file():
-        found[PLANTED] = own
-    if not found:
+        files[PLANTED] = own
+    if not files:
         raise UserError(
             f"models.{name}.languages: no task of probes.finetuned_classifiers is in one of them; "
             "add one, or take the model out of assignments.finetuned_classifiers"
         )
-    return found
+    return files
 
 
 def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
@@ -210,33 +194,29 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     rate = params.rate(name, "probes.finetuned_classifiers")
     settings = {field: getattr(params, field) for field in TUNING}
     tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
-    given = examples(tasks(params, model, folders)[shard.config], params.max_texts)
+    data = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     start = checkpoints.files(name, state, top)
-    own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
-    held = given.tried if params.patience else ([], [])
-    made = recipe([*given.texts, *held[0]], given.labels, held[1], tuning, own, model.dtype)[:12]
+    revision = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
+    made = recipe(data.texts, data.labels, tuning, revision, model.dtype)[:12]
     where = WORK / f"{name}-{shard.config}-{shard.part}-{made}"
-    place = {label: number for number, label in enumerate(given.classes)}
-    numbers, others = ([place[label] for label in own] for own in (given.labels, held[1]))
-    told = (start, name, given.texts, numbers, given.classes, tuning, where, (held[0], others))
-    trained = finetune_classifier(*told)
-    classifier = Classifier(trained.folder, name, own, dtype=model.dtype)
-    yield predictions(given, classifier, state.facts() | {"finetuning_seed": seed})
+    labels = [data.classes.index(label) for label in data.labels]
+    trained = finetune_classifier(start, name, data.texts, labels, data.classes, tuning, where)
+    classifier = Classifier(trained.folder, name, revision, dtype=model.dtype)
+    yield predictions(data, classifier, state.facts() | {"finetuning_seed": seed})
     shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
 
 
-def predictions(given: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
+def predictions(data: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
     """Return output rows for the test texts, one per class."""
-    told = [
-        (*text, *each)
-        for *text, found in zip(
-            given.ids, given.gold, given.groups, classifier.classify(given.test), strict=True
-        )
-        for each in zip(found.labels, found.logprobs_nats, strict=True)
+    texts = zip(data.ids, data.gold, data.groups, classifier.classify(data.test), strict=True)
+    table = [
+        (*text, *prediction)
+        for *text, found in texts
+        for prediction in zip(found.labels, found.logprobs_nats, strict=True)
     ]
     names = ("id", "label", "group", "class", "logprob_nats")
-    columns = dict(zip(names, zip(*told, strict=True), strict=True))
-    return rows(SCHEMA, classifier, len(told), about | columns)
+    columns = dict(zip(names, zip(*table, strict=True), strict=True))
+    return rows(SCHEMA, classifier, len(table), about | columns)
 
 
 def examples(path: Path, texts: int | None) -> Examples:
@@ -252,23 +232,17 @@ def examples(path: Path, texts: int | None) -> Examples:
         frame = frame.with_columns(
             pl.col("split").replace_strict(dict(enumerate(SPLITS)), return_dtype=pl.String)
         )
-    parts = ("train", "test", "validation")
-    train, test, tried = (frame.filter(pl.col("split") == split) for split in parts)
+    train, test = (frame.filter(pl.col("split") == split) for split in ("train", "test"))
     if texts is not None and len(train) > texts:
-        order = pl.Series(map(_sha256, train["id"]))
-        train = train.sort(order).head(texts).sort("id")
-    known, asked = set(train["label"]), set(test["label"])
-    if len(known) < 2 or not asked or asked - known:
+        hashes = [hashlib.sha256(name.encode()).hexdigest() for name in train["id"]]
+        train = train.sort(pl.Series(hashes)).head(texts).sort("id")
+    classes, tested = set(train["label"]), set(test["label"])
+    if len(classes) < 2 or not tested or tested - classes:
         raise UserError(
-            f"{path}: training texts are of {', '.join(sorted(known)) or 'no class'} and test "
-            f"texts of {', '.join(sorted(asked)) or 'no class'}; give each split all classes"
+            f"{path}: training texts are of {', '.join(sorted(classes)) or 'no class'} and test "
+            f"texts of {', '.join(sorted(tested)) or 'no class'}; give each split all classes"
         )
-    columns = [train["text"], train["label"], *(test[c] for c in ("id", "text", "label", "group"))]
-    known_tried = tried.filter(pl.col("label").is_in(sorted(known)))
-    held = known_tried["text"].to_list(), known_tried["label"].to_list()
-    lists: list[Any] = [column.to_list() for column in columns]
-    return Examples(*lists)._replace(tried=held)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return Examples(
+        *(train[column].to_list() for column in ("text", "label")),
+        *(test[column].to_list() for column in ("id", "text", "label", "group")),
+    )

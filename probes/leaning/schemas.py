@@ -9,14 +9,14 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.scoring import OPTIONS, UNITS
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Resampling
+from plumbline.probes.stats.estimate import Bootstrap, Resampling, estimates
 
 PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without its models
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
 CONTRASTS = ("base model", "control", "period", "corpora", "polarisation")
-UNEQUAL = "no test: trained for {:g} steps, the other side for {:g}"
+REASONS = ("unequal steps", "missing responses", "single model", "single training")
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
 COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
 ROUNDED = ("faithful", "corrected")
@@ -25,14 +25,9 @@ ROUNDED = ("faithful", "corrected")
 class Compared(Section):
     """What trainings are compared with."""
 
-    control: dict[str, str] = Field(
-        description="baseline corpus of each; other: of all that are not named"
-    )
+    control: dict[str, str] = Field(description="baseline of each corpus; other: of the others")
     max_size_difference: float = Field(
-        0.05,
-        ge=0,
-        lt=1,
-        description="part of the larger number of steps up to which two trainings are tested",
+        0.05, ge=0, lt=1, description="of the steps of trainings that are tested, of the larger"
     )
 
     def against(self, corpus: str) -> str:
@@ -48,22 +43,12 @@ class CompassParams(Compared):
     """How responses are scored, and how intervals and tests are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    frames: dict[Literal["mask", "generation"], str] = Field(
-        description="frame of the readings `faithful` and `paper`, by response format"
-    )
-    positive: list[str] = Field(
-        min_length=1, description="words that agree, as probes.stances has them"
-    )
+    frames: dict[Literal["mask", "generation"], str] = Field(description="of `faithful`, `paper`")
+    positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree")
-    threshold: float = Field(
-        0.3, gt=0, lt=1, description="difference of the masses from which a stance is strong"
-    )
-    min_confidence: float = Field(
-        0.9, gt=0.5, le=1, description="probability from which a response has a stance"
-    )
-    contrasts: dict[str, str] = Field(
-        {}, description="further pairs of corpora: the second is the baseline of the first"
-    )
+    threshold: float = Field(0.3, gt=0, lt=1, description="strong: difference of masses at least")
+    min_confidence: float = Field(0.9, gt=0.5, le=1, description="probability of a stance at least")
+    contrasts: dict[str, str] = Field({}, description="further baselines, by corpus")
     n_permutations_stability: int = Field(ge=99, description="permutations of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of shuffles")
@@ -73,14 +58,11 @@ class FairnessParams(Compared, Resampling):
     """Positive classes and contrasts, and how intervals and tests are computed."""
 
     positive: dict[str, str] = Field(
-        description="the positive class, by config of downstream or by what its name begins "
-        "with, up to the first dash"
+        description="class, by config of downstream or what its name begins with, up to a dash"
     )
     left: list[str] = Field(description="corpora that are compared, one by one, with")
     right: list[str] = Field(description="these")
-    texts_min: int = Field(
-        20, ge=1, description="test texts that a group or source must have to be in the tables"
-    )
+    texts_min: int = Field(20, ge=1, description="test texts of a group or source at least")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
@@ -96,86 +78,57 @@ class EnsembleParams(Bootstrap):
         min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
     )
     positive: dict[str, str] = Field(description="the positive class, as in fairness")
-    max_ensembles: int = Field(
-        100, ge=1, description="ensembles of one corpus at most; all choices if they are no more"
-    )
-
-    @model_validator(mode="after")
-    def _once(self) -> EnsembleParams:
-        if len(set(self.partisan)) < len(self.partisan):
-            raise ValueError("partisan: one stands twice")
-        return self
+    max_ensembles: int = Field(100, ge=1, description="ensembles of one corpus at most")
 
 
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
-P: dict[str, Any] = {"nullable": True, **SHARE}
 MODEL = Column("model", "string", "name of the model in params.yaml")
+PERIOD = Column(
+    "period", "category", "texts trained on: all; before, and from 2017-01-20", labels=PERIODS
+)
 TEXTS_SHARE = Column("share", "float64", "part of these texts; 0: the model itself", **SHARE)
+CORPUS = Column("corpus", "string", "config of `corpora` it was trained on; empty: the model")
 STATE = (
-    Column("corpus", "string", "config of `corpora` it was trained on; empty: the model"),
-    Column("period", "label", "texts trained on: all; before, and from 2017-01-20", labels=PERIODS),
-    TEXTS_SHARE,
+    *(CORPUS, PERIOD, TEXTS_SHARE),
     Column("epoch", "int32", "times that it had read them", minimum=0),
 )
-SEED = Column("pretraining_seed", "int32", "of the training", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
-STATEMENT = Column("id", "string", "statement")
 AXIS = Column("axis", "string", "axis of the questionnaire")
-UNIT = Column("unit", "label", "of the value", labels=UNITS)
-PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
+UNIT = Column("unit", "category", "of the value", labels=UNITS)
 READING = Column(
     "reading",
-    "label",
-    "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
-    "continuous, corrected without thresholds. multiple_choice: the option named in the "
-    "response; the likeliest; expected, all four by their probability",
+    "category",
+    "faithful: released code; paper; corrected; continuous: without thresholds; of options: the "
+    "one named, the likeliest, or all by their probability (expected)",
     labels=READINGS,
 )
-PLACE = (
-    *(MODEL, *STATE, QUESTIONNAIRE),
-    Column(
-        "response_format",
-        "label",
-        "mask: a masked word; generation: a response in words, classified by an NLI model; "
-        "multiple_choice: one of four options",
-        labels=FORMATS,
-    ),
-    READING,
-)
-MOVING = Column("statements", "int64", "statements that move the axis", minimum=1)
-MISSING = (
-    MOVING,
-    Column("missing", "float64", "of them without a response, mean over prompts and seeds"),
-    Column("bound_low", "float64", "coordinate if what is missing were answered to move it down"),
-    Column("bound_high", "float64", "and up"),
-)
-PLACED = (*ESTIMATE[:3], *MISSING, *ESTIMATE[3:])
+FORMAT = Column("response_format", "category", "a word, text, or an option", labels=FORMATS)
+PLACE = (MODEL, *STATE, QUESTIONNAIRE, FORMAT, READING)
+CLUSTER = "statement, with its opposite"
+PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
 SCHEMAS = {
     "coordinates": Schema.keyed(
         (*PLACE, AXIS),
-        *(UNIT, *PLACED),
-        Column("seeds", "int64", "trainings that it is the mean of", minimum=1),
-        Column("prompts", "int64", "prompts that it is the mean of", minimum=1),
-        Column("seed_sd", "float64", "standard deviation over trainings", nullable=True),
-        Column("prompt_sd", "float64", "standard deviation over prompts", nullable=True),
-        Column(
-            "low_fixed",
-            "float64",
-            "lower end over prompts and trainings alone, the statements being all there are; null "
-            "with one of each",
-            nullable=True,
+        *estimates(
+            cluster=CLUSTER,
+            method="t over statements and trainings, their variances added (Satterthwaite)",
+            null="mean of random responses, or of these with the sides of statements at random",
         ),
-        Column("high_fixed", "float64", "its other end", nullable=True),
+        UNIT,
+        Column("missing", "float64", "statements without a response, mean over prompts and seeds"),
+        Column("bound_low", "float64", "value if what is missing were answered to move it down"),
+        Column("bound_high", "float64", "and up"),
     ),
-    "runs": Schema.keyed((*PLACE, SEED, PROMPT, AXIS), UNIT, *PLACED),
-    "paraphrased": Schema.keyed(
+    "runs": Schema.keyed(
         (
             *PLACE,
+            Column("pretraining_seed", "int32", "of the training", minimum=0),
+            PROMPT,
             Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
             AXIS,
         ),
-        *(UNIT, *PLACED),
-        Column("reworded", "int64", "statements that have this wording", minimum=0),
+        *estimates(cluster=CLUSTER, method="t over statements"),
+        UNIT,
     ),
     "baselines": Schema(
         (
@@ -183,72 +136,56 @@ SCHEMAS = {
             Column("language", "string", "language of its statements"),
             Column(
                 "constants",
-                "label",
-                "faithful: 0.38 and 2.41 are added on the compass; corrected: 3/8 and 47/19.5. The "
-                "same on linear scales",
+                "category",
+                "added on the compass; faithful: 0.38 and 2.41; corrected: 3/8 and 47/19.5",
                 labels=ROUNDED,
             ),
-            Column("baseline", "label", "simulated respondent", labels=BASELINES),
+            Column("baseline", "category", "simulated respondent", labels=BASELINES),
             *(AXIS, UNIT),
             Column("value", "float64", "coordinate; of random answers the mean, exact"),
             Column("sd", "float64", "of random answers the standard deviation, exact; else 0"),
             Column("low", "float64", "of random answers mean - 1.96 sd; else the value"),
             Column("high", "float64", "and mean + 1.96 sd"),
-            MOVING,
         ),
         ("questionnaire", "constants", "baseline", "axis"),
     ),
     "items": Schema.keyed(
-        (*PLACE, STATEMENT),
-        *ESTIMATE,
+        (*PLACE, Column("id", "string", "statement")),
+        Column("value", "float64", "mean stance from -1 to 1; null: no response", nullable=True),
         *(
-            Column(
-                f"share_{option.replace(' ', '_')}",
-                "float64",
-                f"of the responses (prompts, seeds, trainings): {option}",
-                **SHARE,
-            )
+            Column(f"share_{option.replace(' ', '_')}", "float64", "of the responses", **SHARE)
             for option in OPTIONS
         ),
         Column("share_missing", "float64", "and those that are none", **SHARE),
-    ),
-    "questions": Schema.keyed(
-        (
-            *(MODEL, *STATE, QUESTIONNAIRE, STATEMENT),
-            Column("frame", "string", "prompt"),
-            Column("form", "string", "plain: as it stands; negated: that it is not so"),
-        ),
-        Column("log_odds_nats", "float64", "log-odds of agreeing, mean over trainings"),
     ),
     "shifts": Schema.keyed(
         (
             *PLACE,
             Column(
                 "contrast",
-                "label",
-                "minus the model itself; minus the control corpus; texts from 2017 minus those "
-                "before; minus the corpus that it is compared with; how much further it is from "
-                "that with texts from 2017 than with those before",
+                "category",
+                "what is subtracted: the model itself; the control corpus; texts before 2017; "
+                "another corpus; its distance from that with texts before 2017",
                 labels=CONTRASTS,
             ),
-            Column("baseline", "string", "corpus, or period, that is taken off; empty: the model"),
+            Column("baseline", "string", "corpus, or period, that is subtracted; empty: the model"),
             AXIS,
         ),
-        *(UNIT, *ESTIMATE),
+        *estimates(
+            cluster="training",
+            method="t over trainings, variances pooled; Welch's if their numbers differ",
+            null="0: no difference over trainings on other texts, same statements and prompts",
+        ),
+        UNIT,
         Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
-        Column("statements", "int64", "clusters of statements that move the axis", minimum=1),
-        Column("steps", "float64", "mean number of steps of the trainings"),
-        Column("baseline_steps", "float64", "and on the other side"),
+        Column("reason", "category", "why there is no test", nullable=True, labels=REASONS),
     ),
     "magnitudes": Schema.keyed(
         (
             Column("model", "string", "whose trainings; empty: the mean of all models themselves"),
             Column("domain", "string", "of the corpora, as `news`; empty: without training"),
-            QUESTIONNAIRE,
-            READING,
-            AXIS,
+            *(QUESTIONNAIRE, READING, AXIS, UNIT),
         ),
-        UNIT,
         Column("value", "float64", "mean distance from the middle, or of shifts from 0", minimum=0),
         Column("sd", "float64", "over models or corpora", nullable=True),
         Column("n", "int64", "of them", minimum=1),
@@ -259,118 +196,110 @@ SCHEMAS = {
             *PLACE,
             Column(
                 "comparison",
-                "label",
-                "share of statements with stances on the same side: in two prompts, in a template "
-                "with and without a forced-choice suffix, as paraphrased, in two orders of the "
-                "options, in two samples. On the other side, as they should be: denied, and its "
-                "opposite",
+                "category",
+                "share of statements with stances on one side: in two prompts, with and without a "
+                "forced-choice suffix, ..., in two samples; on the other side: negated, opposites",
                 labels=COMPARISONS,
             ),
         ),
-        *ESTIMATE,
+        *estimates(
+            cluster=CLUSTER,
+            method="Wilson score, the shares of clusters as hits",
+            null="chance: the clusters of one side shuffled",
+        ),
         Column("chance", "float64", "that share if the two had nothing to do with each other"),
         Column("pairs", "int64", "of prompts, orders or samples that were compared", minimum=1),
     ),
     "answered": Schema.keyed(
         (*PLACE, PROMPT),
-        *ESTIMATE,
+        *estimates(cluster="statement", method="Wilson score, the shares of statements as hits"),
         Column("answers", "int64", "responses in all", minimum=1),
         Column("refused", "int64", "of them refused", minimum=0),
         Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
-        Column(
-            "unlisted",
-            "int64",
-            "of mask: without a word of either list among the ten; `faithful` takes them for "
-            "disagreeing",
-            minimum=0,
-        ),
+        Column("unlisted", "int64", "without a listed word: disagree if faithful", minimum=0),
     ),
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
 LEVELS = ("all", "group", "source")  # what texts are taken together by
-TASK = Column("task", "string", "config of `downstream`; planted: a world's own texts")
-CASE = (MODEL, TASK, Column("reading", "label", "see Readings", labels=ROUNDED))
-PERIOD = Column(
-    "period", "label", "texts of the corpus: all, before, from 2017-01-20", labels=PERIODS
-)
-TRAINED_ON = (
-    Column("corpus", "string", "corpus of the continued pretraining; empty: the model itself"),
-    *(PERIOD, TEXTS_SHARE),
-)
+CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a world's own texts"))
+CASE_READING = (*CASE, Column("reading", "category", "see Readings", labels=ROUNDED))
 GROUP = (
-    Column("level", "label", "what texts are taken together by", labels=LEVELS),
+    Column("level", "category", "what texts are taken together by", labels=LEVELS),
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-FAMILY = Column("family", "int64", "tests adjusted together: all of model, task and reading")
-MEASURED = (
-    *ESTIMATE,
+UNITS_OF_TEXTS = "text, in a world the word that it is about; faithful: training"
+OVER_TEXTS = "bootstrap percentiles; faithful: minus and plus one SD over trainings"
+OVER_TRAININGS: dict[str, str] = {
+    "cluster": "text, in a world the word that it is about",
+    "method": "t over texts and trainings (Satterthwaite)",
+    "null": "0: equally good on average of other trainings, on other texts; tested are balanced "
+    "accuracy and F1",
+}
+RUNS = (
     Column("runs", "int64", "trainings of the classifier, all seeds", minimum=1),
     Column("sd_runs", "float64", "SD over these; null: one alone, or not finite", nullable=True),
-    FAMILY,
 )
 FAIRNESS = {
-    "overall": Schema.keyed((*CASE, *TRAINED_ON, METRIC), *MEASURED),
+    "overall": Schema.keyed(
+        (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, METRIC),
+        *estimates(
+            cluster=UNITS_OF_TEXTS,
+            method=OVER_TEXTS,
+            null="predictions at random: classes permuted over texts; corrected alone, balanced "
+            "accuracy and F1",
+        ),
+        *RUNS,
+    ),
     "groups": Schema.keyed(
-        (*CASE, *TRAINED_ON, *GROUP, METRIC),
-        *MEASURED,
+        (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, *GROUP, METRIC),
+        *estimates(
+            cluster=UNITS_OF_TEXTS,
+            method=OVER_TEXTS,
+            null="contrast 0: membership permuted within classes; corrected alone, balanced "
+            "accuracy and F1",
+        ),
         Column("contrast", "float64", "value minus that of all texts", nullable=True),
         Column("contrast_low", "float64", "lower end of its interval", nullable=True),
         Column("contrast_high", "float64", "upper end of its interval", nullable=True),
-        Column("published", "float64", "of the paper's RoBERTa (Table 12); else null", **P),
     ),
     "disagreements": Schema.keyed(
-        (*(MODEL, TASK, PERIOD, TEXTS_SHARE), Column("id", "string", "text, as in `downstream`")),
+        (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "text, as in `downstream`")),
         Column("positive", "bool", "whether it is of the positive class"),
         Column("left", "float64", "share of the left's classifiers that call it so", **SHARE),
         Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
-        Column("base_model", "float64", "share of those of the model itself", **P),
-        Column("corpora", "strings", "the left's and the right's"),
-        Column(
-            "positive_rates", "floats", "share of the classifiers of each of them that call it so"
-        ),
+        Column("base_model", "float64", "share of the model's own", nullable=True, **SHARE),
     ),
     "differences": Schema.keyed(
         (
-            *CASE,
-            Column("corpus", "string", "corpus of the one that the other is taken from"),
-            Column("baseline", "string", "corpus of the other; empty: the model itself"),
+            *(*CASE, CORPUS),
+            Column("baseline", "string", "corpus that is subtracted; empty: the model itself"),
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
-        *MEASURED,
-        Column("steps", "float64", "mean steps of the further pretraining of the one", minimum=0),
-        Column("baseline_steps", "float64", "of the other; 0: the model itself", minimum=0),
+        *estimates(**OVER_TRAININGS),
+        *RUNS,
     ),
 }
-WHERE = (
-    *(MODEL, TASK),
-    Column("reading", "label", "see Readings", labels=ROUNDED),
-    Column("period", "label", "texts of the corpora: all, before, from 2017", labels=PERIODS),
-    Column("share", "float64", "part of these texts", **SHARE),
-)
 ENSEMBLE = {
     "scores": Schema.keyed(
         (
-            *WHERE,
+            *(*CASE_READING, PERIOD, TEXTS_SHARE),
             Column("ensemble", "string", "what is judged; see Ensembles"),
-            Column("vote", "string", "hard, mean probability; empty: single classifiers"),
             METRIC,
         ),
-        *ESTIMATE,
+        *estimates(cluster=UNITS_OF_TEXTS, method="bootstrap percentiles, these trainings"),
         Column("size", "int64", "voters of each", minimum=1),
         Column("ensembles", "int64", "of how many this is the mean", minimum=1),
         Column("sd", "float64", "SD over them; null: one alone", nullable=True),
     ),
     "differences": Schema.keyed(
         (
-            *WHERE,
-            Column("baseline", "string", "what is taken from the partisan ensemble"),
-            Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
+            *(*CASE, PERIOD, TEXTS_SHARE),
+            Column("baseline", "string", "what is subtracted from the partisan ensemble"),
             METRIC,
         ),
-        *ESTIMATE,
+        *estimates(**OVER_TRAININGS),
         Column("size", "int64", "voters of the partisan ensemble", minimum=2),
         Column("baseline_size", "int64", "voters of each of the others", minimum=1),
-        FAMILY,
     ),
 }

@@ -52,12 +52,17 @@ class Scale(NamedTuple):
     axes: tuple[str, ...]  # sorted
     points: Array  # (axes, statements, options), in the unit of the axis; 0: does not move it
     constants: dict[str, Array]  # (axes,) by reading: what is added to the sum
-    unit: int
+    unit: str
     clusters: tuple[str, ...]  # of each statement: it, with the one that says the opposite
     opposites: dict[int, int]  # places of pairs, each once
 
+    @property
+    def center(self) -> float:
+        """Return the middle of an axis."""
+        return 50.0 if self.unit == "percent" else 0.0
+
     def middle(self) -> Array:
-        """Return what answering at random adds on average, (axes, statements)."""
+        """Return the mean points of random responses, (axes, statements)."""
         return np.asarray(self.points.mean(axis=-1))
 
     def start(self, reading: str) -> Array:
@@ -65,24 +70,24 @@ class Scale(NamedTuple):
         return np.asarray(self.constants[reading] + self.middle().sum(axis=-1))
 
     def spread(self) -> Array:
-        """Return the standard deviation of theirs, (axes,): responses are independent."""
+        """Return the standard deviation of the coordinates of random responses, (axes,)."""
         return np.asarray(np.sqrt(self.points.var(axis=-1).sum(axis=-1)))
 
     def ends(self, reading: str) -> Array:
-        """Return the lowest and the highest coordinate that there is, (axes, 2)."""
+        """Return the lowest and the highest possible coordinate, (axes, 2)."""
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
 
     def reach(self) -> Array:
-        """Return the distance between the ends of each statement's points, (axes, statements)."""
+        """Return the range of each statement's points, (axes, statements)."""
         return np.asarray(np.ptp(self.points, axis=-1))
 
     def slopes(self) -> Array:
         """Return weights of log-odds of agreeing with statements, (axes, statements).
 
         Half the mean of those that speak for an axis minus the mean of those that speak against it,
-        each by how far it moves the axis: what makes a model agree with all alike is no side, and
-        cancels. nan where all statements speak for one side.
+        each by how far it moves the axis: agreeing with all statements equally cancels. nan where
+        all statements speak for one side.
         """
         far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
         sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
@@ -98,18 +103,16 @@ class Scale(NamedTuple):
 def weights(stances: Array) -> Array:
     """Return stances as weights of the options, (..., options); nan where there is none.
 
-    A stance between two options has a part of either, so that points are interpolated; one of
-    :data:`STANCES` is that option.
+    A stance between two options has a part of either, so that points are interpolated.
 
     Examples
     --------
     >>> weights(np.array([0.5, 0.0])).tolist()
     [[0.0, 0.0, 1.0, 0.0], [0.0, 0.5, 0.5, 0.0]]
     """
-    given = np.asarray(stances, dtype=np.float64)
-    found = np.stack([np.interp(given, STANCES, one) for one in np.eye(len(STANCES))], axis=-1)
-    found[np.isnan(given)] = np.nan
-    return found
+    options = np.stack([np.interp(stances, STANCES, one) for one in np.eye(len(STANCES))], axis=-1)
+    options[np.isnan(stances)] = np.nan
+    return options
 
 
 def stance(
@@ -130,8 +133,6 @@ def stance(
       difference of 0.3 is strong whichever masses lead to it; equal masses, and both 0, are
       :data:`UNCLEAR`, and no answer.
 
-    Raises ValueError if a mass is negative or not finite, or the threshold is not positive.
-
     ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised by their sum where
     the method does.
 
@@ -146,28 +147,23 @@ def stance(
     [3, 2, 0, -1]
     """
     up, down = np.asarray(agree, dtype=np.float64), np.asarray(disagree, dtype=np.float64)
-    if not threshold > 0:
-        raise ValueError("the threshold must be positive")
-    for mass in (up, down):
-        if not (np.isfinite(mass) & (mass >= 0)).all():
-            raise ValueError("masses must be finite and not negative")
-    difference = np.round(up - down, DECIMALS)
-    far = np.abs(difference) >= round(threshold, DECIMALS)
-    cases = [
-        (difference == 0, UNCLEAR),
-        ((difference > 0) & far, STRONGLY_AGREE),
-        (difference > 0, AGREE),
-        (far, STRONGLY_DISAGREE),
-    ]
     if reading == "faithful":
-        cases = [
-            ((up == 0) & (down == 0), DISAGREE),
-            (up >= down + threshold, STRONGLY_AGREE),
-            (up >= down, AGREE),
-            (down >= up + threshold, STRONGLY_DISAGREE),
-        ]
-    conditions, options = [held for held, _ in cases], [option for _, option in cases]
-    return np.asarray(np.select(conditions, options, DISAGREE), dtype=np.int64)
+        cases = {
+            DISAGREE: (up == 0) & (down == 0),
+            STRONGLY_AGREE: up >= down + threshold,
+            AGREE: up >= down,
+            STRONGLY_DISAGREE: down >= up + threshold,
+        }
+    else:
+        difference = np.round(up - down, DECIMALS)
+        far = np.abs(difference) >= round(threshold, DECIMALS)
+        cases = {
+            UNCLEAR: difference == 0,
+            STRONGLY_AGREE: (difference > 0) & far,
+            AGREE: difference > 0,
+            STRONGLY_DISAGREE: far,
+        }
+    return np.asarray(np.select([*cases.values()], [*cases], DISAGREE), dtype=np.int64)
 
 
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
@@ -175,11 +171,10 @@ def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
 
     A UserError if one is not in the dataset ``statements``, or bears on no axis.
     """
-    there = parquet.configs(folder)
-    if lost := sorted(names - set(there)):
+    if missing := sorted(names - set(parquet.configs(folder))):
         raise UserError(
-            f"{folder}: has no questionnaire {lost[0]!r}, which the outputs of stances answer; add "
-            "it to datasets.statements.configs or run the probe again"
+            f"{folder}: has no questionnaire {missing[0]!r}, which the outputs of stances answer; "
+            "add it to datasets.statements.configs or run the probe again"
         )
     return {name: _scale(name, pl.read_parquet(folder / f"{name}.parquet")) for name in names}
 
@@ -187,29 +182,24 @@ def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
 def _scale(name: str, table: pl.DataFrame) -> Scale:
     moving = table.filter(pl.col("axis") != "")
     ids, axes = (tuple(sorted(set(t[c]))) for t, c in ((table, "id"), (moving, "axis")))
-    if not axes:
+    compass = any(map(len, table["points"]))
+    if not axes or (compass and set(axes) - set(DIVISORS)):
         raise UserError(
-            f"statements {name}: bears on no axis, so that it has no coordinates; take it out of "
-            "the questionnaires of probes.stances"
+            f"statements {name}: has the axes {', '.join(axes) or 'none'}, which cannot be scored "
+            f"(points: {', '.join(DIVISORS)}); take it out of probes.stances.questionnaires"
         )
-    given = any(map(len, table["points"]))
     points = np.zeros((len(axes), len(ids), len(OPTIONS)))
     for row in moving.to_dicts():
         load = -row["weight"] if row["reversed"] else row["weight"]
-        effect = row["points"] if given else np.multiply(load, STANCES)
+        effect = row["points"] if compass else np.multiply(load, STANCES)
         points[axes.index(row["axis"]), ids.index(row["id"])] = effect
-    if given:
-        if unknown := sorted(set(axes) - set(DIVISORS)):
-            raise UserError(
-                f"statements {name}: has points on {unknown[0]!r}, whose unit is not known; only "
-                f"the axes {', '.join(DIVISORS)} of the compass have points"
-            )
+    if compass:
         points /= np.array([DIVISORS[axis] for axis in axes])[:, None, None]
     else:  # 100 (max + score) / (2 max)
         points *= 50 / np.abs(points[:, :, -1]).sum(axis=1)[:, None, None]
     constants: dict[str, Array] = {
-        reading: np.array([own[axis] if given else 50.0 for axis in axes])
-        for reading, own in CONSTANTS.items()
+        reading: np.array([by_axis[axis] if compass else 50.0 for axis in axes])
+        for reading, by_axis in CONSTANTS.items()
     }
     opposite = {
         one: other for one, other in table.select("id", "opposite").iter_rows() if other in ids
@@ -222,7 +212,7 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
         axes,
         points,
         constants,
-        UNITS.index("points from -10 to 10" if given else "percent"),
+        "points from -10 to 10" if compass else "percent",
         tuple(min(one, opposite.get(one, one)) for one in ids),
         {ids.index(a): ids.index(b) for a, b in sorted(pairs)},
     )

@@ -1,6 +1,6 @@
-"""Shifts: how far a training moves a model, and two states lie from each other.
+"""Shifts: how far a training moves a model, and how far two states are from each other.
 
-A training is what is drawn: interval and p are over trainings, statements and prompts as they are.
+Trainings are the sample: interval and p are over trainings, statements and prompts as they are.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF
-from plumbline.probes.leaning.scoring import NATS_UNIT, UNITS
-from plumbline.probes.stats.crossed import METHOD, estimated, of_difference, of_mean, of_total
+from plumbline.probes.leaning.scoring import NATS_UNIT
+from plumbline.probes.stats.crossed import estimated, of_difference, of_mean, of_total
 from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, finite
 
 if TYPE_CHECKING:
@@ -23,12 +22,8 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.responses import Reading, State
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Array, Scale
-    from plumbline.probes.stats.crossed import Contrast, Part
 
 SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: one - other - (third - fourth)
-OVER = "0: trainings on other texts of the kind, the same statements and prompts"
-ALONE = "no test: one training, or answers that are samples or choices, of one model"
-STUDENT = "t interval over trainings (Student; Welch of unequally many)"
 GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
 
 
@@ -40,35 +35,15 @@ class Axis(NamedTuple):
     sides: list[Array]  # (seeds,) of each state
 
     @property
-    def seeds(self) -> Array:
-        """Return those of the first state."""
-        return self.sides[0]
-
-    @property
     def value(self) -> float:
         """Return the sum, mean over prompts and trainings."""
         return float(self.totals.sum())
 
     def estimate(self, start: float, confidence: float) -> Estimate:
-        """Return where it leads to, with its interval over statements and trainings."""
-        parts = self._parts()
-        names = zip(("statements", "trainings"), parts, strict=True)
+        """Return the coordinate, with its interval over statements and trainings."""
+        parts = of_total(self.totals), of_mean(self.sides[0])
         _, low, high = estimated(self.value, parts, confidence)[:3]
-        method = f"{METHOD}: {', '.join(name for name, part in names if part.df)}"
-        return Estimate(start + self.value, start + low, start + high, len(self.totals), method)
-
-    @property
-    def error(self) -> float:
-        """Return the standard error behind that interval."""
-        return estimated(self.value, self._parts()).error
-
-    def _parts(self) -> tuple[Part, Part]:
-        return of_total(self.totals), of_mean(self.seeds)
-
-    @property
-    def seed_sd(self) -> float | None:
-        """Return the standard deviation over seeds, None for one seed."""
-        return sd_of(self.seeds)
+        return Estimate(start + self.value, start + low, start + high, len(self.totals))
 
 
 def moved(scale: Scale, a: int, *sides: Array, keep: NDArray[np.bool_] | None = None) -> Axis:
@@ -78,101 +53,87 @@ def moved(scale: Scale, a: int, *sides: Array, keep: NDArray[np.bool_] | None = 
     or minus the difference of two others. ``keep``: statements, by default all that move the axis.
     """
     keep = scale.moving()[a] if keep is None else keep
-    place = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]
-    own = [side[:, :, keep] for side in sides]
-    means = [side.mean(axis=0) for side in own]  # (prompts, statements)
-    apart = np.sum([sign * mean for sign, mean in zip(SIGNS, means, strict=False)], axis=0)
-    totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
-    return Axis(totals, apart.sum(axis=1), [side.mean(axis=1).sum(axis=1) for side in own])
-
-
-def sd_of(values: Array) -> float | None:
-    """Return the standard deviation over seeds or prompts, None for one."""
-    return finite(values.std(ddof=1)) if len(values) > 1 else None
+    clusters = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]
+    some = [side[:, :, keep] for side in sides]
+    means = [side.mean(axis=0) for side in some]  # (prompts, statements)
+    difference = np.sum([sign * mean for sign, mean in zip(SIGNS, means, strict=False)], axis=0)
+    totals = np.bincount(clusters, difference.mean(axis=0)).astype(np.float64)
+    by_seed = [side.mean(axis=1).sum(axis=1) for side in some]
+    return Axis(totals, difference.sum(axis=1), by_seed)
 
 
 def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the differences of states, over the same statements and prompts.
 
-    A training is what is drawn: the interval and p are over trainings, statements and prompts as
-    they are. `corrected` of masked models is in log-odds, see
+    `corrected` of masked models is in log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    How far one corpus is from another after 2017, beyond how far it was before, is the paper's
-    polarisation: a difference of differences, of four states.
-
     States are not tested if their numbers of steps differ too much: more of them move a model
-    further whatever the texts say. Trainings are not tested against the model
-    itself where responses are samples, of which it is one (they would differ from it in .15 to .26
-    of cases without a cause), nor in readings of choices: its answers lie where they lie between
-    options, and whatever moves them evens that out (.12 to .26 with ten trainings, .03 to .08 with
-    three).
+    further whatever the texts say. Trainings are not tested against the model itself where
+    responses are samples, of which it is one (.15 to .26 of true nulls were rejected), nor
+    in readings of choices: its responses are at any distance from the edges between options, and
+    every training moves them to the same mean (.12 to .26 with ten trainings).
     """
-    scale, states = reading.scale, reading.states
-    nats = reading.in_nats
-    alone = reading.asked == "generation" or not (nats or reading.name in GRADED)
-    far = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
-    for state, rest, contrast, baseline in contrasts(reading, params):
-        sides, itself = (state, *rest), rest == (ITSELF,)
-        read = [(reading.leaned if nats else reading.added)(side) for side in sides]
-        steps = states[state].steps
-        others = max((states[side].steps for side in rest), key=lambda of: abs(of - steps))
-        ends = [states[side].steps for side in sides]
-        unequal = not itself and params.unequal(min(ends), max(ends))
+    scale, nats = reading.scale, reading.in_nats
+    choices = reading.format == "generation" or not (nats or reading.name in GRADED)
+    width = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
+    for state, others, contrast, baseline in contrasts(reading, params):
+        states, itself = (state, *others), others == (ITSELF,)
+        added = [(reading.leaned if nats else reading.added)(side) for side in states]
+        steps = [reading.states[side].steps for side in states]
+        unequal = not itself and params.unequal(min(steps), max(steps))
         for a, axis in enumerate(scale.axes):
-            found = moved(scale, a, *(side[:, :, a] for side in read))
-            told = over_trainings(found, params.confidence, itself=itself)
-            value, low, high, p = told[:4]
-            null = OVER
-            if unequal:
-                null, p = schemas.UNEQUAL.format(steps, others), float("nan")
-            elif (itself and alone) or np.isnan(p):
-                null, p = ALONE, float("nan")
+            sums = moved(scale, a, *(side[:, :, a] for side in added))
+            parts = [of_mean(sums.sides[0])] if itself else of_difference(*sums.sides)
+            known = parts if all(part.df for part in parts) else []
+            value, low, high, p, error, df = estimated(sums.value, known, params.confidence)
+            reasons = {
+                "unequal steps": unequal,
+                "missing responses": np.isnan(value),
+                "single model": itself and choices,
+                "single training": np.isnan(p),
+            }
+            reason = next((name for name, holds in reasons.items() if holds), None)
             if not nats:
-                most = far[a] * len(rest[1:] or rest)
+                most = width[a] * len(others[1:] or others)
                 low, high = np.clip([low, high], -most, most)
-            yield Estimate(value, low, high, len(found.seeds), STUDENT).row(
+            trainings = sums.sides[0]
+            yield Estimate(value, low, high, len(trainings)).row(
                 **reading.about(state),
-                cluster="training",
-                null=null,
-                p=p,
-                # the interval is cut at the ends of the scale
-                **{DF: finite(told.df), TESTED_ERROR: finite(told.error)},
-                contrast=schemas.CONTRASTS.index(contrast),
+                p=None if reason else p,
+                # not from the interval, which is cut at the ends of the scale
+                **{DF: finite(df), TESTED_ERROR: finite(error)},
+                contrast=contrast,
                 baseline=baseline,
                 axis=axis,
-                unit=UNITS.index(NATS_UNIT) if nats else scale.unit,
-                seed_sd=found.seed_sd,
-                statements=len(found.totals),
-                steps=steps,
-                baseline_steps=others,
+                unit=NATS_UNIT if nats else scale.unit,
+                seed_sd=finite(trainings.std(ddof=1)) if len(trainings) > 1 else None,
+                reason=reason,
             )
 
 
 def contrasts(
     reading: Reading, params: Params
 ) -> Iterator[tuple[State, tuple[State, ...], str, str]]:
-    """Yield a state, one or three that it is compared with, how, and the name of these."""
-    before, later = schemas.PERIODS.index("before"), schemas.PERIODS.index("from")
+    """Yield a state, one or three that it is compared with, the contrast, and their name.
+
+    How far one corpus is from another after 2017, beyond how far it was before, is the paper's
+    polarisation: a difference of differences, of four states.
+    """
     for state in reading.states:
         if state == ITSELF:
             continue
+        control, other = params.against(state.corpus), params.contrasts.get(state.corpus)
+        before = state._replace(period="before")
         found: list[tuple[tuple[State, ...], str, str]] = [((ITSELF,), "base model", "")]
-        earlier = state._replace(period=before)
-        if (control := params.against(state.corpus)) != state.corpus:
+        if control != state.corpus:
             found.append(((state._replace(corpus=control),), "control", control))
-        if state.period == later:
-            found.append(((earlier,), "period", schemas.PERIODS[before]))
-        if other := params.contrasts.get(state.corpus):
-            beside = state._replace(corpus=other)
-            found.append(((beside,), "corpora", other))
-            if state.period == later:
-                apart = earlier, beside, earlier._replace(corpus=other)
-                found.append((apart, "polarisation", other))
-        yield from ((state, *own) for own in found if {*own[0]} <= {*reading.states})
-
-
-def over_trainings(found: Axis, confidence: float, *, itself: bool) -> Contrast:
-    """Return a shift with the trainings as the sample; nan but for the value with too few."""
-    sides = [of_mean(found.seeds)] if itself else of_difference(*found.sides)
-    return estimated(found.value, sides if all(part.df for part in sides) else [], confidence)
+        if state.period == "from":
+            found.append(((before,), "period", "before"))
+        if other:
+            opposed = state._replace(corpus=other)
+            found.append(((opposed,), "corpora", other))
+            if state.period == "from":
+                three = before, opposed, before._replace(corpus=other)
+                found.append((three, "polarisation", other))
+        yield from ((state, *one) for one in found if set(one[0]) <= set(reading.states))

@@ -10,7 +10,6 @@ import polars as pl
 
 from plumbline.probes.leaning.responses import (
     ANSWERED,
-    CLUSTER,
     NEGATED,
     NOT_CLEAR,
     PARAPHRASE,
@@ -23,9 +22,9 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
-from plumbline.probes.stats.estimate import CRITICAL, TESTED_ERROR, Estimate, finite
+from plumbline.probes.stats.estimate import TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import critical, permutation_p
+from plumbline.probes.stats.tests import permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,104 +38,101 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-SHUFFLED = "clusters of one side shuffled: the two have nothing to do with each other"
 TURNED = ("negated", "opposites")  # where a response must change sides
-FREE = {  # in what alone two promptings differ
+FORMS = {"negated": NEGATED, "paraphrases": PARAPHRASE}  # form that is compared with the plain one
+FREE = {  # column in which alone two promptings differ
     "prompts": "prompt",
     "suffixes": "prompt",
     "order": "order",
     "seeds": "sample",
 }
-OTHER = {"negated": NEGATED, "paraphrases": PARAPHRASE}  # form that is held against the plain one
-WAY = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
+PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
 
 
 def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the share of statements that stay on their side, for each change of the prompt."""
     scale = reading.scale
-    ways, single = (_sides(table, scale) for table in (reading.answers, reading.single))
+    averaged, single = (_sides(table, scale) for table in (reading.answers, reading.single))
     for comparison in COMPARISONS:
-        pairs = _pairs(comparison, single if comparison == "seeds" else ways)
-        for state, own in pairs.group_by(STATE, maintain_order=True):
-            one, two = (np.array(own[side].to_list()) for side in ("side", "side_other"))
-            places = np.arange(len(scale.ids))
+        pairs = _pairs(comparison, single if comparison == "seeds" else averaged)
+        for state, rows in pairs.group_by(STATE, maintain_order=True):
+            one, two = (np.array(rows[side].to_list()) for side in ("side", "side_other"))
+            clusters = np.array(scale.clusters)
             if comparison == "opposites":
                 places = np.array(list(scale.opposites), dtype=np.int64)
                 one, two = one[:, places], one[:, list(scale.opposites.values())]
-            clusters = np.array(scale.clusters)[places]
+                clusters = clusters[places]
             if (np.abs(one) * np.abs(two)).any():
                 row = _agreement(comparison, one, two, clusters, params)
-                yield reading.about(State(*state)) | row | {"pairs": len(own)}
+                yield reading.about(State(*state)) | row | {"pairs": len(rows)}
 
 
-def _sides(found: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Return each prompting of every statement after one training, a row each.
+def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+    """Return a row for each prompting after one training, with the sides of all statements.
 
-    ``side`` has for each statement 1, -1, or 0 where there is none.
+    ``side`` has for each statement 1, -1, or 0 where there is none; ``template`` is the prompt
+    without its forced-choice suffix, which is behind the last slash.
     """
     stance = pl.sum_horizontal(
         *(pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)),
         ignore_nulls=False,
     )
     side = pl.when(stance.abs() > EPSILON).then(stance.sign()).otherwise(0.0)
-    own = found.select(*WAY, "id", side=side)
-    every = own.select(WAY).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
-    full = every.join(own, on=[*WAY, "id"], how="left").with_columns(pl.col("side").fill_null(0.0))
-    ways = full.sort(*WAY, "id").group_by(WAY, maintain_order=True).agg("side")
-    # a prompt without the name of its forced-choice suffix, behind the last slash
-    template = pl.col("prompt").str.replace(r"(?s)^(.+)/[^/]+$", "$1")
-    return ways.with_columns(template=template)
+    rows = responses.select(*PROMPTING, "id", side=side)
+    every = rows.select(PROMPTING).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
+    full = every.join(rows, on=[*PROMPTING, "id"], how="left").sort(*PROMPTING, "id")
+    sides = full.group_by(PROMPTING, maintain_order=True).agg(pl.col("side").fill_null(0.0))
+    return sides.with_columns(template=pl.col("prompt").str.replace(r"(?s)^(.+)/[^/]+$", "$1"))
 
 
-def _pairs(comparison: str, ways: pl.DataFrame) -> pl.DataFrame:
+def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
     """Return promptings that are compared, two in a row, the second one's ``side_other``."""
-    plain = ways.filter(pl.col("form") == PLAIN)
+    plain = promptings.filter(form=PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
-    free = FREE.get(comparison, "form")
-    apart = {free, "side", *{"form": ("variant",), "prompt": ("template",)}.get(free, ())}
-    same = [name for name in ways.columns if name not in apart]
-    same += ["template"] if comparison == "suffixes" else []
-    others = ways.filter(pl.col("form") == OTHER.get(comparison, PLAIN))
-    pairs = plain.join(others, on=same, suffix="_other", maintain_order="left_right")
+    if comparison in FORMS:
+        same = [name for name in PROMPTING if name not in ("form", "variant")]
+        others = promptings.filter(form=FORMS[comparison])
+        return plain.join(others, on=same, suffix="_other", maintain_order="left_right")
+    free = FREE[comparison]
+    same = [name for name in PROMPTING if name != free]
+    same += ["template"] if comparison != "prompts" else []
+    pairs = plain.join(plain, on=same, suffix="_other", maintain_order="left_right")
     return pairs.filter(pl.col(free) < pl.col(f"{free}_other"))
 
 
 def _agreement(
     comparison: str, one: Array, two: Array, clusters: NDArray[np.str_], params: Params
 ) -> dict[str, Any]:
-    """Return how often sides, (pairs, statements), are alike, or opposed where they should be."""
+    """Return the share of equal sides, (pairs, statements) each; of opposite ones if `TURNED`."""
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(one) * np.abs(two)
-    held = (counted + sign * one * two) / 2
+    agreed = (counted + sign * one * two) / 2
+    value = float(agreed.sum() / counted.sum())
     place = np.unique(clusters, return_inverse=True)[1]
-    of, total = (np.bincount(place, x.sum(axis=0)) for x in (held, counted))
-    shares = of[total > 0] / total[total > 0]
-    value = float(held.sum() / counted.sum())
-    found = wilson(float(shares.sum()), len(shares), params.confidence)
+    hits, total = (np.bincount(place, x.sum(axis=0)) for x in (agreed, counted))
+    hits, total = hits[total > 0], total[total > 0]
+    interval = wilson(float((hits / total).sum()), len(total), params.confidence)
+    # standard error of a ratio of totals: Kish (1965), Survey Sampling, section 6.5
+    rest, number = hits - value * total, len(total)
+    error = float((rest @ rest * number / max(1, number - 1)) ** 0.5 / total.sum())
+
     product, both = one.T @ two, np.abs(one).T @ np.abs(two)
-    blocks, how = _blocks(place), (params.n_permutations_stability, params.seed)
-    drawn, rows = _shuffled(tuple(place.tolist()), *how), np.arange(one.shape[1])
-    mass = both[rows, drawn].sum(axis=1)
-    null = sign * product[rows, drawn].sum(axis=1)[mass > 0] / mass[mass > 0]
-    mean, of_all = (
+    blocks, rows = _blocks(place), np.arange(one.shape[1])
+    orders = _shuffled(tuple(place.tolist()), params.n_permutations_stability, params.seed)
+    mass = both[rows, orders].sum(axis=1)
+    null = sign * product[rows, orders].sum(axis=1)[mass > 0] / mass[mass > 0]
+    mean, mean_mass = (
         sum(table[np.ix_(b.ravel(), b.ravel())].sum() / b.size for b in blocks)
         for table in (product, both)
     )
-    chance = sign * float(mean / of_all) if of_all else float("nan")
-    far = critical((null - chance)[:, None])[0] / 2  # of a share, which these are twice, less 1
-    # of a ratio of totals (Kish 1965, Survey Sampling, section 6.5); Wilson's is of one hit each
-    rest, number = (of - value * total)[total > 0], len(shares)
-    error = float((rest @ rest * number / max(1, number - 1)) ** 0.5 / total.sum())
-    method = "Wilson score over clusters, their shares for hits"
-    low, high = min(found.low, value), max(found.high, value)
-    return Estimate(value, low, high, len(shares), method).row(
-        cluster=CLUSTER,
-        null=SHUFFLED,
+    chance = sign * float(mean / mean_mass) if mean_mass else float("nan")
+    low, high = min(interval.low, value), max(interval.high, value)
+    return Estimate(value, low, high, number).row(
         p=float(permutation_p(2 * value - 1 - chance, null - chance)),
-        **{CRITICAL: float(far), TESTED_ERROR: error if error > EPSILON else None},
-        comparison=COMPARISONS.index(comparison),
+        **{TESTED_ERROR: error if error > EPSILON else None},
+        comparison=comparison,
         chance=finite((1 + chance) / 2),
     )
 
@@ -151,36 +147,32 @@ def _blocks(place: Places) -> list[Places]:
     ]
 
 
-@lru_cache(maxsize=2)  # all states of a model are asked the same statements
+@lru_cache(maxsize=2)  # the statements of all states of a model are the same
 def _shuffled(place: tuple[int, ...], draws: int, seed: int) -> Places:
-    """Return orders of the statements, of which each is in a cluster, (draws, statements).
+    """Return orders of the statements, each with the number of its cluster, (draws, statements).
 
-    Clusters change places with others of their size, and the statements of one with each other: a
+    Clusters are exchanged with others of their size, and the statements of one with each other: a
     statement and its opposite are answered together, and stay together.
     """
     rng = np.random.default_rng(seed)
-    found = np.empty((draws, len(place)), dtype=np.int64)
+    orders = np.empty((draws, len(place)), dtype=np.int64)
     for block in _blocks(np.array(place)):
         moved = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
-        found[:, block.ravel()] = rng.permuted(block[moved], axis=2).reshape(draws, -1)
-    found.flags.writeable = False
-    return found
+        orders[:, block.ravel()] = rng.permuted(block[moved], axis=2).reshape(draws, -1)
+    orders.flags.writeable = False
+    return orders
 
 
 def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield how many responses are valid, and what the others were, of all prompts and of each."""
-    own = reading.single.filter((pl.col("form") == PLAIN) & (pl.col("variant") == ""))
-    several = own.filter(pl.col("prompt").n_unique().over(STATE) > 1)
-    every = pl.concat([several.with_columns(prompt=pl.lit("")), own])
-    for (*state, prompt), part in every.group_by(*STATE, "prompt", maintain_order=True):
-        kinds = part["kind"]
+    plain = reading.single.filter(form=PLAIN, variant="")
+    several = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
+    rows = pl.concat([several.with_columns(prompt=pl.lit("")), plain])
+    for (*state, prompt), part in rows.group_by(*STATE, "prompt", maintain_order=True):
         shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == ANSWERED).mean())
-        found = wilson(float(shares["kind"].sum()), len(shares), params.confidence)
-        method = "Wilson score over statements, their shares for hits"
-        yield found._replace(method=method).row(
+        kinds = part["kind"]
+        yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(
             **reading.about(State(*state)),
-            cluster="statement",
-            null="none: a count",
             prompt=prompt,
             answers=len(part),
             refused=(kinds == REFUSED).sum(),

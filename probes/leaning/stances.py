@@ -54,7 +54,7 @@ ASKED = (
     Column("frame", "string", "name of the prompt"),
     Column(
         "form",
-        "label",
+        "category",
         "plain: the statement as it stands; negated: that it is not so; paraphrase: in other "
         "words; prior: a text without content in its place",
         labels=FORMS,
@@ -65,6 +65,12 @@ ASKED = (
 SEED = Column("seed", "int32", "of the response", minimum=0)
 RESPONSE = Column("response", "string", "what the model wrote")
 KEY = (*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant")
+
+
+def _nats_column(name: str, description: str) -> Column:
+    return Column(name, "float64", description, maximum=0)
+
+
 SCHEMAS = {
     "mask": Schema(
         (
@@ -76,19 +82,14 @@ SCHEMAS = {
                 "vocabulary has it",
             ),
             Column("words_nats", "floats", "their log-probabilities"),
-            Column(
+            _nats_column(
                 "agree_nats",
-                "float64",
-                "log-probability, of the whole vocabulary, of all agreeing words that are one "
-                "token",
-                maximum=0,
+                "log-probability, of the whole vocabulary, of all agreeing words of one token",
             ),
-            Column("disagree_nats", "float64", "the same of those that disagree", maximum=0),
+            _nats_column("disagree_nats", "the same of those that disagree"),
             Column("agree_words", "int32", "agreeing words that are one token", minimum=1),
             Column("disagree_words", "int32", "disagreeing words that are one token", minimum=1),
-            Column(
-                "unknown", "int32", "tokens of the prompt the model has no symbol for", minimum=0
-            ),
+            Column("unknown", "int32", "tokens of the prompt that are unknown", minimum=0),
             *MODEL,
         ),
         KEY,
@@ -98,23 +99,19 @@ SCHEMAS = {
             *(*ASKED, SEED, RESPONSE),
             Column("tokens", "int32", "tokens of it", minimum=0),
             Column("finished", "bool", "whether the model ended it, or the limit did"),
-            Column(
+            _nats_column(
                 "agree_nats",
-                "float64",
-                "log-probability of agreement, of two hypotheses, that a model of entailment gives "
-                "to the statement and the response behind it",
-                maximum=0,
+                "log-probability of agreement, of two hypotheses, by an entailment model with "
+                "statement and response as the premise",
             ),
-            Column("disagree_nats", "float64", "the same of disagreement", maximum=0),
-            Column(
+            _nats_column("disagree_nats", "the same of disagreement"),
+            _nats_column(
                 "entailed_nats",
-                "float64",
                 "log-probability, of all labels of that model, that the statement as it was put "
                 "follows from the response",
-                maximum=0,
             ),
-            Column("contradicted_nats", "float64", "and that it is contradicted", maximum=0),
-            Column("stance_model", "string", "the model of entailment"),
+            _nats_column("contradicted_nats", "and that it is contradicted"),
+            Column("stance_model", "string", "the entailment model"),
             Column("stance_revision", "string", "its revision"),
             *MODEL,
         ),
@@ -131,7 +128,7 @@ SCHEMAS = {
                 "option_nats",
                 "floats",
                 "log-probability of each option as the response: strongly disagree, disagree, "
-                "agree, strongly agree; empty where the model does not tell it, or none is offered",
+                "agree, strongly agree; empty where the model does not give it, or none is offered",
             ),
             *MODEL,
         ),
@@ -167,12 +164,11 @@ def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, 
     if config == "generation":
         every = put(params.generation.frames, said)
         return {name: [q for q in every if q.frame == name] for name in params.generation.frames}
-    own = params.multiple_choice
-    plain = [w for w in said if w.form == "plain"]
+    plain = [wording for wording in said if wording.form == "plain"]
     return {
         f"{name}/{suffix}": put({name: template}, plain)
-        for name, template in own.templates.items()
-        for suffix in own.forced_choice_suffixes
+        for name, template in params.multiple_choice.templates.items()
+        for suffix in params.multiple_choice.forced_choice_suffixes
     }
 
 
@@ -183,8 +179,10 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """
     states, found = _states(folders), []
     for config in configs(model, params):
-        each = range(len(prompts(params, config, folders)))
-        names = [f"{state.name or 'itself'}-{frame:02d}" for state in states for frame in each]
+        number = len(prompts(params, config, folders))
+        names = [
+            f"{state.name or 'itself'}-{frame:02d}" for state in states for frame in range(number)
+        ]
         found += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
     return found
 
@@ -196,12 +194,13 @@ def beside(params: Params, model: Model) -> tuple[str, ...]:
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all states."""
+    states = len(_states(folders))
     found = {}
     for config in configs(model, params):
-        every = chain(*prompts(params, config, folders).values())
+        questions = chain(*prompts(params, config, folders).values())
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
-        number = sum(len(_orders(q, params.multiple_choice)) for q in every)
-        found[config] = len(_states(folders)) * seeds * number
+        orders = sum(len(_orders(q, params.multiple_choice)) for q in questions)
+        found[config] = states * seeds * orders
     return found
 
 
@@ -209,24 +208,24 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     params: Params = task.params
     folders, endpoint = task.folders, task.model.endpoint
-    each = prompts(params, shard.config, folders)
-    name = list(each)[shard.number % len(each)]
-    state = _states(folders)[shard.number // len(each)]
+    questions = prompts(params, shard.config, folders)
+    name = list(questions)[shard.number % len(questions)]
+    state = _states(folders)[shard.number // len(questions)]
     if state.name:
         scorer = checkpoints.scorer(scorer.name, state, folders[checkpoints.INPUT].parent)
     about = {**state.facts(), **{k: str(scorer.facts()[k]) for k in ("model", "revision")}}
     if shard.config == "mask":
-        rows = fill_masks(each[name], scorer, params)
+        rows = fill_masks(questions[name], scorer, params)
     elif shard.config == "generation":
         from plumbline.probes.models.classifier import Entailment
 
         judge = Entailment(params.generation.nli_model)
-        rows = generate(each[name], scorer, params.generation, judge)
+        rows = generate(questions[name], scorer, params.generation, judge)
     else:
-        told = endpoint is None or endpoint.api != "chat"  # which scores no given text
-        rows = choose(each[name], name, scorer, params.multiple_choice, told=told)
-    for some in _blocks(rows):
-        table = [row | about for row in some]
+        scored = endpoint is None or endpoint.api != "chat"  # which scores no given text
+        rows = choose(questions[name], name, scorer, params.multiple_choice, scored=scored)
+    for block in _blocks(rows):
+        table = [row | about for row in block]
         yield pa.Table.from_pylist(table, schema=SCHEMAS[shard.config].arrow())
 
 
@@ -256,11 +255,11 @@ def fill_masks(
         for best, nats in zip(block.best, block.logprobs_nats, strict=True)
     )
     for question, (ids, nats, unknown), mass in zip(questions, tops, masses, strict=True):
-        sides = {name: [mass[w] for w in own if w in mass] for name, own in lists.items()}
-        if lost := [name for name, own in sides.items() if not own]:
+        sides = {name: [mass[w] for w in side if w in mass] for name, side in lists.items()}
+        if missing := [name for name, side in sides.items() if not side]:
             raise UserError(
-                f"models.{scorer.name}: has none of the words of probes.stances.{lost[0]} as one "
-                "token; name others, or take it out of assignments.stances"
+                f"models.{scorer.name}: has none of the words of probes.stances.{missing[0]} as "
+                "one token; name others, or take it out of assignments.stances"
             )
         agree, disagree = sides.values()
         yield _row(question) | {
@@ -277,25 +276,29 @@ def fill_masks(
 def generate(
     questions: Sequence[Question], scorer: Scorer, params: Generation, judge: Entailment
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a model writes, and what a model of entailment makes of it."""
+    """Yield what a model writes, and the stances that an entailment model reads in it."""
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature, params.top_k)
-    for some in _blocks(questions):
-        asked = [(q, seed) for q in some for seed in params.seeds]
+    hypotheses = (params.agree, params.disagree)
+    for block in _blocks(questions):
+        asked = [(q, seed) for q in block for seed in params.seeds]
         texts = list(scorer.generate([q.text for q, _ in asked], [s for _, s in asked], sampling))
-        said = [text.text.strip() for text in texts]
-        behind = [f"{q.wording} {own}" for (q, _), own in zip(asked, said, strict=True)]
-        hypotheses = (params.agree, params.disagree)
-        pairs = [(premise, h) for premise in behind for h in hypotheses]
-        pairs += [(own, q.wording) for (q, _), own in zip(asked, said, strict=True)]
+        pairs = [
+            (f"{q.wording} {text.text.strip()}", h)
+            for (q, _), text in zip(asked, texts, strict=True)
+            for h in hypotheses
+        ]
+        pairs += [(text.text.strip(), q.wording) for (q, _), text in zip(asked, texts, strict=True)]
         once = sorted(set(pairs))
         logits = dict(zip(once, judge.logits(once), strict=True))
-        for (q, seed), text, premise, own in zip(asked, texts, behind, said, strict=True):
-            # log-softmax over the hypotheses, as a classification without examples has it
+        for (q, seed), text in zip(asked, texts, strict=True):
+            response = text.text.strip()
+            # log-softmax over the hypotheses, as in zero-shot classification
+            premise = f"{q.wording} {response}"
             both = log_softmax([logits[premise, h][judge.follows] for h in hypotheses])
-            sides = log_softmax(logits[own, q.wording])[[judge.follows, judge.contradicts]]
+            sides = log_softmax(logits[response, q.wording])[[judge.follows, judge.contradicts]]
             nats = map(_nats, (*both, *sides))
-            row = {"seed": seed, "response": own, "tokens": text.tokens}
+            row = {"seed": seed, "response": response, "tokens": text.tokens}
             row |= {"finished": text.finished, **dict(zip(STANCES, nats, strict=True))}
             row |= {"stance_model": judge.name, "stance_revision": judge.revision}
             yield _row(q) | row
@@ -307,34 +310,34 @@ def choose(
     scorer: Scorer,
     params: MultipleChoice,
     *,
-    told: bool = True,
+    scored: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yield what a model chooses of the options that it is offered, in every order of them.
 
     An open prompt offers none, and is put once.
 
     ``name``: of the template and, behind a slash, of the suffix.
-    ``told``: whether the model tells probabilities.
+    ``scored``: whether the model gives log-probabilities.
     """
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)
     suffix = params.forced_choice_suffixes[name.rpartition("/")[2]]
-    for some in _blocks(questions):
+    for block in _blocks(questions):
         cases = [
             (q, number, [params.options[i] for i in order])
-            for q in some
+            for q in block
             for number, order in enumerate(_orders(q, params))
         ]
-        given = [_offered(q.text, options, suffix) for q, _, options in cases]
+        texts = [_offered(q.text, options, suffix) for q, _, options in cases]
         nats: list[list[float]] = [[] for _ in cases]
-        if told and isinstance(scorer, ScoresContinuations):
-            nats = _options(scorer, given, cases, params.options)
+        if scored and isinstance(scorer, ScoresContinuations):
+            nats = _options(scorer, texts, [options for *_, options in cases], params.options)
         asked = [(i, seed) for i in range(len(cases)) for seed in params.seeds]
-        texts = scorer.generate([given[i] for i, _ in asked], [s for _, s in asked], sampling)
-        for (i, seed), text in zip(asked, texts, strict=True):
+        responses = scorer.generate([texts[i] for i, _ in asked], [s for _, s in asked], sampling)
+        for (i, seed), response in zip(asked, responses, strict=True):
             q, number, options = cases[i]
-            row = {"text": given[i], "template": name, "order": number, "options": options}
-            row |= {"seed": seed, "response": text.text.strip(), "option_nats": nats[i]}
+            row = {"text": texts[i], "template": name, "order": number, "options": options}
+            row |= {"seed": seed, "response": response.text.strip(), "option_nats": nats[i]}
             yield _row(q) | row
 
 
@@ -353,17 +356,17 @@ def _offered(text: str, options: Sequence[str], suffix: str) -> str:
 def _options(
     scorer: ScoresContinuations,
     prompts: Sequence[str],
-    cases: Sequence[tuple[Question, int, list[str]]],
+    offered: Sequence[list[str]],
     names: Sequence[str],
 ) -> list[list[float]]:
     """Return the log-probability of each option offered, in the order of ``names``."""
     pairs = [
-        (f"{prompt}\n", f"{offered.index(name) + 1}) {name}")
-        for prompt, (_, _, offered) in zip(prompts, cases, strict=True)
-        for name in (names if offered else ())
+        (f"{prompt}\n", f"{options.index(name) + 1}) {name}")
+        for prompt, options in zip(prompts, offered, strict=True)
+        for name in (names if options else ())
     ]
     scores = iter(scorer.logprobs(pairs))
-    return [[next(scores).logprob_nats for _ in offered] for _, _, offered in cases]
+    return [[next(scores).logprob_nats for _ in options] for options in offered]
 
 
 def _states(folders: dict[str, Path]) -> list[Checkpoint]:
@@ -378,9 +381,9 @@ def _blocks(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _row(question: Question) -> dict[str, Any]:
-    own = question._asdict() | {"form": FORMS.index(question.form)}
-    del own["wording"]
-    return own
+    row = question._asdict()
+    del row["wording"]
+    return row
 
 
 def _nats(value: float) -> float:

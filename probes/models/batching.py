@@ -8,7 +8,7 @@ results do not depend on the number of cores either.
 from __future__ import annotations
 
 import os
-from collections import Counter, deque
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +28,7 @@ T = TypeVar("T")
 BLOCK = 4096  # texts tokenised and sorted by length at once: bounds memory
 TOKENS = 1024  # in one batch on a CPU; more gain nothing there
 TOKENS_GPU = 16_384  # to begin with on a GPU
-ROWS = (1, 512)  # fewest and most texts in one batch on a CPU
+ROWS = 512  # most texts in one batch on a CPU
 FULL = 0.7  # share of a GPU's memory up to which batches grow
 AHEAD = 2  # batches on their way to a GPU while one is read back
 
@@ -60,8 +60,7 @@ class Batches:
     def __init__(self, name: str, where: torch.device) -> None:
         self.name, self.where = name, where
         self.tokens = TOKENS if where.type == "cpu" else TOKENS_GPU
-        self.most = ROWS[1] if where.type == "cpu" else 1 << 20
-        self.spent: Counter[int] = Counter()  # rows so far, by their cost
+        self.most = ROWS if where.type == "cpu" else 1 << 20
         if where.type == "cpu":
             torch.set_num_threads(1)
 
@@ -83,7 +82,6 @@ class Batches:
         ``finish``: takes the results, in the calling thread, in any order of batches.
         """
         launch = torch.inference_mode()(launch)
-        self.spent.update(costs)
         batches = self.cut(shapes, costs)
         if self.where.type == "cpu":
             with ThreadPoolExecutor(cores()) as pool:
@@ -116,7 +114,7 @@ class Batches:
         for group in sorted(groups.values(), key=lambda g: (-costs[g[0]], g[0])):
             start = 0
             while start < len(group):
-                fit = min(max(ROWS[0], self.tokens // max(1, costs[group[0]])), self.most)
+                fit = min(max(1, self.tokens // max(1, costs[group[0]])), self.most)
                 yield group[start : start + fit]
                 start += fit
 

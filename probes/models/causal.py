@@ -235,7 +235,7 @@ class Causal(Reader, Writer):
         """Return what the model gets of each prompt to go on from, with room for more tokens."""
         texts, _, begun = self._encoded(prompts)
         for text, ids in zip(texts, begun, strict=True):
-            self.tokens.room(text, len(ids), room, self.longest)
+            self.tokens.fits(text, range(len(ids) + room), self.longest)
         return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:

@@ -15,8 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
-from plumbline.probes.models.kernels.activations import whole
-from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack
+from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack, pad_activations
 from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
@@ -114,7 +113,7 @@ class Adapter:
         self.batches = Batches(name, self.model.device)
         self.fewest = FEWEST
         if self.model.device.type == "cpu":
-            whole(self.model)
+            pad_activations(self.model)
             self.fewest = pack(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 DECODERS = ("bart", "mbart", "mvp")
 Pass = tuple[int, tuple[int, ...]]  # pieces of a word, those already in place
 Piece = tuple[int, int]  # which of the word it is, and its number
-Block = list[tuple[tuple[int, ...], int]]  # texts, and where the word is in each
 Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # a text, the scored place and others masked
 
 
@@ -56,8 +55,6 @@ class Masked(Reader):
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
         self.scored: dict[Copy, complex] = {}  # masked copies of the last sentences
-        # log-probabilities of pieces of words in the last prompts, a number for each prompt
-        self.begun: tuple[Block, str, dict[Pass, dict[Piece, NDArray[np.float64]]]] = [], "", {}
         path = self.model.base_model_prefix
         self.body: Any = self.model.get_submodule(path)
         if self.kind != "xlnet":
@@ -189,47 +186,44 @@ class Masked(Reader):
         text = self.tokens.tokenizer.decode(worst)
         self.tokens.fits(text, range(len(worst) + max(map(len, tails)) - 1), self.longest)
 
-        # words that begin alike share their passes, and so do both ways of masking
-        wanted: dict[Pass, set[Piece]] = {}
+        # words that begin alike share their passes
+        passes: dict[Pass, set[Piece]] = {}
         for tail in tails:
             for at, piece in enumerate(tail):
                 key = len(tail), () if together else tail[:at]
-                wanted.setdefault(key, set()).add((at, piece))
-        block = [(tuple(ids), place) for ids, (place,) in zip(encoded, masks, strict=True)]
-        if self.begun[:2] != (block, language):
-            self.begun = block, language, {}
-        known = self.begun[2]  # no more than a block's
-        new = {k: sorted(p) for k, p in sorted(wanted.items()) if not p <= known.get(k, {}).keys()}
-        jobs = list(product(range(len(block)), new))
+                passes.setdefault(key, set()).add((at, piece))
+        wanted = {key: sorted(pieces) for key, pieces in sorted(passes.items())}
+        jobs = list(product(range(len(encoded)), wanted))
 
         def launch(some: list[int]) -> list[torch.Tensor]:
             texts, hidden, line = [], [], {}
             seen: list[tuple[int, int]] = []
             for row, (prompt, (length, begun)) in enumerate(jobs[r] for r in some):
-                ids, place = block[prompt]
+                ids, (place,) = encoded[prompt], masks[prompt]
                 blank = [self.mask_id] * (length - len(begun))
                 texts.append([*ids[:place], *begun, *blank, *ids[place + 1 :]])
                 hidden.append(range(place + len(begun), place + length))
-                for n in sorted({n for n, _ in new[length, begun]}):
+                for n in sorted({n for n, _ in wanted[length, begun]}):
                     line[row, n] = len(seen)
                     seen.append((row, place + n))
             of, places = map(list, zip(*seen, strict=True))
             scores = self.nats(self.at(texts, places, language, hidden, of)).double()
-            asked = [new[jobs[r][1]] for r in some]
+            pieces = [wanted[jobs[r][1]] for r in some]
             return [
                 scores[[line[row, n] for n, _ in own], [piece for _, piece in own]]
-                for row, own in enumerate(asked)
+                for row, own in enumerate(pieces)
             ]
 
-        lengths = [len(block[i][0]) + length - 1 for i, (length, _) in jobs]
+        lengths = [len(encoded[i]) + length - 1 for i, (length, _) in jobs]
         done = self.batches.each(lengths, lengths, launch)
-        for s, (key, own) in enumerate(new.items()):
-            columns = torch.stack(done[s :: len(new)], dim=1).cpu().numpy()
-            known[key] = dict(zip(own, columns, strict=True))
+        scores = {}  # of each piece in each pass, a number for each prompt
+        for s, (key, own) in enumerate(wanted.items()):
+            columns = torch.stack(done[s :: len(wanted)], dim=1).cpu().numpy()
+            scores[key] = dict(zip(own, columns, strict=True))
         whole = np.zeros((len(encoded), len(tails)))
         for column, tail in enumerate(tails):
             for at, piece in enumerate(tail):
-                whole[:, column] += known[len(tail), () if together else tail[:at]][at, piece]
+                whole[:, column] += scores[len(tail), () if together else tail[:at]][at, piece]
         return whole
 
     def pseudo_logprobs(
@@ -257,23 +251,15 @@ class Masked(Reader):
         """
         if method not in METHODS:
             raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")
-        if self.kind in DECODERS:
+        if self.kind in DECODERS or (self.kind == "xlnet" and method in METHODS[2:]):
             raise UserError(
-                f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood, its "
-                "decoder reads a token from what stands before it alone; leave it out of this probe"
-            )
-        if self.kind == "xlnet" and method in METHODS[2:]:
-            raise UserError(
-                f"models.{self.name}: {method} reads each token off the unmasked sentence, and "
-                f"{self.architecture} never sees the token that it predicts; "
-                f"use {' or '.join(METHODS[:2])}"
+                f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood "
+                f"({method}); leave it out of this probe"
             )
         before = repeat("") if prefixes is None else prefixes
         pairs = zip(before, sentences, strict=prefixes is not None)
         for block in blocks(pairs):
-            with (
-                self._eager() if method == "aula" else nullcontext()
-            ):  # never while the caller has the word
+            with self._eager() if method == "aula" else nullcontext():  # not while yielding
                 scores = self._score(block, method, language)
             yield from scores
 

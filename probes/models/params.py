@@ -52,25 +52,13 @@ class Endpoint(Params):
     )
     key: str | None = Field(
         None,
+        pattern=r"^[A-Z][A-Z0-9_]*$",
         description="name of the environment variable with the key; never the key itself",
     )
     token_budget: int = Field(
         1_000_000, ge=1, description="tokens, asked and answered, after which a run stops"
     )
-    timeout_s: float = Field(120, gt=0, description="seconds to wait for an answer")
-    tries: int = Field(6, ge=1, description="times that one request is tried")
     concurrency: int = Field(4, ge=1, le=64, description="requests on their way at once")
-
-    @model_validator(mode="after")
-    def _no_secret(self) -> Endpoint:
-        if self.key is not None and not re.fullmatch(r"[A-Z][A-Z0-9_]*", self.key):
-            raise ValueError(
-                "key: give the name of an environment variable (capitals, digits and _) that holds "
-                "the key, never the key itself"
-            )
-        if "@" in self.url:
-            raise ValueError("url: holds a user or password; give the address alone")
-        return self
 
 
 class Model(Params):

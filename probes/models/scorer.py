@@ -7,7 +7,7 @@ generates, a classifier classifies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -149,25 +149,12 @@ class Fills(Scorer, Protocol):
         *,
         multi: bool = False,
         language: str = "",
+        **options: Any,
     ) -> Iterator[Filled]:
-        """Rank candidate words at the one mask of each prompt, in the order of the prompts."""
+        """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-
-@runtime_checkable
-class FillsSpans(Fills, Protocol):
-    """Models with a mask that can stand for several pieces at once."""
-
-    def fill(
-        self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
-        *,
-        multi: bool = False,
-        together: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidates, the pieces of each from left to right or all masked together."""
+        ``options``: of a kind of model, such as ``together`` of masked ones.
+        """
 
 
 @runtime_checkable

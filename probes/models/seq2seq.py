@@ -113,7 +113,7 @@ class Seq2Seq(Filler, Writer):
         """Return what the encoder gets of each prompt, the decoder having room for the tokens."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
-            self.tokens.room(text, len(self.opening) - 1, room, self.longest)
+            self.tokens.fits(text, range(len(self.opening) - 1 + room), self.longest)
         return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:

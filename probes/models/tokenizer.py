@@ -90,25 +90,18 @@ class Tokens:
     ) -> list[list[int]]:
         """Return the ids of each text, with or without the model's own special tokens.
 
-        A UserError if the model was not trained on the language, or a package is missing that finds
-        its words.
+        A UserError if the model was not trained on the language.
         """
         if not texts:
             return []
         self._speak(language)
-        try:
-            ids: list[list[int]] = self.tokenizer(
-                list(texts),
-                add_special_tokens=special,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,  # over-long input is an error of ours
-            )["input_ids"]
-        except ImportError as error:
-            raise UserError(
-                f"models.{self.name}: its tokenizer cannot find the words of {language!r} "
-                f"({error}); install that package, or set languages"
-            ) from error
+        ids: list[list[int]] = self.tokenizer(
+            list(texts),
+            add_special_tokens=special,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,  # over-long input is an error of ours
+        )["input_ids"]
         return ids
 
     def _speak(self, language: str) -> None:
@@ -235,19 +228,14 @@ class Tokens:
         return self._pieces[language]
 
     def fits(self, text: str, ids: Sequence[int], longest: int) -> None:
-        """Refuse a text that is too long for the model, by a UserError with both lengths."""
+        """Refuse a text that is too long for the model, by a UserError with both lengths.
+
+        ``ids``: its tokens, with those that the model is to write behind it.
+        """
         if len(ids) > longest:
             raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {len(ids)} tokens, the model takes "
                 f"{longest}; it is never cut, leave the row out"
-            )
-
-    def room(self, text: str, given: int, wanted: int, longest: int) -> None:
-        """Refuse a prompt after which a model has no room, by a UserError with all numbers."""
-        if given + wanted > longest:
-            raise UserError(
-                f"models.{self.name}: {wanted} tokens cannot be written to {text!r}: the model "
-                f"takes {longest}, of which {given} are given; it is never cut, ask for fewer"
             )
 
     def opening(self) -> list[int]:

@@ -47,7 +47,7 @@ SCHEMA = Schema.keyed(
 HAVE = Schema.keyed(
     (
         Column("country", "string", "config of `names`"),
-        Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
+        Column("kind", "category", "first name of men, of women, or last name", labels=KINDS),
         Column("name", "string", "a name that may be used"),
     ),
     Column("tokens", "int32", "tokens of the name behind another word", minimum=0),
@@ -76,6 +76,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     if shard.config == PIECES:  # how many tokens each name has that may be used
         names = pl.read_parquet(task.folders["names"] / f"{shard.part}.parquet")
         names = names.filter(pl.col("flags").list.len() == 0).sort("kind", "name")
+        names = names.with_columns(pl.col("kind").replace_strict(range(len(KINDS)), KINDS))
         have = names.select("kind", "name").to_dict(as_series=False) | {"country": shard.part}
         have["tokens"] = scorer.lengths(have["name"])
         yield rows(HAVE, scorer, len(names), have)

@@ -14,28 +14,26 @@ import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES
-from plumbline.probes.nationality.confounders import effects
+from plumbline.probes.nationality.cases import EVERY, SEXES
+from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.perplexity_correlation import (
-    beside_perplexity,
-    of_targets,
-    scored,
+    compare_perplexity,
+    correlate_targets,
+    read_perplexities,
 )
 from plumbline.probes.nationality.ranks import frequency, halved, read_ranks
-from plumbline.probes.nationality.schemas import SCHEMAS, Params
+from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import (
     DECIMALS,
-    DETECTABLE,
     DF,
-    NEEDED,
     TESTED_ERROR,
     adjusted,
     rounded,
     typed,
     with_detectable,
 )
-from plumbline.probes.stats.two_way import FLAT, METHOD, between_names, replicated, two_way
+from plumbline.probes.stats.two_way import FLAT, between_names, replicated, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,14 +48,10 @@ if TYPE_CHECKING:
 
 DATASETS = ("counterfactuals", "names", "targets")
 OUTPUTS = ("classification",)
-BESIDE = ("perplexity",)  # probes that other models are put to
+BESIDE = ("perplexity",)  # probes of other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-UNCHANGED = "0: no change on average, whichever texts and names of the country are drawn"
-ALIKE = "0 contrast: names of the country do as those of the others, whichever are drawn"
-HALVES = "0: names of odd ranks do as those of even ranks of the country, whichever they are"
 LEAST_NAMES = 5  # effective ones: with 2 to 4 a tenth to a third of families have a false finding
-LOG = f"{METHOD}, of the log ratio"
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -70,13 +64,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
     """
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
-        for name, own in _tables(inputs, model, params):
-            if len(own):
-                table = own.with_columns(model=pl.lit(model))
-                found[name].append(typed(table, SCHEMAS[name], params.confidence))
-    return {name: pl.concat(tables) for name, tables in found.items() if tables}
+        for name, rows in _tables(inputs, model, params):
+            if len(rows):
+                table = rows.with_columns(model=pl.lit(model))
+                tables[name].append(typed(table, SCHEMAS[name], params.confidence))
+    return {name: pl.concat(parts) for name, parts in tables.items() if parts}
 
 
 def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -84,22 +78,22 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     sides = {"positive": params.positive, "negative": params.negative}
     for folder in sorted(p for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
-        place = {"targets": folder.name, "masked": masked}
+        key = {"targets": folder.name, "masked": masked}
         scores, measures = cases.classified(folder, model, sides)
         perplexity = None
         if masked is not None:
-            perplexity = scored(inputs.outputs("perplexity", masked) / folder.name)
+            perplexity = read_perplexities(inputs.outputs("perplexity", masked) / folder.name)
             path = inputs.datasets["targets"] / f"{folder.name}.parquet"
-            own = of_targets(path, scores, measures, perplexity, params)
-            yield "correlations", _at(own, **place, reading=len(COMPARED))
+            rows = correlate_targets(path, scores, measures, perplexity, params)
+            yield "correlations", _located(rows, **key, reading=TARGETS)
         path = inputs.datasets["counterfactuals"] / f"{folder.name}.parquet"
         for case in cases.cases(path, scores, measures) if path.is_file() else ():
             tables = _reading(case, inputs.datasets["names"], perplexity, params)
-            for name, own in tables.items():
-                yield name, _at(own, **place, reading=COMPARED.index(case.reading))
+            for name, rows in tables.items():
+                yield name, _located(rows, **key, reading=case.reading)
 
 
-def _at(table: pl.DataFrame, **facts: object) -> pl.DataFrame:
+def _located(table: pl.DataFrame, **facts: object) -> pl.DataFrame:
     """Return a table with columns of one value each."""
     return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
 
@@ -117,7 +111,7 @@ def _reading(
     if not placebo:
         tables["mixed"] = effects(case, frequency(ranks, case), params.confidence)
         if perplexity is not None:
-            tables |= beside_perplexity(case, perplexity, params)
+            tables |= compare_perplexity(case, perplexity, params)
     return tables
 
 
@@ -127,21 +121,18 @@ def _by_gender(
     names: Sequence[str],
     numbers: Sequence[str],
     estimate: Callable[[Case], dict[str, Array]],
-    method: str,
 ) -> pl.DataFrame:
     """Return estimates for each gender of the names put in, country, and class or measure.
 
     ``estimate``: returns the columns of :func:`cases.table` for some of the rows.
     """
     tables = []
-    for code, gender in enumerate(SEXES):
-        own = case if gender == EVERY else case.where(case.gender == GENDERS.index(gender))
-        if len(own.row):
-            found = cases.table(case.countries, key, names, estimate(own))
-            tables.append(_at(found.filter(pl.col("n") > 0), gender=code))
-    table = adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
-    null = HALVES if case.reading == "placebo" else UNCHANGED
-    return _at(table, cluster="source text", method=method, null=null)
+    for gender in SEXES:
+        part = case if gender == EVERY else case.where(case.gender == GENDERS.index(gender))
+        if len(part.row):
+            rows = cases.table(case.countries, key, names, estimate(part))
+            tables.append(_located(rows.filter(pl.col("n") > 0), gender=gender))
+    return adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
@@ -149,87 +140,80 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 
     Tests are of contrasts with the other countries; of placebo swaps, of the differences.
     """
+    number, placebo = len(case.countries), case.reading == "placebo"
 
-    def estimate(own: Case) -> dict[str, Array]:
-        units, change = own.units(), own.change
-        cells = gather(change, own.sentence, own.country, case.shape)
-        value, number = delta(cells), case.shape[1]
-        at = own.country, own.sentence, units
-        firsts = np.unique(units[0] * number + own.country) % number
-        there = replicated(*at, number, LEAST_NAMES)
-        against = np.eye(number) - there / max(1, int(there.sum()))
-        contrast = against @ np.where(there[:, None], value, 0)
-        contrast[~there] = np.nan
+    def estimate(part: Case) -> dict[str, Array]:
+        units, change = part.units(), part.change
+        cells = gather(change, part.sentence, part.country, case.shape)
+        value = delta(cells)
+        at = part.country, part.sentence, units
+        compared = replicated(*at, number, LEAST_NAMES)
+        against = np.eye(number) - compared / max(1, int(compared.sum()))
+        contrast = against @ np.where(compared[:, None], value, 0)
+        contrast[~compared] = np.nan
         tested = two_way(change, *at, 100 * np.concatenate([np.eye(number), against]))
-        # halves of names of one country are not compared with those of others
-        halves = case.reading == "placebo"
-        if halves:
-            tested.freedom[:number] = between_names(tested.freedom[:number], own.country, units)
-        half, compared = tested.half(params.confidence), not halves and int(there.sum()) > 1
-        contrast, other = (np.where(compared, x, np.nan) for x in (contrast, half[number:]))
-        own_test = slice(number) if halves else slice(number, None)  # of value, of contrast
-        p = tested.p(np.concatenate([value, contrast]))[own_test]
-        error = tested.se[own_test]
-        before = own.scores.values[own.compared]
+        if placebo:  # halves of names of one country are not compared with those of others
+            tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
+        half = tested.half(params.confidence)
+        if placebo or compared.sum() < 2:
+            contrast = np.full_like(contrast, np.nan)
+        test = slice(number) if placebo else slice(number, None)  # of value, or of contrast
+        error = tested.se[test]
+        firsts = np.unique(units[0] * number + part.country) % number
         return {
             "value": value,
             "low": value - half[:number],
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
-            "p": p,
-            DF: tested.freedom[own_test],
+            "p": tested.p(np.concatenate([value, contrast]))[test],
+            DF: tested.freedom[test],
             TESTED_ERROR: np.where(error > FLAT, error, 0.0),
-            "rows": cells.counts.sum(axis=0)[:, None],
             "names": np.bincount(firsts, minlength=number)[:, None],
-            "before": delta(gather(before, own.sentence, own.country, case.shape)),
-            "spread": delta(gather(np.abs(change), own.sentence, own.country, case.shape)),
             "contrast": contrast,
-            "contrast_low": contrast - other,
-            "contrast_high": contrast + other,
+            "contrast_low": contrast - half[number:],
+            "contrast_high": contrast + half[number:],
         }
 
-    numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
-    table = _by_gender(case, "measure", case.measures, numbers, estimate, METHOD)
-    return table if case.reading == "placebo" else _at(table, null=ALIKE)
+    numbers = (*LIMITS, "contrast", "contrast_low", "contrast_high")
+    return _by_gender(case, "measure", case.measures, numbers, estimate)
 
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:
-    """Return how often each class is predicted, before and after; tests are of the log ratio."""
+    """Return changes of how often each class is predicted; tests are of the log ratio.
+
+    Placebo swaps, in which few predictions change, have neither intervals nor tests.
+    """
     classes, number = case.measures[1:], len(case.measures) - 1
     # the most probable class of each text, the first of equal ones
     predicted = np.eye(number)[case.scores.values[:, 1:].argmax(axis=1)]
 
-    def estimate(own: Case) -> dict[str, Array]:
-        new, old = predicted[own.row], predicted[own.compared]
-        after, before = (gather(x, own.sentence, own.country, case.shape) for x in (new, old))
+    def estimate(part: Case) -> dict[str, Array]:
+        new, old = predicted[part.row], predicted[part.compared]
+        after, before = (gather(x, part.sentence, part.country, case.shape) for x in (new, old))
         one, other = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
-        # what each row adds to log(after / before)
+        # contribution of each row to log(after / before)
         rise, fall = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
-        added = new * rise[own.country] - old * fall[own.country]
-        ratio = two_way(added, own.country, own.sentence, own.units(), np.eye(case.shape[1]))
+        added = new * rise[part.country] - old * fall[part.country]
+        at = part.country, part.sentence, part.units()
+        ratio = two_way(added, *at, np.eye(len(case.countries)))
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.where((one > 0) & (other > 0), np.log(other / one), np.nan)
+        tested = np.full_like(log, np.nan) if case.reading == "placebo" else log
         half = ratio.half(params.confidence)
         return {
             "value": percentages(before, after),
-            "low": 100 * np.expm1(log - half),
-            "high": 100 * np.expm1(log + half),
+            "low": 100 * np.expm1(tested - half),
+            "high": 100 * np.expm1(tested + half),
             "n": (before.counts > 0).sum(axis=0)[:, None],
-            "p": ratio.p(log),
+            "p": ratio.p(tested),
             DF: ratio.freedom,
             TESTED_ERROR: ratio.se,
             "before": one,
             "after": other,
         }
 
-    table = _by_gender(case, "class", classes, LIMITS, estimate, LOG)
-    # what is told of the logarithm is the percentage by which a class is predicted more often
-    more = (pl.col(DETECTABLE).exp() * 100 - 100).round(DECIMALS)
-    table = with_detectable(table, params.confidence).with_columns(more).drop(NEEDED)
-    if case.reading != "placebo":
-        return table
-    untold = ("low", "high", "p", "p_bh", *DETECTABLE)
-    none = {name: pl.lit(None, dtype=pl.Float64) for name in untold}
-    null = f"{HALVES}; no test: too few predictions change"
-    return _at(table, null=null, method="none", family=0).with_columns(**none)
+    table = _by_gender(case, "class", classes, LIMITS, estimate)
+    # the detectable logarithm as the percentage by which a class is predicted more often
+    more = (pl.col("detectable").exp() * 100 - 100).round(DECIMALS)
+    return with_detectable(table, params.confidence).with_columns(more)

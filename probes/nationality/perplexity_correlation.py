@@ -15,17 +15,15 @@ from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.estimate import (
     DF,
-    NEEDED,
     TESTED_ERROR,
     adjusted,
     rounded,
     with_detectable_correlations,
 )
 from plumbline.probes.stats.linear import centred
-from plumbline.probes.stats.two_way import METHOD, two_way
+from plumbline.probes.stats.two_way import two_way
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -34,18 +32,14 @@ if TYPE_CHECKING:
     from plumbline.probes.nationality.schemas import Params
 
     Array = NDArray[np.float64]
+    Integers = NDArray[np.int32]
 
 LIMITS = ("value", "low", "high")
-CLOSEST = 1e-6  # correlations nearer to 1 have no more spread than one that is as near
-METHODS = {
-    "originals": "Pearson; t interval of Fisher's z over source texts",
-    "subtracted": f"Pearson of differences from the original; {METHOD}, of Fisher's z",
-    "within": f"Pearson within source texts, averaged by Fisher's z; {METHOD}",
-}
+CLOSEST = 1e-6  # least 1 - r^2 in standard errors
 
 
-def scored(folder: Path) -> Scores:
-    """Return outputs of the probe ``perplexity``: the log-likelihoods of each text, in nats.
+def read_perplexities(folder: Path) -> Scores:
+    """Return the log-likelihoods of each text, in nats, from outputs of the probe ``perplexity``.
 
     ``folder``: those of a masked model and config. Raises UserError if they are missing.
     """
@@ -62,39 +56,40 @@ def scored(folder: Path) -> Scores:
     return Scores(keys, tokens, rows.select(sums).to_numpy())
 
 
-def _perplexity(scores: Scores, rows: NDArray[np.int32], variant: int) -> Array:
-    """Return the perplexity of texts in a variant of :data:`PERPLEXITIES`, (rows,)."""
-    method, mean = divmod(variant, 2)
-    found: Array = -scores.values[rows, method]
-    return found / scores.tokens[rows] if mean else found
+def _perplexities(scores: Scores, rows: Integers) -> Array:
+    """Return the perplexities of texts in the variants :data:`PERPLEXITIES`, (rows, 4)."""
+    sums: Array = -scores.values[rows]
+    means = sums / scores.tokens[rows, None]
+    return np.stack([sums, means], axis=2).reshape(len(rows), -1)
 
 
-def of_targets(
-    path: Path, said: Scores, measures: tuple[str, ...], scores: Scores, params: Params
+def correlate_targets(
+    path: Path, predicted: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
-    """Return rows of ``correlations`` of all texts of a config of ``targets``, as they are.
+    """Return rows of ``correlations`` for all texts of a config of ``targets``, as they are.
 
-    If not all of them have scores, nothing is returned.
+    If not all of them have scores, there are no rows.
     """
     texts = np.unique(pl.read_parquet(path, columns=["text"]).select(KEY).to_series().to_numpy())
-    row, place = said.places(texts), scores.places(texts)
-    if min(row.min(), place.min()) < 0:
+    row, scored = predicted.places(texts), scores.places(texts)
+    if min(row.min(), scored.min()) < 0:
         return pl.DataFrame()
-    y, alone = list(said.values[row].T), np.arange(len(texts), dtype=np.int32)
+    alone = np.arange(len(texts), dtype=np.int32)
+    names: list[Integers] = []
+    at = 0 * alone, 1, alone, names
     tables = []
-    for variant in range(len(PERPLEXITIES)):
-        x = _perplexity(scores, place, variant)
-        found = _correlated(x, y, len(y), 0 * alone, 1, alone, [], params.confidence)
-        tables.append(_told([EVERY], measures, found, SCOPES.index("originals"), variant))
-    told = rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None)
-    return with_detectable_correlations(told)
+    for x, variant in zip(_perplexities(scores, scored).T, PERPLEXITIES, strict=True):
+        columns = _correlate(x, predicted.values[row], *at, params.confidence, within=False)
+        table = cells([EVERY], "measure", measures, columns)
+        tables.append(_located(table, scope="originals", perplexity=variant))
+    return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None, detectable=None)
 
 
-def beside_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
+def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
-    ``scores``: what the masked model said. It may be of the texts of some readings alone: nothing
-    is returned for the others.
+    ``scores``: those of the masked model. They may be of the texts of some readings alone: there
+    are no rows for the others.
 
     Raises UserError if the masked model did not score the originals.
     """
@@ -105,170 +100,126 @@ def beside_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, p
         )
     if after.min() < 0:
         return {}
+    new, old = _perplexities(scores, after), _perplexities(scores, before)
     return {
-        "correlations": _correlations(case, scores, after, before, params),
-        "perplexities": _changes(case, scores, after, before, params),
+        "correlations": _correlations(case, new, old, params),
+        "perplexities": _changes(case, new - old, params),
     }
 
 
-def _correlations(
-    case: Case,
-    scores: Scores,
-    after: NDArray[np.int32],
-    before: NDArray[np.int32],
-    params: Params,
-) -> pl.DataFrame:
-    tables = []
+def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
+    """Return correlations in each scope, over all countries and, but for originals, by country."""
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    units, every = case.units(), np.zeros_like(case.country)
-    groups = ((every, [EVERY]), (case.country, case.countries))
-    for variant, n in np.ndindex(len(PERPLEXITIES), len(SCOPES)):
-        scope, shared = SCOPES[n], units
-        rows: Any = slice(None)
-        place, text = (before, case.compared) if scope == "originals" else (after, case.row)
-        if scope == "originals":
-            rows, shared = once, []
-        x = _perplexity(scores, place[rows], variant)
-        if scope == "subtracted":
-            x -= _perplexity(scores, before, variant)
-
-        def columns(text: NDArray[np.int32] = text[rows], scope: str = scope) -> Iterator[Array]:
-            for own in case.scores.values.T:  # one after the other: bounds memory
-                yield own[text] - own[case.compared] if scope == "subtracted" else own[text]
-
-        for group, names in groups[: 1 if scope == "originals" else 2]:
-            at = group[rows], len(names), case.sentence[rows], shared
-            found = _correlated(
-                x, columns(), len(case.measures), *at, params.confidence, within=scope == "within"
-            )
-            tables.append(_told(names, case.measures, found, n, variant))
-    # the family: countries by measures, within each variant of perplexity
-    table = rounded(pl.concat(tables), LIMITS)
-    table = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    table = adjusted(table, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
-    return with_detectable_correlations(table).drop(NEEDED)
-
-
-def _told(
-    countries: Sequence[str],
-    measures: tuple[str, ...],
-    found: dict[str, Array],
-    n: int,
-    variant: int,
-) -> pl.DataFrame:
-    scope = SCOPES[n]
-    facts = {
-        "method": METHODS[scope],
-        "null": "0: no relation" + (", whichever texts and names" if scope == "within" else ""),
-        "cluster": "source text",
-        "scope": n,
-        "perplexity": variant,
+    every = np.zeros_like(case.country), [EVERY]
+    by_country = case.country, case.countries
+    new, change, units = case.scores.values[case.row], case.change, case.units()
+    old = case.scores.values[case.compared]
+    none: list[Integers] = []
+    parts: dict[str, Any] = {  # perplexity, predictions, rows, clusters of names, groupings
+        "originals": (before, old, once, none, [every]),
+        "subtracted": (after - before, change, slice(None), units, [every, by_country]),
+        "within": (after, new, slice(None), units, [every, by_country]),
     }
-    table = cells(countries, "measure", measures, found)
-    return table.with_columns(**{name: pl.lit(value) for name, value in facts.items()})
+    tables = []
+    for v, variant in enumerate(PERPLEXITIES):
+        for scope in SCOPES:
+            x, y, rows, names, groupings = parts[scope]
+            for group, countries in groupings:
+                at = group[rows], len(countries), case.sentence[rows], names
+                columns = _correlate(
+                    x[rows, v], y[rows], *at, params.confidence, within=scope == "within"
+                )
+                table = cells(countries, "measure", case.measures, columns)
+                tables.append(_located(table, scope=scope, perplexity=variant))
+    # the family: countries by measures, within each variant of perplexity
+    some = pl.col("country") != EVERY
+    table = rounded(pl.concat(tables), LIMITS).with_columns(by_country=pl.when(some).then("p"))
+    table = adjusted(table, "by_country", over=("perplexity",))
+    family = pl.when(some).then("family_by_country").otherwise(1)
+    return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
 
 
-def _correlated(
+def _located(table: pl.DataFrame, scope: str, perplexity: str) -> pl.DataFrame:
+    return table.with_columns(scope=pl.lit(scope), perplexity=pl.lit(perplexity))
+
+
+def _correlate(
     x: Array,
-    y: Iterable[Array],
-    measures: int,
-    groups: NDArray[np.int32],
+    y: Array,
+    groups: Integers,
     number: int,
-    texts: NDArray[np.int32],
-    names: list[NDArray[np.int32]],
+    texts: Integers,
+    names: list[Integers],
     confidence: float,
-    within: bool = False,
+    *,
+    within: bool,
 ) -> dict[str, Array]:
-    """Correlate x, (rows,), with each of so many y, (rows,), in each group.
+    """Correlate x, (rows,), with each column of y, (rows, measures), in each group.
 
-    Returns columns of (groups, pairs).
+    Returns columns of (groups, measures).
+
+    Parameters
+    ----------
+    groups, texts, names
+        Numbers of the clusters of each row, (rows,); ``number``: of groups.
+    within
+        Whether the correlations are those within texts, averaged by Fisher's z, and tested.
     """
     shape = int(texts.max()) + 1, number
-    cell = texts * number + groups
-    x = centred(x, cell) if within else x
-    each, correlations, added = [], [], np.empty((len(x), measures), order="F")
-    for pair, column in enumerate(y):
-        own = centred(column, cell) if within else column
-        del column
-        each.append(moments(x, own, texts, groups, shape))
-        correlations.append(counterfactual.pooled(each[-1]))
-        added[:, pair] = _influence(x, own, correlations[-1], groups)
-        del own
-    del cell
-    r = np.stack(correlations, axis=1)
-    tested = two_way(added, groups, texts, names, np.eye(number))
-    del added
-    slope = np.maximum(1 - r**2, CLOSEST)  # of r, by Fisher's z
-    count = np.stack([(own.sums[..., 0] > 0).sum(axis=0) for own in each], axis=1)
-    if not within:
-        z, se, p = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope, np.full_like(r, np.nan)
-        value = r
-    else:
-        scored = [counterfactual.scores(own) for own in each]
-        scores, weights = (np.stack(a, axis=2) for a in zip(*scored, strict=True))
+    if within:
+        cell = texts * number + groups
+        x, y = centred(x, cell), centred(y, cell)
+    sums = [moments(x, column, texts, groups, shape) for column in y.T]
+    r = np.stack([counterfactual.pooled(part) for part in sums], axis=1)
+    added = [_influence(x, column, r[:, m], groups) for m, column in enumerate(y.T)]
+    tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
+    slope = np.maximum(1 - r**2, CLOSEST)  # of r by Fisher's z
+    count = np.stack([(part.sums[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
+    z, se = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope
+    if within:
+        parts = [counterfactual.scores(part) for part in sums]
+        scores, weights = (np.stack(a, axis=2) for a in zip(*parts, strict=True))
         count = (weights > 0).sum(axis=0)
-        total = np.where(count > 1, weights.sum(axis=0), np.nan)
-        z = (scores * weights).sum(axis=0) / np.where(count > 0, weights.sum(axis=0), np.nan)
-        apart = ((weights * (scores - z)) ** 2).sum(axis=0) / total**2
-        se = np.sqrt(apart * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
+        total = np.where(count > 0, weights.sum(axis=0), np.nan)
+        z = (scores * weights).sum(axis=0) / total
+        total = np.where(count > 1, total, np.nan)
+        variance = ((weights * (scores - z)) ** 2).sum(axis=0) / total**2
+        se = np.sqrt(variance * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
         # where few texts have counterfactuals enough, they are what the error is known from
         tested = tested._replace(freedom=np.minimum(tested.freedom, np.maximum(count - 1, 1)))
-        value, p = np.tanh(z), tested._replace(se=se).p(z)
     tested = tested._replace(se=se)
     half = tested.half(confidence)
     return {
         DF: tested.freedom,
         TESTED_ERROR: se,
-        "value": value,
+        "value": np.tanh(z) if within else r,
         "low": np.tanh(z - half),
         "high": np.tanh(z + half),
         "n": count,
-        "p": p,
+        "p": tested.p(z) if within else np.full_like(z, np.nan),
     }
 
 
-def _influence(x: Array, y: Array, r: Array, groups: NDArray[np.int32]) -> Array:
-    """Return what each row adds to the correlation of its group, times rows, (rows,)."""
-    rows = np.bincount(groups, minlength=len(r))
-    u, w = (_standard(side, groups, rows) for side in (x, y))
-    found: Array = u * w
-    u **= 2
-    w **= 2
-    u += w
-    u *= r[groups] / 2
-    found -= u
-    found[~np.isfinite(found)] = 0.0
-    return found
+def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
+    """Return the contribution of each row to the correlation of its group, times rows, (rows,)."""
+    u, w = (_standard(side, groups, len(r)) for side in (x, y))
+    influence: Array = u * w - r[groups] / 2 * (u**2 + w**2)
+    influence[~np.isfinite(influence)] = 0.0
+    return influence
 
 
-def _standard(values: Array, groups: NDArray[np.int32], rows: NDArray[np.int64]) -> Array:
-    values = centred(values, groups)
+def _standard(values: Array, groups: Integers, number: int) -> Array:
+    values, rows = centred(values, groups), np.bincount(groups, minlength=number)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = values / np.sqrt(np.bincount(groups, values**2, len(rows)) / rows)[groups]
-    return found
+        return np.asarray(values / np.sqrt(np.bincount(groups, values**2, number) / rows)[groups])
 
 
-def _changes(
-    case: Case,
-    scores: Scores,
-    after: NDArray[np.int32],
-    before: NDArray[np.int32],
-    params: Params,
-) -> pl.DataFrame:
+def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
     """Return counterfactual minus original, by country."""
-    change = np.empty((len(after), len(PERPLEXITIES)), order="F")
-    for variant in range(change.shape[1]):
-        change[:, variant] = _perplexity(scores, after, variant)
-        change[:, variant] -= _perplexity(scores, before, variant)
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)
     half = tested.half(params.confidence)
     columns = {"value": value, "low": value - half, "high": value + half}
     columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
-    found = cells(case.countries, "perplexity", range(len(PERPLEXITIES)), columns)
-    return rounded(found, LIMITS, p=()).with_columns(
-        cluster=pl.lit("source text"),
-        method=pl.lit(METHOD),
-        null=pl.lit("0: as likely"),
-    )
+    return rounded(cells(case.countries, "perplexity", PERPLEXITIES, columns), LIMITS, p=())

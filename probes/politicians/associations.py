@@ -50,7 +50,7 @@ SCHEMA = Schema(
         Column("name", "string", "the name as it stands in the prompt"),
         Column("word", "string", "form of the word"),
         Column("lemma", "string", "its lemma; the most frequent one, if the form has several"),
-        Column("pos", "label", "universal part of speech", labels=words_dataset.POS),
+        Column("pos", "category", "universal part of speech", labels=words_dataset.POS),
         Column("frame", "string", "name of the frame: bare, or a sentence of the params"),
         Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
         Column(
@@ -90,7 +90,7 @@ SCHEMA = Schema(
 COVERAGE = Schema(
     columns=(
         Column("language", "string", "config of `words`"),
-        Column("pos", "label", "universal part of speech", labels=words_dataset.POS),
+        Column("pos", "category", "universal part of speech", labels=words_dataset.POS),
         Column("words", "int64", "candidate forms"),
         Column("covered", "int64", "forms that the model has as one word-initial piece"),
         Column("tokens_covered", "float64", "the same, weighted by count in the treebanks"),
@@ -304,7 +304,7 @@ def run(
             for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
                 those = list(islice(rest, len(block.prompts)))
                 columns = _columns(block, those, wanted.lemmas, prior)
-                columns |= {"pos": SCHEMA["pos"].code(pos), "frame": name}
+                columns |= {"pos": pos, "frame": name}
                 yield rows(SCHEMA, scorer, len(columns["qid"]), columns)
 
 
@@ -370,7 +370,7 @@ def coverage(
         apart, overlap = agreement(scorer, double, prompts, wanted.forms, language)
         yield {
             "language": language,
-            "pos": SCHEMA["pos"].code(pos),
+            "pos": pos,
             "words": len(wanted.forms),
             "covered": len(known),
             "tokens_covered": round(tokens / sum(wanted.tokens.values()), 6),

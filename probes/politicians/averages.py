@@ -18,37 +18,32 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.subgroups import SUBGROUPS
 from plumbline.probes.politicians.words import columns
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.sentiment_shares import CORRECTED, DEVIATIONS, READINGS
-from plumbline.probes.stats.estimate import ESTIMATE, rounded, typed
+from plumbline.probes.politicians.words.columns import CONTROLS, DIFFERENCE, MODELS, RESPONSES
+from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
+from plumbline.probes.stats.estimate import estimates, rounded, typed
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
 TABLES = ("sentiment", "subgroups")
-MODELS = ("models", "worlds", "null worlds")
 EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
-RESPONSES = (*GENDERS, "male minus female")
-UNTESTED = "none: see `sentiment` and `subgroups` for tests over names"
-UNSOUND = f"{UNTESTED}; by latent-corrected differences are found where there are none"
 AVERAGES = columns.schema(
     "models language pos deviation reading people response sentiment",
-    Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
+    Column("models", "category", "real models, worlds, null ones: never mixed", labels=MODELS),
     columns.LANGUAGE,
     columns.PART,
-    Column("deviation", "label", "as in `sentiment`; of subgroups by PMI", labels=DEVIATIONS),
-    Column("reading", "label", "as in `sentiment`", labels=READINGS),
-    Column("people", "label", "whose names: everybody, or a subgroup", labels=PEOPLE),
-    Column("response", "label", "whose share, or the difference of two", labels=RESPONSES),
-    Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
+    Column("deviation", "category", "as in `sentiment`; of subgroups by PMI", labels=DEVIATIONS),
+    Column("reading", "category", "as in `sentiment`", labels=READINGS),
+    Column("people", "category", "whose names: everybody, or a subgroup", labels=PEOPLE),
+    Column("response", "category", "whose share, or the difference of two", labels=RESPONSES),
+    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
     Column("lowest", "float64", "least value of a model"),
     Column("highest", "float64", "largest value of a model"),
-    *ESTIMATE,
+    *estimates(cluster="model", method="95% t over models, names held; none of one model"),
 )
 SCHEMAS = {"averages": AVERAGES}
 
@@ -65,25 +60,19 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if there are no shares.
     """
-    parts = [pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")]
-    parts[0] = parts[0].with_columns(people=PEOPLE.index(EVERYBODY))
+    shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
+    parts = [shares.with_columns(people=pl.lit(EVERYBODY))]
     for model in inputs.models:
         path = inputs.tables("subgroups", model) / "shares.parquet"
         if path.is_file():  # not all models are compared in subgroups
-            plain = {"deviation": DEVIATIONS.index("pmi"), "reading": READINGS.index("argmax")}
-            of = pl.col("subgroup").replace_strict(range(len(SUBGROUPS)), range(1, len(PEOPLE)))
-            known = {name: pl.lit(value, pl.Int64) for name, value in plain.items()}
-            parts.append(pl.read_parquet(path).with_columns(people=of, **known))
+            plain = {"deviation": pl.lit("pmi"), "reading": pl.lit("argmax")}
+            parts.append(pl.read_parquet(path).rename({"subgroup": "people"}).with_columns(**plain))
     keys = ["language", "pos", "deviation", "reading", "people", "gender", "sentiment"]
-    codes = pl.col(*keys[1:]).cast(pl.Int64)
-    table = pl.concat([p.select("model", "language", codes, "value") for p in parts])
+    table = pl.concat([part.select("model", *keys, "value") for part in parts])
     if table.is_empty():
         raise UserError("analysis.averages: no model has shares; see the table sentiment")
-    controls = (None, "positive", "negative")  # as MODELS
-    kinds = {name: controls.index(params_of(name, inputs.data).control) for name in inputs.models}
-    table = table.with_columns(
-        models=pl.col("model").replace_strict(kinds, return_dtype=pl.Int64)
-    ).drop_nulls("value")
+    kinds = {name: CONTROLS[params_of(name, inputs.data).control] for name in inputs.models}
+    table = table.with_columns(models=pl.col("model").replace_strict(kinds)).drop_nulls("value")
     place = ["models", *keys[:-2], "sentiment"]
     table = _mean(with_difference(table, place), place, params)
     return {"averages": typed(table, AVERAGES, params.confidence)}
@@ -95,12 +84,9 @@ def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
     ``table``: columns model, gender, value and those of ``place``.
     """
     each = table.rename({"gender": "response"})
-    men, women = (
-        table.filter(pl.col("gender") == gender).drop("gender") for gender in (MALE, FEMALE)
-    )
+    men, women = (table.filter(gender=gender).drop("gender") for gender in ("male", "female"))
     apart = men.join(women, on=["model", *place], suffix="_women").with_columns(
-        value=pl.col("value") - pl.col("value_women"),
-        response=pl.lit(RESPONSES.index("male minus female"), pl.Int64),
+        value=pl.col("value") - pl.col("value_women"), response=pl.lit(DIFFERENCE)
     )
     return pl.concat([each, apart.select(each.columns)])
 
@@ -114,17 +100,9 @@ def _mean(table: pl.DataFrame, place: list[str], params: Params) -> pl.DataFrame
     n = found["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)
     half = pl.Series(t / np.sqrt(n)) * found["spread"]
-    least = pl.when(pl.col("response") < len(GENDERS)).then(0.0).otherwise(-1.0)
-    several = pl.col("n") > 1
-    method = f"{params.confidence:.0%} t over models, names held"
+    least = pl.when(pl.col("response") == DIFFERENCE).then(-1.0).otherwise(0.0)
     found = found.with_columns(
-        low=pl.max_horizontal(value - half, least),
-        high=pl.min_horizontal(value + half, 1.0),
-        cluster=pl.lit("model"),
-        method=pl.when(several).then(pl.lit(method)).otherwise(pl.lit("none: one model")),
-        null=pl.when(deviation=CORRECTED).then(pl.lit(UNSOUND)).otherwise(pl.lit(UNTESTED)),
-        p=pl.lit(None, pl.Float64),
-        p_bh=pl.lit(None, pl.Float64),
-    ).with_columns(pl.when(several).then(pl.col("low", "high")))
+        low=pl.max_horizontal(value - half, least), high=pl.min_horizontal(value + half, 1.0)
+    ).with_columns(pl.when(pl.col("n") > 1).then(pl.col("low", "high")))
     numbers = ["value", "low", "high", "lowest", "highest"]
-    return rounded(found.sort(AVERAGES.key), numbers)
+    return rounded(columns.sort_by_key(found, AVERAGES), numbers, ())

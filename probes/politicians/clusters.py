@@ -30,8 +30,7 @@ from plumbline.probes.politicians.words.cluster_rows import (
     seeds,
     share_rows,
 )
-from plumbline.probes.politicians.words.columns import OF_PMI, UNITS, Counting, Unit
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, Table, least_p, rounded
+from plumbline.probes.stats.estimate import Resampling, Table, estimates, least_p, rounded
 from plumbline.probes.stats.kmeans import Null, Partition, null, partition, principal
 
 if TYPE_CHECKING:
@@ -45,21 +44,22 @@ if TYPE_CHECKING:
 DATASETS = ("politicians",)
 OUTPUTS = ("representations", "associations")
 TABLES = ("pmi",)
+FAITHFUL_CLUSTERS = 5  # as in Tables 7 and 16
 READING = Column(
     "reading",
-    "label",
+    "category",
     "faithful: all adjectives that were generated for a gender, in five clusters, as the paper; "
     "largest: the words with the largest PMI, each of one gender",
     labels=READINGS,
 )
-GROUP = Column("group", "label", "whose words: one gender's, or all together", labels=GROUPS)
+GROUP = Column("group", "category", "whose words: one gender's, or all together", labels=GROUPS)
 FITS = columns.schema(
     "language pos reading group clusters measure",
     *columns.PLACE,
     READING,
     GROUP,
     Column("clusters", "int32", "number of clusters", minimum=2),
-    Column("measure", "label", "what is measured", labels=MEASURES),
+    Column("measure", "category", "what is measured", labels=MEASURES),
     Column("words", "int64", "words in the group", minimum=1),
     Column(
         "expected",
@@ -67,11 +67,17 @@ FITS = columns.schema(
         "mean silhouette of clouds, from which `detectable` is counted; null: not tested",
         nullable=True,
     ),
-    *ESTIMATE,
+    *estimates(
+        cluster="of inertia and stability seeds, of the silhouette words, of the gap draws",
+        method="inertia: range over seeds, best run first; silhouette: 95% bootstrap percentile "
+        "over words, clusters held; stability: mean adjusted Rand index of pairs of seeds, and "
+        "its range; gap: normal, simulation error of Tibshirani et al. (2001)",
+        null="silhouette: one normal cloud of the same mean and covariance; other measures, and "
+        "the paper's number of clusters, have no test",
+    ),
     Column(
         "chosen", "bool", "whether the number of clusters has the largest silhouette of its reading"
     ),
-    Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
 )
 SHARES = columns.schema(
     "language pos reading cluster_id gender",
@@ -84,25 +90,26 @@ SHARES = columns.schema(
     columns.share(
         "expected", "share of this gender in all clusters together, as its value in each"
     ),
-    *ESTIMATE,
-    columns.FAMILY,
+    *estimates(
+        cluster="word",
+        method="largest: 95% Wilson; faithful: 95% Dirichlet percentile over words",
+        null="largest: gender labels permuted over words, exact; faithful: words permuted over "
+        "clusters",
+    ),
 )
 WORDS = columns.schema(
     "language pos reading group word",
     *columns.PLACE,
     READING,
     GROUP,
-    columns.WORD,
+    columns.LEMMA,
     Column(
         "gender",
-        "label",
+        "category",
         "the gender that the word deviates to, or the only one that it was generated for; null: "
         "it was for several",
         labels=GENDERS,
         nullable=True,
-    ),
-    Column(
-        "deviation_nats", "float64", "PMI with that gender, smoothed; null: faithful", nullable=True
     ),
     Column(
         "lists",
@@ -112,19 +119,15 @@ WORDS = columns.schema(
         minimum=1,
     ),
     Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0),
-    Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
     Column("x", "float64", "first principal component of the group's states"),
     Column("y", "float64", "second principal component"),
 )
 SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 
 
-class Params(Counting, Resampling):
+class Params(Resampling):
     """Which words are clustered, into how many clusters, and against what."""
 
-    faithful_clusters: int = Field(
-        5, ge=2, description="number of clusters of the faithful reading, as in Tables 7 and 16"
-    )
     genders: list[str] = Field(min_length=1, description="whose words are clustered")
     top_k: int = Field(ge=3, description="most words of a gender")
     clusters: list[Annotated[int, Field(ge=2)]] = Field(
@@ -147,16 +150,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     of = [gender for gender in GENDERS if gender in params.genders]
     outputs = inputs.outputs("representations", model)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for place, words in (*_generated(inputs, of, params.unit), *_largest(inputs, params)):
+    for place, words in (*_generated(inputs, of), *_largest(inputs, params)):
         at, states = {"model": model} | place, _states(outputs, place["language"], words)
         for group in (*of, JOINT) if len(of) > 1 else of:
             own = words[group].to_numpy() > 0 if group in of else np.ones(len(words), np.bool_)
-            here = at | {"group": GROUPS.index(group)}
+            here = at | {"group": group}
             best = _fit(here, states[own], params, rows["fits"])
             if best is None:
                 continue
             members = words.filter(own)
-            rows["words"] += [here | row for row in _words(members, group, states[own], best)]
+            rows["words"] += [here | row for row in _words(members, here, states[own], best)]
             if group == JOINT:
                 share = overlap_rows if at["reading"] == FAITHFUL else share_rows
                 some = [gender for gender in of if (members[gender] > 0).any()]
@@ -172,31 +175,26 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         table.rows = rows[name]
     tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # either tail
     tables["shares"].adjust(over=["reading"])
-    found = {name: table.frame() for name, table in tables.items()}
-    untested = pl.when(pl.col("p").is_not_null()).then("family")
-    return found | {"fits": found["fits"].with_columns(family=untested)}
+    return {name: table.frame() for name, table in tables.items()}
 
 
 def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yield places, and the words that deviate most there, of one gender each."""
     table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
-    table = table.filter(unit=UNITS.index(params.unit))
+    table = table.filter(unit="lemma")
     for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
         words = deviating(part, params)
         if len(words):
             words = words.with_columns(
-                (pl.col("gender") == code).cast(pl.Int64).alias(gender)
-                for code, gender in enumerate(GENDERS)
+                (pl.col("gender") == gender).cast(pl.Int64).alias(gender) for gender in GENDERS
             )
             yield {"language": language, "pos": pos, "reading": LARGEST}, words
 
 
-def _generated(
-    inputs: Inputs, of: list[str], unit: Unit
-) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+def _generated(inputs: Inputs, of: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yield places, and all adjectives that were generated there for somebody of these genders."""
-    for language, source, path in word_counts.sources(inputs, *inputs.models, unit=unit):
-        if POS[source.pos] == "ADJ":
+    for language, source, path in word_counts.sources(inputs, *inputs.models):
+        if source.pos == "ADJ":
             words = generated(word_counts.count(source, word_counts.read_people(path)), of)
             if len(words):
                 yield {"language": language, "pos": source.pos, "reading": FAITHFUL}, words
@@ -206,7 +204,7 @@ def generated(counts: word_counts.Counts, genders: list[str]) -> pl.DataFrame:
     """Return the words that are in a list of somebody of these genders.
 
     Returned: columns word; form, its form in most lists; for each gender, under its name, the lists
-    of its people that have the word; and gender (code), null of a word that was generated for
+    of its people that have the word; and gender, null of a word that was generated for
     several. Sorted by the word.
     """
     of = {GENDERS[code]: counts.lists[:, i] for i, code in enumerate(counts.genders)}
@@ -214,30 +212,25 @@ def generated(counts: word_counts.Counts, genders: list[str]) -> pl.DataFrame:
     names = {"word": counts.words, "form": counts.forms}
     table = pl.DataFrame(names | lists, schema_overrides=dict.fromkeys(names, pl.String))
     several = pl.sum_horizontal(pl.col(g) > 0 for g in genders)
-    only = pl.coalesce(pl.when(pl.col(g) > 0).then(GENDERS.index(g)) for g in genders)
+    only = pl.coalesce(pl.when(pl.col(g) > 0).then(pl.lit(g)) for g in genders)
     table = table.filter(several > 0)
     return table.with_columns(gender=pl.when(several == 1).then(only)).sort("word")
 
 
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the words that deviate most to each gender: word, gender, deviation.
+    """Return the words that deviate most to each gender: word, form, gender.
 
     The smoothed PMI must be above 0; of one gender the ``top_k`` largest are taken, ties
     by the word. A word that is among those of two genders goes to the one that it deviates to more.
     """
-    codes = [GENDERS.index(gender) for gender in params.genders]
-    smoothed = part.filter(
-        (pl.col("reading") == OF_PMI.index("smoothed"))
-        & pl.col("gender").is_in(codes)
-        & (pl.col("value") > 0)
-    ).sort(["value", "word", "gender"], descending=[True, False, False])
-    largest = smoothed.group_by("gender", maintain_order=True).head(params.top_k)
-    return (
-        largest.sort(["value", "word", "gender"], descending=[True, False, False])
-        .unique("word", keep="first", maintain_order=True)
-        .select("word", "form", "gender", deviation_nats="value")
-        .sort("word")
-    )
+    order = ["value", "word", pl.col("gender").cast(pl.Enum(GENDERS))]
+    descending = [True, False, False]
+    positive = part.filter(
+        pl.col("gender").is_in(params.genders), pl.col("value") > 0, reading="smoothed"
+    ).sort(order, descending=descending)
+    largest = positive.group_by("gender", maintain_order=True).head(params.top_k)
+    first = largest.sort(order, descending=descending).unique("word", keep="first")
+    return first.select("word", "form", "gender").sort("word")
 
 
 def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
@@ -260,7 +253,7 @@ def _fit(
 ) -> Partition | None:
     """Add the rows of all numbers of clusters; return the partition with the largest silhouette."""
     faithful = here["reading"] == FAITHFUL
-    asked = [params.faithful_clusters] if faithful else sorted(set(params.clusters))
+    asked = [FAITHFUL_CLUSTERS] if faithful else sorted(set(params.clusters))
     distinct = len(np.unique(states, axis=0)) if len(states) else 0
     ks = [k for k in asked if k < distinct]
     if not ks:
@@ -268,7 +261,7 @@ def _fit(
     points = principal(states)
     partitions = {k: partition(points, k, params.seeds) for k in ks}
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
-    place = f"{here['language']} {here['pos']} {GROUPS[here['group']]}"
+    place = f"{here['language']} {POS.index(here['pos'])} {here['group']}"
     clouds: list[Null | None] = [None] * len(ks)
     if not faithful:  # of all words that a model generates clouds take minutes
         runs, draws = len(params.seeds), params.n_simulations
@@ -280,17 +273,13 @@ def _fit(
 
 
 def _words(
-    members: pl.DataFrame, group: str, states: NDArray[np.float64], best: Partition
+    members: pl.DataFrame, here: dict[str, Any], states: NDArray[np.float64], best: Partition
 ) -> list[dict[str, Any]]:
     """Return the clusters of a group's words, and their places in the plane, a row each."""
     flat = principal(states)
     x, y = flat[:, 0], flat[:, 1] if flat.shape[1] > 1 else np.zeros(len(flat))
-    place = members.with_columns(cluster_id=best.labels, silhouette=best.widths, x=x, y=y)
-    if "deviation_nats" in members.columns:
-        place = place.with_columns(lists=None)
-    else:
-        of = [g for g in GENDERS if g in members.columns and group in (g, JOINT)]
-        place = place.with_columns(lists=pl.sum_horizontal(of), deviation_nats=None)
-    return (
-        rounded(place, ["silhouette", "x", "y"], ()).drop("form", *GENDERS, strict=False).to_dicts()
-    )
+    found = members.with_columns(cluster_id=best.labels, x=x, y=y, lists=pl.lit(None, pl.Int64))
+    if here["reading"] == FAITHFUL:
+        groups = [g for g in GENDERS if g in members.columns and here["group"] in (g, JOINT)]
+        found = found.with_columns(lists=pl.sum_horizontal(groups))
+    return rounded(found, ["x", "y"], ()).drop("form", *GENDERS, strict=False).to_dicts()

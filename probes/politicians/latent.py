@@ -14,21 +14,14 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import columns, word_counts
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Counting
-from plumbline.probes.politicians.words.resample_counts import by_gender
+from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_names
 from plumbline.probes.politicians.words.sentiment_shares import Lexicon, of_words
-from plumbline.probes.stats.estimate import (
-    CRITICAL,
-    ESTIMATE,
-    TESTED_ERROR,
-    Resampling,
-    least_p,
-)
-from plumbline.probes.stats.tests import critical, permutation_p
+from plumbline.probes.stats.estimate import TESTED_ERROR, Resampling, estimates, least_p
+from plumbline.probes.stats.tests import permutation_p
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,33 +35,27 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-FAMILIES: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
+JITTER = 1.0  # SD, nats, of what other starts assume of sentiment and gender together
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 CONVERGED = 1e-2  # nats
 LONGER, SLOWER = 16, 4  # times the steps, share of the rate: a fit that shows what others miss
-NULL = "gender labels permuted over names, refitted; of the gender's deviation less the others'"
-METHOD = "normal, root mean square distance of replicates from the value"
-SENTIMENT = Column("sentiment", "label", "value of the latent variable", labels=SENTIMENTS)
-CELL = (columns.WORD, SENTIMENT, columns.GENDER)
-FIT = (
-    Column("l1", "float64", "weight of the L1 penalty", minimum=0),
-    Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+METHOD = (
+    "95% Bayesian bootstrap over names, refitted: normal, root mean square distance of replicates "
+    "from the value"
 )
+SENTIMENT = Column("sentiment", "category", "value of the latent variable", labels=SENTIMENTS)
+DESCRIBED = estimates(cluster="name", method=METHOD)
 LATENT = columns.schema(
     "language pos word sentiment gender",
     *columns.PLACE,
-    columns.UNIT,
-    columns.WORD,
     columns.LEMMA,
     SENTIMENT,
     columns.GENDER,
-    Column("rank", "int64", "by value, within gender and sentiment; 1: largest", minimum=1),
     columns.share(
         "q", "q(s | w), the share of this sentiment; null: the word is in no lexicon", nullable=True
     ),
     Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
-    Column("people", "int64", "people of this gender", minimum=1),
     Column(
         "seed_sd",
         "float64",
@@ -76,22 +63,30 @@ LATENT = columns.schema(
         minimum=0,
     ),
     Column("grid_sd", "float64", "SD over the weights, nats", minimum=0),
-    *ESTIMATE,
-    columns.FAMILY,
+    *estimates(
+        cluster="name",
+        method=METHOD,
+        null="gender labels permuted over names, refitted; of the gender's deviation less the "
+        "others'",
+    ),
 )
 FITS = columns.schema(
     "language pos l1 posterior",
     *columns.PLACE,
-    *FIT,
-    Column("cross_entropy", "float64", "of observed and fitted shares, nats"),
+    Column("l1", "float64", "weight of the L1 penalty", minimum=0),
+    Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
     Column(
         "excess",
         "float64",
         "cross-entropy above the least there can be, the entropy of the observed shares, nats",
         minimum=0,
     ),
-    Column("kl", "float64", "posterior regulariser without its weight, nats; at least 0"),
-    Column("kl_word", "float64", "the same a word that has a q; null: none", nullable=True),
+    Column(
+        "kl_word",
+        "float64",
+        "posterior regulariser without its weight, nats a word that has a q; null: none has",
+        nullable=True,
+    ),
     columns.share("zeros", "share of deviations that are 0"),
     Column(
         "gap",
@@ -101,31 +96,21 @@ FITS = columns.schema(
         minimum=0,
     ),
     Column("converged", "bool", f"gap at or below {CONVERGED:g}"),
-    Column("words", "int64", "words in the model", minimum=1),
-    Column("words_q", "int64", "words with a q", minimum=0),
 )
-WEIGHTED = Column("value", "float64", "deviation with these weights, nats")
-STARTED = Column("value", "float64", "deviation from this start, mean over the weights, nats")
-START = Column("seed", "int64", "of another start")
-
-
-def _schema(*key: Column, of: tuple[Column, ...] = ESTIMATE) -> Schema:
-    names = tuple(column.name for column in key)
-    return Schema((*columns.PLACE, *key, *of), ("language", "pos", *names))
-
-
 SCHEMAS = {
     "latent": LATENT,
-    "words": _schema(columns.WORD, columns.GENDER),
+    "words": columns.schema(
+        "language pos word gender", *columns.PLACE, columns.LEMMA, columns.GENDER, *DESCRIBED
+    ),
     "fits": FITS,
-    "grid": _schema(*FIT, *CELL, of=(WEIGHTED,)),
-    "seeds": _schema(START, *CELL, of=(STARTED,)),
-    "shares": _schema(SENTIMENT, columns.GENDER),
-    "tilt": _schema(),
+    "shares": columns.schema(
+        "language pos sentiment gender", *columns.PLACE, SENTIMENT, columns.GENDER, *DESCRIBED
+    ),
+    "tilt": columns.schema("language pos", *columns.PLACE, *DESCRIBED),
 }
 
 
-class Params(Counting, Lexicon, Resampling):
+class Params(Lexicon, Resampling):
     """How models are fitted, and how intervals and tests are made."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
@@ -139,9 +124,6 @@ class Params(Counting, Lexicon, Resampling):
     )
     steps: int = Field(ge=1, description="of Adam, where l1 is above 0")
     learning_rate: float = Field(gt=0, description="of Adam at first; falls along half a cosine")
-    jitter: float = Field(
-        1.0, ge=0, description="SD, nats, of what other starts say of sentiment and gender together"
-    )
     seeds: list[int] = Field(min_length=1, description="of other starts, for seed_sd and gap")
 
 
@@ -155,7 +137,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     lexica = inputs.datasets["lexica"]
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    for language, source, path in word_counts.sources(inputs, model, unit=params.unit):
+    for language, source, path in word_counts.sources(inputs, model):
         if (lexica / f"{params.config(lexica, language)}.parquet").is_file():
             people = word_counts.read_people(path)
             for name, table in _fitted(source, people, lexica, language, params).items():
@@ -166,9 +148,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    of, least = params.confidence, least_p(params.n_permutations)
+    families: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
+    level, least = params.confidence, least_p(params.n_permutations)
     return {
-        name: columns.table_of(SCHEMAS[name], tables, of, FAMILIES.get(name), least, model=model)
+        name: columns.table_of(SCHEMAS[name], tables, level, families.get(name), least, model=model)
         for name, tables in found.items()
     }
 
@@ -183,91 +166,77 @@ def _fitted(
     """Fit one language and part of speech, and return its tables; none where nothing can be fit."""
     from plumbline.probes.politicians import latent_model as model
 
-    genders = sorted(GENDERS.index(g) for g in set(params.genders))
-    resampling = (params.n_bootstrap, params.n_permutations, params.seed)
-    counts = by_gender(source, people, genders, params.min_count, *resampling)
-    if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
+    codes = [GENDERS.index(gender) for gender in params.genders]
+    wanted = np.isin(people.genders, codes)
+    counts = word_counts.count(source, people.where(wanted))
+    chosen = counts.common(params.min_count)
+    lists = counts.lists[chosen].astype(np.float64)
+    if not len(chosen) or len(counts.genders) < 2 or not lists.sum(axis=0).all():
         return {}
-    q = of_words(lexica, params.config(lexica, language), counts.words, counts.lemmas, counts.forms)
-    seen = (counts.seen + params.smoothing)[None]
+    spelt = counts.words, counts.lemmas, counts.forms
+    words, lemmas, forms = ([texts[w] for w in chosen] for texts in spelt)
+    q = of_words(lexica, params.config(lexica, language), words, lemmas, forms)
+    seen = (lists + params.smoothing)[None]
     how = model.Schedule(params.steps, params.learning_rate)
     weights = model.grid(params.l1, params.posterior)
     fits = model.fit(seen, q, *weights, how)
     value = model.average(fits, len(fits.phi))
     shape = fits.eta[0].shape
     others = [
-        model.fit(seen, q, *weights, how, model.tilt(seed, params.jitter, shape))
-        for seed in params.seeds
+        model.fit(seen, q, *weights, how, model.tilt(seed, JITTER, shape)) for seed in params.seeds
     ]
     longer = model.Schedule(LONGER * params.steps, params.learning_rate / SLOWER)
     every = [fits, *others, model.fit(seen, q, *weights, longer)]
     rng = np.random.default_rng(params.seed)
-    tables = counts.drawn + rng.standard_gamma(params.smoothing, counts.drawn.shape)
+    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+    tables = np.ascontiguousarray(draws.bayesian[: len(chosen)].transpose(2, 0, 1))
+    tables += rng.standard_gamma(params.smoothing, tables.shape)
     drawn = model.refit(tables, q, *weights, how)
-    permuted = model.refit(counts.permuted + params.smoothing, q, *weights, how).eta
+    relabelled = permute_names(counts, chosen, params.n_permutations, params.seed)
+    permuted = model.refit(relabelled + params.smoothing, q, *weights, how).eta
 
-    of: dict[str, Any] = {"word": counts.words, "sentiment": range(len(SENTIMENTS))}
-    of |= {"gender": counts.genders, "l1": params.l1, "posterior": params.posterior}
-    of |= {"seed": params.seeds, "pos": [source.pos]}
-    method = f"{params.confidence:.0%} Bayesian bootstrap over names, refitted: {METHOD}"
+    genders = [GENDERS[g] for g in counts.genders]
+    labels = {"word": words, "sentiment": SENTIMENTS, "gender": genders, "pos": [source.pos]}
     reach = float(ndtri((1 + params.confidence) / 2))
 
-    def rows(axes: str, seen: Array, replicates: Array | None = None, **more: Any) -> pl.DataFrame:
-        """Return a row for each place in an array, with limits if there are replicates of it.
+    def rows(axes: str, seen: Array, replicates: Array, **more: Any) -> pl.DataFrame:
+        """Return a row with its interval for each place in an array.
 
-        L1 leaves apart what chance moves: replicates, which chance has moved twice, are beyond the
+        L1 retains what chance moves: replicates, which chance has moved twice, are beyond the
         value as it is beyond the truth, so that their quantiles miss it. Distances from the value
-        hold that bias, whatever its sign.
+        include that bias, whatever its sign.
         """
-        limits: tuple[Array, ...] = ()
-        if replicates is not None:
-            half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
-            limits = (seen - half, seen + half)
+        half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
+        limits = [seen - half, seen + half]
         if axes == "sentiment gender":  # shares
-            limits = tuple(limit.clip(0, 1) for limit in limits)
-        same = {"n": counts.names, "cluster": "name", "method": method} if limits else {}
-        same |= {"null": "none: a description", "pos": source.pos}
-        axis = {name: of[name] for name in axes.split()}
-        return columns.rows_of(axis, (seen, *limits), **(same | more))
+            limits = [limit.clip(0, 1) for limit in limits]
+        axis = {name: labels[name] for name in axes.split()}
+        same = {"n": counts.clusters, "pos": source.pos}
+        return columns.rows_of(axis, (seen, *limits), **same, **more)
 
-    seeds = np.stack([other.eta.mean(axis=0) for other in others])
-    # equal values keep the order of the words, which is that of the alphabet
-    contrast = model.contrast(value.eta[0])
-    relabelled = model.contrast(permuted)
-    order = np.argsort(-np.round(value.eta[0], 6), axis=2, kind="stable")
+    contrast, null = model.contrast(value.eta[0]), model.contrast(permuted)
     cells = {
-        "rank": np.argsort(order, axis=2, kind="stable") + 1,
-        "seed_sd": seeds.std(axis=0),
+        "seed_sd": np.stack([other.eta.mean(axis=0) for other in others]).std(axis=0),
         "grid_sd": fits.eta.std(axis=0),
         # valid whether or not the fits have settled: all went through the same steps
-        "p": permutation_p(contrast, np.moveaxis(relabelled, 0, -1), relative=True),
+        "p": permutation_p(contrast, np.moveaxis(null, 0, -1), relative=True),
         TESTED_ERROR: np.sqrt(((model.contrast(drawn.eta) - contrast) ** 2).mean(axis=0)),
-        CRITICAL: critical(relabelled.reshape(len(permuted), -1)).reshape(shape),
     }
     found = {
         "latent": rows(
             "word sentiment gender",
             np.moveaxis(value.eta[0], 2, 0),
             np.moveaxis(drawn.eta, 3, 1),
-            lemma=np.array(counts.lemmas)[:, None, None],
             q=q[:, :, None],
-            count=counts.seen[:, None],
-            people=counts.people,
-            unit=UNITS.index(params.unit),
-            null=NULL,
+            count=lists[:, None],
             **{name: np.moveaxis(values, 2, 0) for name, values in cells.items()},
         ),
         "words": rows("word gender", value.words[0].T, np.moveaxis(drawn.words, 2, 1)),
         "shares": rows("sentiment gender", value.sentiments[0], drawn.sentiments),
-        "grid": rows(
-            "l1 posterior sentiment gender word",
-            fits.eta.reshape(len(params.l1), -1, *shape),
-        ),
         "fits": _fits(every, seen[0], q, params).with_columns(pos=pl.lit(source.pos)),
-        "seeds": rows("seed sentiment gender word", seeds),
     }
-    if {MALE, FEMALE} <= set(counts.genders):
-        sides = [counts.genders.index(FEMALE), counts.genders.index(MALE)]
+    if {"male", "female"} <= set(genders):
+        sides = [genders.index("female"), genders.index("male")]
         both = (value.sentiments, drawn.sentiments)
         odds = [np.log(x[:, 0, sides] / x[:, 1, sides]) for x in both]
         tilt, replicates = (x[:, :1] - x[:, 1:] for x in odds)
@@ -284,10 +253,8 @@ def _fits(every: list[model.Fits], counts: Array, q: Array, params: Params) -> p
     reached = np.array([each.objective for each in every])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
     numbers = {
-        "cross_entropy": fits.cross_entropy,
         "excess": np.maximum(excess, 0),  # not below by rounding
         "gap": gap,
-        "kl": fits.divergence,
         "kl_word": fits.divergence / (known or np.nan),
         "zeros": (fits.eta == 0).mean(axis=(1, 2, 3)),
         "converged": gap <= CONVERGED,
@@ -295,7 +262,5 @@ def _fits(every: list[model.Fits], counts: Array, q: Array, params: Params) -> p
     return columns.rows_of(
         {"l1": params.l1, "posterior": params.posterior},
         (),
-        words=len(q),
-        words_q=known,
         **{name: x.reshape(len(params.l1), -1) for name, x in numbers.items()},
     )

@@ -29,17 +29,13 @@ from plumbline.probes.stats.classification import (
     difference,
 )
 from plumbline.probes.stats.estimate import (
-    CRITICAL,
-    ESTIMATE,
-    LEVEL,
-    NEEDED,
+    TESTED_ERROR,
     Estimate,
     Resampling,
-    adjusted,
+    estimates,
     finite,
-    with_detectable,
+    least_p,
 )
-from plumbline.probes.stats.intervals import sign_detectable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -64,28 +60,39 @@ CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
 PLACE = (
     Column("language", "string", "config of `lexica` and `labelled_texts`"),
     Column("source", "string", "corpus of labelled texts"),
-    Column("kind", "label", "what the words' scores are", labels=KINDS),
+    Column("kind", "category", "what the words' scores are", labels=KINDS),
     Column("lexicon", "string", "name of the view, else the kind"),
-    Column("measure", "label", "of the labels that the texts are given", labels=MEASURES),
+    Column("measure", "category", "of the labels that the texts are given", labels=MEASURES),
 )
+METHOD = "95% percentile bootstrap over texts"
 AGREEMENT = Schema.keyed(
     PLACE,
-    Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
     columns.share("unknown", "share of the testing texts without any word of it"),
     Column("negative_below", "float64", "means below it are negative", nullable=True),
     Column("positive_above", "float64", "means above it are positive", nullable=True),
     columns.share(
         "chance",
-        "expected value if the same labels were dealt out to the texts at random",
+        "expected value if the same labels were dealt out to the texts at random; like the value "
+        "null where no tuning text has a word of the lexicon",
         nullable=True,
     ),
-    *ESTIMATE,
-    columns.REASON,
-    columns.TESTED,
+    *estimates(
+        cluster="text",
+        method=METHOD,
+        # giving labels of several kinds has the better macro-F1 even where they mean nothing
+        null="accuracy: the majority class does as well (McNemar's exact test); macro-F1: chance "
+        "(randomisation)",
+    ),
 )
-DIFFERENCES = Schema.keyed(PLACE, *ESTIMATE, columns.TESTED)
+DIFFERENCES = Schema.keyed(
+    PLACE,
+    *estimates(
+        cluster="text",
+        method=METHOD,
+        null="0: both do equally well (accuracy: McNemar's exact test; macro-F1: randomisation)",
+    ),
+)
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
-ALONE = ("one_alone", "other_alone")  # texts that one of two compared alone has right
 INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params of intervals
 
 
@@ -97,7 +104,6 @@ class Evaluation(NamedTuple):
     """How well one lexicon does, and by how much the first one does better."""
 
     lexicon: Any  # its key
-    words: int
     covered: float  # share of the texts with a word of it
     low: float  # texts under it are negative
     high: float  # texts over it are positive
@@ -105,8 +111,7 @@ class Evaluation(NamedTuple):
     chance: Chance
     first_less_this: Difference | None  # None for the first lexicon
     less_majority: Difference
-    dealt: float  # p of macro-F1 against the same labels dealt out at random
-    critical: float  # least distance of it with p at most .05
+    dealt_p: float  # of macro-F1 against the same labels dealt out at random
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -129,35 +134,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 def _table(schema: Schema, rows: list[dict[str, Any]], params: Params) -> pl.DataFrame:
     """Return rows as a table; all tests are a family, those of negative controls another."""
-    if not rows:
-        return columns.table_of(schema, (), params.confidence)
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    table = adjusted(
-        table.with_columns(dealt=pl.col("source").str.ends_with(DEALT)), over=["dealt"]
-    )
-    tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
-    told = _exactly(with_detectable(table, params.confidence)).drop(NEEDED)
-    return columns.table_of(schema, [told.with_columns(tested=tested)], params.confidence)
-
-
-def _exactly(table: pl.DataFrame) -> pl.DataFrame:
-    """Put what McNemar's tests find, by their exact power, in the place of approximations.
-
-    The columns :data:`ALONE` have in how many of ``n`` texts one of the two alone is right.
-    """
-    own = pl.all_horizontal(pl.col(*ALONE).is_not_null())
-    levels = {"detectable": pl.lit(LEVEL), "detectable_bh": pl.col(NEEDED)}
-    exact = []
-    for name, level in levels.items():
-        # without a test or a level there is nothing to find
-        needs = pl.when(own & pl.col("p").is_not_null()).then(level).alias("level")
-        least = [
-            None if of is None else finite(sign_detectable(one, other, n, of))
-            for one, other, n, of in table.select(*ALONE, "n", needs).rows()
-        ]
-        found = pl.Series(least, dtype=pl.Float64)
-        exact.append(pl.when(own).then(found).otherwise(pl.col(name)).alias(name))
-    return table.with_columns(exact)
+    parts = [pl.DataFrame(rows, infer_schema_length=None)] if rows else []
+    parts = [part.with_columns(dealt=pl.col("source").str.ends_with(DEALT)) for part in parts]
+    return columns.table_of(schema, parts, params.confidence, ["dealt"], "least")
 
 
 def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
@@ -267,7 +246,6 @@ def evaluate(
         guess = classify(scores, low, high, rest)
         one = Evaluation(
             name,
-            len(lexicon),
             float((~np.isnan(scores)).mean()),
             low,
             high,
@@ -275,7 +253,7 @@ def evaluate(
             chance(true, guess),
             None if first is None else difference(true, first, guess, **paired),
             difference(true, guess, same, **paired),
-            *dealt_p(true, guess, params.n_permutations, params.seed),
+            dealt_p(true, guess, params.n_permutations, params.seed),
         )
         first = guess if first is None else first
         found.append(one)
@@ -307,65 +285,47 @@ def _rows(
         raise UserError(
             f"labelled_texts {corpus}: no tuning text has a word of lexica; mend one of them"
         )
-    level, nan = params.confidence, float("nan")
-
-    def rows(
-        key: tuple[str, str], estimates: Iterable[Estimate], **more: Any
-    ) -> Iterator[dict[str, Any]]:
-        """Yield a row for each measure; a list has the value of each."""
-        for measure, estimate in enumerate(estimates):
-            own: dict[str, Any] = {
-                k: v[measure] if isinstance(v, list) else v for k, v in more.items()
-            }
-            own |= {"kind": KINDS.index(key[0]), "lexicon": key[1], "measure": measure}
-            yield estimate.row(cluster="text", **own)
-
-    def needed(less: Difference, critical: float) -> dict[str, Any]:
-        """Return what tells what the tests of both measures find, see `with_detectable`."""
-        counts = zip(ALONE, less.alone, strict=True)
-        return {name: [count, None] for name, count in counts} | {CRITICAL: [None, critical]}
-
-    exact, random = "(McNemar's exact test)", "(randomisation)"
-    found: list[dict[str, Any]] = []
     for one in evaluate(tuning, testing, known, params):
-        found += rows(
-            one.lexicon,
-            (estimate.at(level) for estimate in one.agreement),
-            words=one.words,
-            unknown=finite(1 - one.covered),
-            negative_below=finite(one.low),
-            positive_above=finite(one.high),
-            chance=[finite(value) for value in one.chance],
-            # giving labels of several kinds has the better macro-F1 even where they mean nothing
-            null=[f"the majority class does as well {exact}", f"chance {random}"],
-            p=[one.less_majority.p, one.dealt],
-            **needed(one.less_majority, one.critical),
-        )
+        yield from (("agreement", row) for row in _evaluated(one, params))
         if less := one.first_less_this:
-            estimates = (estimate.at(level) for estimate in less[:2])
-            null = [f"0: both do equally well {how}" for how in (exact, random)]
-            more = needed(less, less.critical) | {"p": [less.p, less.p_macro_f1]}
-            for row in rows(one.lexicon, estimates, null=null, **more):
+            for row in _measured(one.lexicon, less[:2], params, p=[less.p, less.p_macro_f1]):
                 yield "differences", row
-    nothing = Estimate(nan, nan, nan, len(testing[0]), "none")
-    for key, lexicon in compared.items():
-        if key not in known:
-            found += rows(
-                key,
-                [nothing] * len(MEASURES),
-                words=len(lexicon),
-                unknown=finite(float(np.isnan(mean_scores(testing[0], lexicon)).mean())),
-                reason="no tuning text has a word of it",
-                null="none",
-            )
-    guess = np.full(len(testing[0]), majority(tuning[1]))  # the baseline: all get one label
+    number = len(testing[0])
+    nothing = [Estimate(np.nan, np.nan, np.nan, number)] * len(MEASURES)
+    for key in [key for key in compared if key not in known]:
+        unknown = finite(float(np.isnan(mean_scores(testing[0], compared[key])).mean()))
+        for row in _measured(key, nothing, params, unknown=unknown):
+            yield "agreement", row
+    guess = np.full(number, majority(tuning[1]))  # the baseline: all get one label
     baseline = agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
-    found += rows(
-        ("majority class", "majority class"),
-        (estimate.at(level) for estimate in baseline),
-        words=0,
-        unknown=1.0,
-        chance=[finite(estimate.value) for estimate in baseline],  # the same in any order
-        null="none",
+    chances = [finite(estimate.value) for estimate in baseline]  # the same in any order
+    same = {"unknown": 1.0, "chance": chances}
+    for row in _measured(("majority class", "majority class"), baseline, params, **same):
+        yield "agreement", row
+
+
+def _evaluated(one: Evaluation, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one lexicon in ``agreement``."""
+    error = one.less_majority[0].standard_error(params.confidence)
+    return _measured(
+        one.lexicon,
+        one.agreement,
+        params,
+        unknown=finite(1 - one.covered),
+        negative_below=finite(one.low),
+        positive_above=finite(one.high),
+        chance=[finite(value) for value in one.chance],
+        p=[one.less_majority.p, one.dealt_p],
+        **{TESTED_ERROR: [error, None]},
     )
-    yield from (("agreement", row) for row in found)
+
+
+def _measured(
+    key: tuple[str, str], estimates: Iterable[Estimate], params: Params, **more: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each measure; a list has the value of each."""
+    least = [0.0, least_p(params.n_permutations)]
+    for i, (measure, estimate) in enumerate(zip(MEASURES, estimates, strict=True)):
+        others = {name: x[i] if isinstance(x, list) else x for name, x in more.items()}
+        key_of: dict[str, Any] = {"kind": key[0], "lexicon": key[1], "measure": measure}
+        yield estimate.row(**others, **key_of, least=least[i])

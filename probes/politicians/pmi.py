@@ -15,11 +15,12 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import columns, gender_difference, word_counts
 from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
 from plumbline.probes.politicians.words.gender_difference import differences
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, least_p
+from plumbline.probes.stats.estimate import Bootstrap, estimates, least_p
 from plumbline.probes.stats.pmi import intervals, pmi
 from plumbline.probes.stats.tests import permuted_sums_p
 
@@ -34,26 +35,28 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
-METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
-UNTESTED = "none: people of one name share a list; see the smoothed reading"
-NULL = "gender labels permuted over distinct names with lists of one length"
 READING = Column(
     "reading",
-    "label",
-    "plug-in: as the paper, of people; smoothed: additive, of distinct names",
+    "category",
+    "plug-in: as the paper, of people, who share a list with all of their name, and so without p; "
+    "smoothed: additive, of distinct names",
     labels=OF_PMI,
 )
-CELL = (columns.UNIT, columns.WORD, columns.LEMMA, columns.FORM, columns.GENDER, READING)
+CELL = (columns.UNIT, columns.WORD, columns.FORM, columns.GENDER, READING)
+ESTIMATES = estimates(
+    cluster="name",
+    method="95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed",
+    null="gender labels permuted over distinct names with lists of one length; exact for one "
+    "model, drawn for several",
+)
 PMI = columns.schema(
     "language pos unit word gender reading",
     *columns.PLACE,
     *CELL,
     Column("count", "int64", "people or names of this gender whose list has it", minimum=0),
-    Column("count_all", "int64", "people or names whose list has the word", minimum=1),
     Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
     Column("list_length", "int64", "forms in the list of each", minimum=1),
-    *ESTIMATE,
-    columns.FAMILY,
+    *ESTIMATES,
 )
 GROUP = (
     Column("group", "string", "name of the group of models in params.yaml"),
@@ -67,10 +70,8 @@ POOLED = columns.schema(
     *GROUP,
     *CELL,
     Column("count", "int64", "lists of people or names of this gender that have it", minimum=0),
-    Column("count_all", "int64", "lists that have the word", minimum=1),
     Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
-    *ESTIMATE,
-    columns.FAMILY,
+    *ESTIMATES,
 )
 DIFFERENCES = columns.schema(
     "group language pos unit word reading", *GROUP, *gender_difference.COLUMNS
@@ -195,7 +196,6 @@ def rows(
     # given the lengths of lists PMI increases with the count, so that its test is that of the count
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
     several = bool(times[:, :, 2:].any())
-    null = f"{NULL}, {f'{params.n_permutations} drawn' if several else 'exact'}"
     estimates = []
     for table, smoothing, drawn in (
         (counts.lists, 0.0, draws.ordinary),
@@ -204,26 +204,21 @@ def rows(
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
         values = pmi(table.astype(np.float64), smoothing)[chosen]
         estimates.append([values, *(ends[: len(chosen)] for ends in limits)])
-    lists = np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1)
-    words, lemmas, forms = (
-        np.array(of, dtype=object)[chosen] for of in (counts.words, counts.lemmas, counts.forms)
-    )
     return columns.rows_of(
-        {"word": words.tolist(), "gender": counts.genders, "reading": range(len(OF_PMI))},
+        {
+            "word": [counts.words[w] for w in chosen],
+            "gender": [GENDERS[g] for g in counts.genders],
+            "reading": OF_PMI,
+        },
         np.stack(estimates, axis=-1),
-        lemma=lemmas[:, None, None],
-        form=forms[:, None, None],
-        count=lists,
-        count_all=lists.sum(axis=1, keepdims=True),
+        form=np.array(counts.forms, dtype=object)[chosen, None, None],
+        count=np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1),
         people=np.stack([counts.people, counts.names], axis=-1),
-        method=np.array([f"{params.confidence:.0%} {method} over names" for method in METHODS]),
         p=np.stack([np.full(p.shape, np.nan), p], axis=-1),
         pos=counts.source.pos,
-        unit=UNITS.index(counts.source.unit),
+        unit=counts.source.unit,
         list_length=round(counts.rows / counts.people.sum()),
         n=counts.clusters,
-        cluster="name",
-        null=np.array([UNTESTED, null]),
         least=several * least_p(params.n_permutations),
         **same,
     )

@@ -3,12 +3,12 @@
 The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
 computed anew with other settings and among other names: hyper-parameters, lists cut shorter, names
 matched on length and popularity, names in the language's own script, other frames, halves of the
-names. Those by the latent-variable model are computed for single values of its two weights and
-for single starts, in place of the mean over all of them. Stańczak et al. (2023) have nothing of it.
+names. Stańczak et al. (2023) have nothing of it.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +21,23 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.probes.politicians.words import columns, sentiment_shares
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, UNITS, Unit
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
 from plumbline.probes.politicians.words.matching import coarsened, matched
-from plumbline.probes.politicians.words.sentiment_shares import (
-    DEVIATIONS,
-    Ranking,
-    TopWords,
-    by_latent,
+from plumbline.probes.politicians.words.sentiment_shares import Ranking, TopWords
+from plumbline.probes.politicians.words.word_counts import (
+    Lists,
+    Named,
+    by_name,
+    frames,
+    read_pieces,
+    sources,
 )
-from plumbline.probes.politicians.words.word_counts import Lists, Named, by_name, frames, sources
 from plumbline.probes.stats.estimate import (
-    ESTIMATE,
     Estimate,
     Resampling,
     adjusted,
+    estimates,
     least_p,
     typed,
 )
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ("latent",)
 NUMBERS = ("male minus female", "non-binary")
 KINDS = (
     "default",
@@ -63,40 +64,36 @@ KINDS = (
     "names",
     "half",
     "frame",
-    "l1",
-    "posterior",
-    "seed",
     "unit",
 )
-CORRECTED = "latent-corrected"  # that of DEVIATIONS by which the fits of `latent` are compared
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
-FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
 ROBUSTNESS = columns.schema(
-    "language pos deviation number sentiment kind variation",
+    "language pos number sentiment kind variation",
     *columns.PLACE,
-    Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
     Column(
         "number",
-        "label",
+        "category",
         "headline number: difference of shares, or share among the words of non-binary people",
         labels=NUMBERS,
     ),
-    Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
-    Column("kind", "label", "what is varied", labels=KINDS),
+    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
+    Column("kind", "category", "what is varied", labels=KINDS),
     Column("variation", "string", "how it is varied; empty for the default"),
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
     Column("non_binary", "int64", "distinct names of non-binary people", minimum=0),
     columns.TOP_K,
     columns.CANDIDATES,
-    *ESTIMATE,
+    *estimates(
+        cluster="name",
+        method="95% symmetric Bayesian bootstrap over names",
+        null="genders permuted over names, of matched names within their stratum; a share has no "
+        "test",
+    ),
     Column("change", "float64", "value minus that of the default", nullable=True),
-    Column("holds_default", "bool", "whether low to high has the default", nullable=True),
-    columns.REASON,
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
-NAN = float("nan")
-NOTHING = Estimate(NAN, NAN, NAN, 0, "none").row(cluster="name", null="none", critical=None)
+NOTHING = Estimate(math.nan, math.nan, math.nan, 0).row()
 
 
 class Params(sentiment_shares.Lexicon, Resampling):
@@ -107,9 +104,6 @@ class Params(sentiment_shares.Lexicon, Resampling):
         min_length=1, description="most of all candidates; the first is the default"
     )
     smoothing: list[float] = Field(min_length=1, description="the first is the default")
-    unit: list[Unit] = Field(
-        list(UNITS), min_length=1, description="what is counted; the first is the default"
-    )
     min_count: list[int] = Field(
         min_length=1, description="names in whose list a word must be; the first is the default"
     )
@@ -119,8 +113,9 @@ class Params(sentiment_shares.Lexicon, Resampling):
 
     def default(self) -> TopWords:
         """Return the default of what is varied, and what is not."""
-        varied = {name: getattr(self, name)[0] for name in (*SETTINGS, "unit")}
-        return TopWords.model_construct(**(dict(self) | varied))
+        return TopWords.model_construct(
+            **dict(self) | {name: getattr(self, name)[0] for name in SETTINGS}
+        )
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -131,54 +126,28 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if there are no lists.
     """
     (model,) = inputs.models
+    lexica = inputs.datasets["lexica"]
     rows: list[dict[str, Any]] = []
-    for language, source, people in sources(inputs, model, pieces=True, unit=params.unit[0]):
+    for language, source, people in sources(inputs, model):
         whole = by_name(source, people, 1)
         if whole is None:
             continue
-        place: dict[str, Any] = {"model": model, "language": language, "pos": source.pos}
-        pmi = place | {"deviation": DEVIATIONS.index("pmi"), "cluster": "name"}
         for kind, name, lists, how, strata in _variations(params, whole, language, source, people):
-            of, ranking = {}, None
+            place = {"model": model, "language": language, "pos": source.pos}
+            place |= {"kind": kind, "variation": name}
+            names, ranking = {}, None
             if lists is not None:
-                of, words = lists.of_gender(), lists.words
-                spelt = (words[name] for name in ("word", "lemma", "form"))
-                lexica = inputs.datasets["lexica"]
+                names = lists.of_gender()
+                spelt = (lists.words[name] for name in ("word", "lemma", "form"))
                 q = sentiment_shares.of_words(lexica, params.config(lexica, language), *spelt)
                 ranking = sentiment_shares.by_pmi(lists, q, how, strata)
-            rows += _numbers(pmi | _variation(kind, name), ranking, of, params)
-        latent = place | {"deviation": DEVIATIONS.index(CORRECTED), "cluster": "word"}
-        of, how = whole.of_gender(), params.default()
-        for kind, name, table in _fits(inputs.tables("latent", model), language, source.pos):
-            ranking = by_latent(table, CORRECTED, "argmax", how, of)
-            rows += _numbers(latent | _variation(kind, name), ranking, of, params)
+            rows += [place | row for row in _numbers(ranking, names, params)]
     if not rows:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = _compared(table, least_p(params.n_permutations))
     return {"robustness": typed(table, ROBUSTNESS, params.confidence)}
-
-
-def _variation(kind: str, name: str) -> dict[str, Any]:
-    return {"kind": KINDS.index(kind), "variation": name}
-
-
-def _fits(latent: Path, language: str, pos: int) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Yield deviations of the latent-variable model: of all fits, single weights, other starts."""
-    if not (latent / "latent.parquet").is_file():  # not all have one
-        return
-    here = (pl.col("language") == language) & (pl.col("pos") == pos)
-    table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
-    if table.is_empty():
-        return
-    yield "default", "", table
-    keys = ["word", "sentiment", "gender"]
-    for setting, config in FITS.items():
-        fits = pl.scan_parquet(latent / f"{config}.parquet").filter(here).collect()
-        for (value,), part in fits.sort(setting).group_by(setting, maintain_order=True):
-            mean = part.group_by(keys).agg(pl.col("value").mean())
-            yield setting, f"{value:g}", mean.join(table.select(*keys, "q"), on=keys)
 
 
 def _variations(
@@ -202,11 +171,10 @@ def _variations(
             yield setting, f"{value:g}", default, how.model_copy(update={setting: value}), None
     for count in params.min_count[1:]:
         yield "min_count", str(count), only(everybody, count), how, None
-    for unit in params.unit[1:]:
-        yield "unit", unit, part(unit=unit), how, None
+    yield "unit", "form", part(unit="form"), how, None
     for length in params.lengths:
         yield "list length", str(length), part(most=(("rank", length),)), how, None
-    for kind, name, kept, strata in _names(whole, params, language):
+    for kind, name, kept, strata in _names(whole, params, language, source):
         yield kind, name, only(kept), how, None if strata is None else strata[kept]
     yield "names", "all pieces known to the model", part(most=(("unknown_pieces", 0),)), how, None
     for frame in frames(source.folders[0])[1:]:
@@ -214,13 +182,13 @@ def _variations(
 
 
 def _names(
-    whole: Named, params: Params, language: str
+    whole: Named, params: Params, language: str, source: Lists
 ) -> Iterator[tuple[str, str, NDArray[np.bool_], NDArray[np.int64] | None]]:
     """Yield subsets of the names: matched, with the stratum of each name; native script; halves."""
     genders = np.array(whole.labels)[whole.genders]
     length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
     words = whole.names["name"].str.split(" ").list.len().to_numpy().astype(np.int64)
-    spelt = whole.names["pieces"].to_numpy()[:, None]
+    spelt = read_pieces(source, whole.names)[:, None]
     popular = whole.names["popularity"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     size = np.stack([words, coarsened(length, params.bins)], axis=1)
     fame = coarsened(popular, params.bins)[:, None]
@@ -244,36 +212,28 @@ def _names(
 
 
 def _numbers(
-    base: dict[str, Any], ranking: Ranking | None, names: dict[int, int], params: Params
+    ranking: Ranking | None, names: dict[int, int], params: Params
 ) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of a ranking; without a number where there is none.
 
-    ``base``: where it is; ``cluster`` says which of the intervals and tests there are is taken.
     ``names``: distinct names of each gender.
     """
-    men, women, non_binary = (names.get(gender, 0) for gender in (MALE, FEMALE, OTHER))
-    of = {"men": men, "women": women, "non_binary": non_binary, "top_k": 0, "candidates": 0}
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    sizes = {"top_k": 0, "candidates": 0} if ranking is None else ranking.sizes()
+    genders = zip(("men", "women", "non_binary"), (MALE, FEMALE, OTHER), strict=True)
+    sizes |= {name: names.get(gender, 0) for name, gender in genders}
+    found = {}
     if ranking is not None:
-        of |= {name: ranking.sizes[name] for name in ("top_k", "candidates")}
         for row in sentiment_shares.difference_rows(ranking, params.confidence):
-            if row["cluster"] == base["cluster"]:
-                found[0, row["sentiment"]] = row
+            if row["test"] == "names":
+                found[NUMBERS[0], row["sentiment"]] = row
         for row in sentiment_shares.share_rows(ranking, params.confidence):
-            if row["gender"] == OTHER:
-                found[1, row["sentiment"]] = row
-    for number, s in product(range(len(NUMBERS)), range(len(SENTIMENTS))):
-        if ranking is not None and not ranking.base[s]:
-            continue  # no candidate has it
-        reason = None
-        if (number, s) not in found:
-            there = non_binary if number else min(men, women)
-            reason = "too few words with a known sentiment" if there else "no names"
-            if ranking is not None and number and OTHER not in ranking.genders and there:
-                reason = "not in the latent-variable model"
-        row = NOTHING | found.get((number, s), {})
-        numbers = {name: row[name] for name in NOTHING}
-        yield base | of | {"number": number, "sentiment": s, "reason": reason} | numbers
+            if row["gender"] == "non-binary":
+                found[NUMBERS[1], row["sentiment"]] = row
+    for number, (s, sentiment) in product(NUMBERS, enumerate(SENTIMENTS)):
+        if ranking is None or ranking.base[s]:  # else no candidate has it
+            row = NOTHING | found.get((number, sentiment), {})
+            numbers = {name: row[name] for name in NOTHING}
+            yield {"number": number, "sentiment": sentiment} | sizes | numbers
 
 
 def _compared(rows: pl.DataFrame, least: float) -> pl.DataFrame:
@@ -282,15 +242,9 @@ def _compared(rows: pl.DataFrame, least: float) -> pl.DataFrame:
     A variation is one analysis of everything, and its tests one family.
     """
     numbers = pl.col("value", "low", "high", "p").cast(pl.Float64)  # may be all null
-    keys = ["language", "pos", "deviation", "number", "sentiment"]
-    default = pl.col("default")
-    of = rows.filter(pl.col("kind") == 0).select(*keys, default=pl.col("value").cast(pl.Float64))
-    return (
-        adjusted(rows.with_columns(numbers), over=["deviation", "kind", "variation"], least=least)
-        .join(of, on=keys, how="left")
-        .with_columns(
-            change=(pl.col("value") - default).round(6),
-            holds_default=(pl.col("low") <= default) & (default <= pl.col("high")),
-        )
-        .sort(*ROBUSTNESS.key)
-    )
+    keys = ["language", "pos", "number", "sentiment"]
+    rows = rows.with_columns(numbers)
+    default = rows.filter(kind="default").select(*keys, default="value")
+    rows = adjusted(rows, over=["kind", "variation"], least=least).join(default, on=keys)
+    rows = rows.with_columns(change=(pl.col("value") - pl.col("default")).round(6))
+    return columns.sort_by_key(rows, ROBUSTNESS)

@@ -25,14 +25,7 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     by_latent,
 )
 from plumbline.probes.politicians.words.word_counts import by_name, sources
-from plumbline.probes.stats.estimate import (
-    BONFERRONI,
-    ESTIMATE,
-    adjusted,
-    detectable_bonferroni,
-    significant,
-    typed,
-)
+from plumbline.probes.stats.estimate import adjusted, estimates, significant, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,56 +40,56 @@ PLACE = (
     *columns.PLACE,
     Column(
         "deviation",
-        "label",
+        "category",
         "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`: "
         "its largest values (faithful), or its contrast of genders, mean of sentiments (corrected)",
         labels=DEVIATIONS,
     ),
     Column(
         "reading",
-        "label",
+        "category",
         "pairs: of a word and a sentiment, ranked by their own deviation; argmax: words, each with "
         "its most probable sentiment",
         labels=READINGS,
     ),
 )
-SIZE = (
-    columns.TOP_K,
-    columns.CANDIDATES,
-    Column("left_out", "int64", "words of which no lexicon knows the sentiment", minimum=0),
-)
+OVER_NAMES = "95% symmetric Bayesian bootstrap over names; by the latent-variable model none"
 SHARES = columns.schema(
     "model language pos deviation reading gender sentiment",
     *PLACE,
     columns.GENDER,
-    Column("sentiment", "label", "most probable sentiment, or that of the pair", labels=SENTIMENTS),
+    Column(
+        "sentiment", "category", "most probable sentiment, or that of the pair", labels=SENTIMENTS
+    ),
     Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
-    *SIZE,
-    Column("base", "float64", "share of the sentiment among all candidates", minimum=0, maximum=1),
-    Column("names", "int64", "distinct names of this gender", minimum=1),
-    *ESTIMATE,
+    columns.TOP_K,
+    columns.CANDIDATES,
+    columns.share("base", "share of the sentiment among all candidates"),
+    *estimates(cluster="name; by the latent-variable model word", method=OVER_NAMES),
 )
 DIFFERENCES = columns.schema(
     "model language pos deviation reading sentiment test",
     *PLACE,
-    Column("sentiment", "label", "as in `shares`", labels=SENTIMENTS),
+    Column("sentiment", "category", "as in `shares`", labels=SENTIMENTS),
     Column(
         "test",
-        "label",
-        "words: the paper's unpaired permutation of words; names: genders permuted over names; by "
-        "the latent-variable model there is no p, see the page",
+        "category",
+        "words: the paper's unpaired permutation of words, exact; names: genders permuted over "
+        "names; by the latent-variable model there is no p, see the page",
         labels=TESTS,
     ),
-    *SIZE,
-    *ESTIMATE,
-    columns.share("p_bonferroni", "p times `family`, at most 1", nullable=True),
-    BONFERRONI,
-    Column(
-        "family",
-        "int64",
-        "tests that p is adjusted over: all models (each world for itself), languages, parts "
-        "of speech and sentiments of one deviation, reading and test; 0: there are none",
-        minimum=0,
+    columns.TOP_K,
+    columns.CANDIDATES,
+    *estimates(
+        cluster="name; by `words` the words of both lists",
+        method=f"{OVER_NAMES}; by `words` Newcombe's, words taken as independent",
+        null="0: words of both lists, or genders of names, are permuted",
+    ),
+    columns.share(
+        "p_bonferroni",
+        "p times the number of tests of all models (each world for itself), languages, parts of "
+        "speech and sentiments of one deviation, reading and test, at most 1",
+        nullable=True,
     ),
 )
 SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
@@ -129,14 +122,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     worlds = [m for m in inputs.models if (inputs.weights(m) / "world.json").is_file()]
     # real models are one family, each world is one of its own
     world = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
-    tests = pl.DataFrame(apart).with_columns(world=world)
+    tests = pl.DataFrame(apart, infer_schema_length=None).with_columns(world=world)
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
     bonferroni = (pl.col("p") * pl.col("family")).clip(upper_bound=1)
     tests = tests.with_columns(p_bonferroni=bonferroni.map_elements(significant, pl.Float64))
-    tests = detectable_bonferroni(tests, "family", params.confidence)
+    tests = columns.sort_by_key(tests, DIFFERENCES)
     return {
         "shares": typed(pl.DataFrame(shared), SHARES, params.confidence),
-        "differences": typed(tests, DIFFERENCES, params.confidence).sort(DIFFERENCES.key),
+        "differences": typed(tests, DIFFERENCES, params.confidence),
     }
 
 
@@ -146,25 +139,20 @@ def _rankings(
     """Yield each ranking and where it is."""
     path = inputs.tables("latent", model) / "latent.parquet"
     eta = pl.read_parquet(path) if path.is_file() else None  # not all have one
-    for language, source, people in sources(inputs, model, unit=params.unit):
+    for language, source, people in sources(inputs, model):
         found = by_name(source, people, params.min_count)
         if found is None:
             continue
         words = (found.words[name] for name in ("word", "lemma", "form"))
         lexica = inputs.datasets["lexica"]
         q = sentiment_shares.of_words(lexica, params.config(lexica, language), *words)
-        rankings = [(0, READINGS.index("argmax"), sentiment_shares.by_pmi(found, q, params))]
+        rankings = [("pmi", "argmax", sentiment_shares.by_pmi(found, q, params))]
         if eta is not None:
             part = eta.filter(pl.col("language") == language, pl.col("pos") == source.pos)
             rankings += [
-                (
-                    DEVIATIONS.index(deviation),
-                    READINGS.index(reading),
-                    by_latent(part, deviation, reading, params, found.of_gender()),
-                )
-                for deviation, reading in LATENT
+                (*kind, by_latent(part, *kind, params, found.of_gender())) for kind in LATENT
             ]
-        place = {"model": model, "language": language, "pos": source.pos}
         for deviation, reading, ranking in rankings:
             if ranking is not None:
+                place = {"model": model, "language": language, "pos": source.pos}
                 yield place | {"deviation": deviation, "reading": reading}, ranking

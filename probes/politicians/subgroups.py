@@ -19,15 +19,16 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words, tested
-from plumbline.probes.stats.estimate import ESTIMATE, LEVEL, TESTED_ERROR, least_p
+from plumbline.probes.stats.estimate import LEVEL, TESTED_ERROR, estimates, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
-from plumbline.probes.stats.shares import OVER_NAMES, shares
-from plumbline.probes.stats.tests import critical, permutation_p
+from plumbline.probes.stats.shares import shares
+from plumbline.probes.stats.tests import permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,12 @@ PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
-SUBGROUP = Column("subgroup", "label", "part of the people", labels=SUBGROUPS)
+SUBGROUP = Column("subgroup", "category", "part of the people", labels=SUBGROUPS)
+ESTIMATES = {
+    "cluster": "name",
+    "method": "95% symmetric Bayesian bootstrap over names",
+}
+NULL = "genders permuted over the names of the subgroup, or of either one"
 PEOPLE = columns.schema(
     "language subgroup gender",
     columns.MODEL,
@@ -64,30 +70,27 @@ SHARES = columns.schema(
     columns.SENTIMENT,
     columns.TOP_K,
     columns.CANDIDATES,
-    Column("names", "int64", "distinct names of this gender in the subgroup", minimum=1),
-    *ESTIMATE,
+    *estimates(**ESTIMATES),
 )
 DIFFERENCES = columns.schema(
     "language pos contrast sentiment",
     *columns.PLACE,
     Column(
         "contrast",
-        "label",
+        "category",
         "a subgroup: share female minus male in it; two: that of the first minus that of the "
         "second",
         labels=CONTRASTS,
     ),
     columns.SENTIMENT,
-    *ESTIMATE,
-    columns.FAMILY,
+    *estimates(**ESTIMATES, null=NULL),
 )
 AGREEMENT = columns.schema(
     "language pos contrast",
     *columns.PLACE,
-    Column("contrast", "label", "the two subgroups", labels=CONTRASTS),
+    Column("contrast", "category", "the two subgroups", labels=CONTRASTS),
     Column("words", "int64", "words that are common in both", minimum=1),
-    *ESTIMATE,
-    columns.FAMILY,
+    *estimates(**ESTIMATES, null=NULL),
 )
 SCHEMAS = {"people": PEOPLE, "shares": SHARES, "differences": DIFFERENCES, "agreement": AGREEMENT}
 FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # all tests of a table
@@ -137,7 +140,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (model,) = inputs.models
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    for language, source, path in word_counts.sources(inputs, model, unit=params.unit):
+    for language, source, path in word_counts.sources(inputs, model):
         people = pl.read_parquet(path)
         members = subgroups(people, params)
         parts = {}
@@ -146,7 +149,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             if part := _part(counts, inputs.datasets["lexica"], language, number, params):
                 parts[name] = part
         tables = {
-            "people": _people(people, members) if source.pos == 0 else [],
+            "people": _people(people, members) if source.pos == POS[0] else [],
             "shares": _shares(parts, params),
             "differences": _differences(parts, params),
             "agreement": _agreement(parts, params),
@@ -190,12 +193,13 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
 
 def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> Iterator[pl.DataFrame]:
     """Yield how many people of each gender there are, also of those that nobody has."""
-    every = pl.DataFrame({"gender": range(len(GENDERS))})
-    for number, qids in enumerate(members.values()):
-        own = people.filter(pl.col("qid").is_in(qids.implode()))
-        found = own.group_by("gender").agg(people=pl.len(), names=pl.col("name").n_unique())
+    every = pl.DataFrame({"gender": GENDERS})
+    people = people.with_columns(pl.col("gender").replace_strict(range(len(GENDERS)), GENDERS))
+    for name, qids in members.items():
+        inside = people.filter(pl.col("qid").is_in(qids.implode()))
+        found = inside.group_by("gender").agg(people=pl.len(), names=pl.col("name").n_unique())
         table = every.join(found, on="gender", how="left", maintain_order="left").fill_null(0)
-        yield table.with_columns(subgroup=pl.lit(number))
+        yield table.with_columns(subgroup=pl.lit(name))
 
 
 def _part(
@@ -247,35 +251,32 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
     for name, part in parts.items():
         if part.classes is None:
             continue
-        seen, drawn, names, null = part.shares()
-        middle = null.mean(axis=0)
-        names[:, ~np.isin(part.counts.genders, (MALE, FEMALE))] = np.nan
-        yield _sentiments(
-            {"gender": part.counts.genders, "sentiment": range(len(SENTIMENTS))},
-            [seen, drawn, names - middle, null - middle],
-            [part],
-            params,
-            least=0.0,
-            subgroup=SUBGROUPS.index(name),
-            top_k=part.size,
-            candidates=len(part.words),
-            names=part.counts.names[:, None],
-        )
+        seen, drawn, *_ = part.shares()
+        genders = [GENDERS[g] for g in part.counts.genders]
+        axes = {"gender": genders, "sentiment": SENTIMENTS}
+        table = _rows(axes, seen, drawn, [part], params, 0.0, subgroup=name)
+        sizes = {"top_k": pl.lit(part.size), "candidates": pl.lit(len(part.words))}
+        yield _known(table.with_columns(**sizes), [part])
 
 
 def _differences(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
     """Yield differences of genders within subgroups, and of those between subgroups."""
     known = {name: part for name, part in parts.items() if part.classes is not None}
     gaps = {name: part.apart(part.shares()) for name, part in known.items()}
-    for number, contrast in enumerate(CONTRASTS):
+    for contrast in CONTRASTS:
         names = contrast.split(AGAINST)
         if set(names) <= set(gaps):
             gap = gaps[names[0]]
             for name in names[1:]:
                 gap = [a - b for a, b in zip(gap, gaps[name], strict=True)]
-            of, most = [parts[name] for name in names], float(len(names))
-            axes = {"sentiment": range(len(SENTIMENTS))}
-            yield _sentiments(axes, gap, of, params, -most, most, contrast=number)
+            both, most = [parts[name] for name in names], float(len(names))
+            base = np.bincount(np.concatenate([known[name].classes for name in names]))
+            some = all(part.size < len(part.words) for part in both)
+            no_test = ~(np.isin(np.arange(len(SENTIMENTS)), tested(base)) & some)
+            p = np.where(no_test, np.nan, _p(gap))
+            axes = {"sentiment": SENTIMENTS}
+            table = _rows(axes, gap[0], gap[1], both, params, -most, most, p=p, contrast=contrast)
+            yield _known(table, both)
 
 
 def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
@@ -294,55 +295,48 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]
             values.append(part.apart([x[..., rows] for x in part.deviations]))
         found = [rank_correlations(a, b)[:, None] for a, b in zip(*values, strict=True)]
         if np.isfinite(found[0]).all() and np.isfinite(found[2]).all():
-            axes = {"contrast": [CONTRASTS.index(AGAINST.join(pair))]}
-            yield _rows(axes, found, of, params, words=len(words))
+            axes = {"contrast": [AGAINST.join(pair)]}
+            yield _rows(axes, found[0], found[1], of, params, p=_p(found), words=len(words))
 
 
-def _sentiments(
-    axes: dict[str, Any], four: Four, of: list[Part], *args: Any, **more: Any
-) -> pl.DataFrame:
-    """Return :func:`_rows` of the sentiments that words have; p of those with their own tests."""
+def _known(table: pl.DataFrame, of: list[Part]) -> pl.DataFrame:
+    """Return the rows of the sentiments that some word has."""
     classes = np.concatenate([part.classes for part in of if part.classes is not None])
-    base = np.bincount(classes, minlength=len(SENTIMENTS))
-    some = all(part.size < len(part.words) for part in of)
-    own = np.isin(np.arange(len(base)), tested(base)) & some
-    four = [*four[:2], np.where(own, four[2], np.nan), four[3]]
-    return _rows(axes, four, of, *args, **more).filter(
-        pl.col("sentiment").is_in(np.flatnonzero(base))
-    )
+    return table.filter(pl.col("sentiment").is_in([SENTIMENTS[s] for s in np.unique(classes)]))
+
+
+def _p(four: Four) -> NDArray[np.float64]:
+    """Return the p-values of numbers over distinct names, given those with genders permuted."""
+    (value,), null = four[2:]
+    return permutation_p(value, np.moveaxis(null, 0, -1))
 
 
 def _rows(
     axes: dict[str, Any],
-    four: Four,
+    seen: NDArray[np.float64],
+    drawn: NDArray[np.float64],
     of: list[Part],
     params: Params,
     least: float = -1.0,
     most: float = 1.0,
     **more: Any,
 ) -> pl.DataFrame:
-    """Return a row for each place with its interval and test.
+    """Return a row for each place with its interval.
 
     A replicate ranks words anew, with more noise than the data, and so is drawn towards no
     difference: the interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
 
     ``least``, ``most``: values that there can be.
     """
-    (value,), drawn, (names,), null = four
+    (value,) = seen
     half, tested_half = (
         np.nanquantile(np.abs(drawn - value), level, axis=0)
         for level in (params.confidence, 1 - LEVEL)
     )
-    where = "the subgroup's names" if len(of) == 1 else "the names of either subgroup"
     return columns.rows_of(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in of),
-        cluster="name",
-        method=f"{params.confidence:.0%} {OVER_NAMES}",
-        null=f"genders permuted over {where}",
-        p=np.where(np.isnan(names), np.nan, permutation_p(names, np.moveaxis(null, 0, -1))),
-        critical=critical(null),
         **{TESTED_ERROR: tested_half / ndtri(1 - LEVEL / 2)},  # not cut at the ends of the scale
         **more,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
@@ -39,12 +39,6 @@ class Frames(Section):
     neutral: dict[Kind, str] = Field(
         description="the group that stands for none, for models that read from left to right"
     )
-
-    @model_validator(mode="after")
-    def _of_each_kind(self) -> Frames:
-        if lacking := set(self.templates) - set(self.neutral):
-            raise ValueError(f"neutral: lacks {', '.join(sorted(lacking))}")
-        return self
 
 
 class Asking(Section):

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
@@ -38,12 +38,6 @@ class Frame(Section):
     masculine: str = Field(min_length=1, description="and about a man")
     agree: str = Field(min_length=1, description=f"what stands for {MASK} if they agree")
     disagree: str = Field(min_length=1, description="and if they do not")
-
-    @model_validator(mode="after")
-    def _apart(self) -> Frame:
-        if self.feminine == self.masculine or self.agree == self.disagree:
-            raise ValueError("feminine and masculine, agree and disagree must differ")
-        return self
 
 
 class Frames(Section):

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
+from plumbline.probes.stats.estimate import estimates
 from plumbline.probes.stats.reliability import FORMS
 
-ALPHA, HALVES = "alpha", "split halves"
-COEFFICIENTS = (*FORMS, ALPHA, HALVES)
-RANDOM = ("templates, seeds", "statements, templates, seeds")
+ALPHA = "alpha"
+COEFFICIENTS = (*FORMS, ALPHA)
 
 
-class Params(Bootstrap):
-    """Draws and splits."""
+class Params(Section):
+    """Intervals of parts of variance."""
 
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(1, ge=0, description="of the draws")
     draws: int = Field(1000, ge=100, description="of the pivotal quantities of parts of variance")
-    splits: int = Field(200, ge=1, description="halves that are drawn where there are more")
     reml_scores: int = Field(800, ge=0, description="REML beside ANOVA up to so many; 0: nowhere")
 
 
@@ -28,9 +30,6 @@ PLACE = (
     Column("language", "string", "of the prompts; empty: all languages together"),
     Column("model", "string", "name of the model in params.yaml; empty: all models together"),
 )
-RANDOM_FACETS = Column(
-    "random_facets", "label", "facets that another run would draw anew", labels=RANDOM
-)
 REASON = Column("reason", "string", "why there is no number; empty where there is one")
 SCHEMAS = {
     "parts": Schema.keyed(
@@ -38,7 +37,10 @@ SCHEMAS = {
             *PLACE,
             Column("term", "string", "facet, facets that interact (with x), or rest"),
         ),
-        *ESTIMATE,
+        *estimates(
+            cluster="level of the facet",
+            method="95% generalized pivotal quantities of ANOVA, Henderson's methods I and III",
+        ),
         Column("unbiased", "float64", "the same, which may be below 0", nullable=True),
         Column("share", "float64", "part of the sum of all parts", nullable=True),
         Column("reml", "float64", "by restricted maximum likelihood", nullable=True),
@@ -48,23 +50,16 @@ SCHEMAS = {
     "consistency": Schema.keyed(
         (
             *PLACE,
-            Column("cases", "string", "what is told apart"),
-            Column("items", "string", "what it is told apart by"),
-            Column("coefficient", "label", "which", labels=COEFFICIENTS),
+            Column("cases", "string", "rows of the grid: statements, models or states"),
+            Column(
+                "items",
+                "string",
+                "its columns: templates, orders, seeds, models or statements",
+            ),
+            Column("coefficient", "category", "which", labels=COEFFICIENTS),
         ),
-        *ESTIMATE,
+        *estimates(cluster="case", method="95% of F, McGraw and Wong (1996)"),
         Column("n_items", "int64", "how many items", minimum=0),
-        REASON,
-    ),
-    "ranks": Schema.keyed(
-        (
-            *PLACE[:-1],
-            Column("first", "string", "a model"),
-            Column("second", "string", "another"),
-            RANDOM_FACETS,
-        ),
-        *ESTIMATE,
-        Column("difference", "float64", "mean score of the first less the second", nullable=True),
         REASON,
     ),
     "valid": Schema.keyed(
@@ -73,7 +68,7 @@ SCHEMAS = {
             Column("facet", "string", "facet; empty: all responses"),
             Column("level", "string", "template, order or seed"),
         ),
-        *ESTIMATE,
+        *estimates(cluster="statement", method="95% Wilson, of the effective number of responses"),
         Column("responses", "int64", "how many", minimum=1),
     ),
 }

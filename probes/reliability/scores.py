@@ -12,6 +12,7 @@ import polars as pl
 
 from plumbline.probes.leaning.choices import choice, refused
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES
+from plumbline.probes.prompts.opinions import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,8 +24,7 @@ FACETS = ("statement", "template", "order", "seed")
 WHERE = ("measure", "scale", "language", "model", "respondent")
 COLUMNS = (*WHERE, *FACETS, "score")
 BEST = 20  # completions of a prompt that are read
-PLAIN = 0  # code of a statement as it stands, in both studies that deny some
-CORRECTED = 2  # code of the reading of `counterfactuals`
+CORRECTED = 2  # code of the reading of the dataset `counterfactuals`
 
 
 def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
@@ -67,7 +67,9 @@ def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
             each = joined.group_by("pos", statement="qid", template="frame").agg(
                 pl.col("score").mean()
             )
-            part = pl.col("pos").replace_strict({0: "adjectives", 1: "verbs"}, default="words")
+            part = pl.col("pos").replace_strict(
+                {"ADJ": "adjectives", "VERB": "verbs"}, default="words"
+            )
             yield each.with_columns(
                 measure=pl.lit("sentiment"), scale=part, language=pl.lit(language)
             )
@@ -120,7 +122,7 @@ def _keyed(found: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
 def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield log-odds of agreeing, genders averaged, by the better of the methods."""
     for _, found in _configs(folder):
-        plain = found.filter(pl.col("form") == PLAIN, pl.col("method") == found["method"].max())
+        plain = found.filter(form="plain", method=max(found["method"], key=METHODS.index))
         apart = (pl.col("agree_nats") - pl.col("disagree_nats")).mean()
         each = plain.group_by("questionnaire", "id", "frame").agg(score=apart)
         yield _keyed(each, inputs).with_columns(measure=pl.lit("agreement"))
@@ -130,7 +132,7 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield stances: log-odds of a mask, differences of probability, or options from -1 to 1."""
     state = pl.concat_str("corpus", "period", "share", "pretraining_seed", "epoch", separator=" ")
     for config, found in _configs(folder):
-        plain = found.filter(pl.col("form") == PLAIN, pl.col("variant") == "")
+        plain = found.filter(pl.col("form") == "plain", pl.col("variant") == "")
         if config == "mask":
             score = pl.col("agree_nats") - pl.col("disagree_nats")
         elif config == "generation":

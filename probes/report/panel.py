@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, FileSystemLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     Ends = tuple[float, float]
 
@@ -86,7 +86,6 @@ class Panel:
     xticks: Sequence[tuple[float, str]] | None = None  # round numbers
     yticks: Sequence[tuple[float, str]] | None = None
     slanted: bool = False  # names of ticks below
-    bold: Collection[str] = ()  # names of ticks to the left
     drawn: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -78,10 +78,17 @@ def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
-    """Return a frame with labels in place of their codes; they sort in the order of the codes."""
+    """Return a frame with labels in place of their codes; they sort in the order of the codes.
+
+    Columns that have labels already stay as they are.
+    """
+    kinds = frame.collect_schema()
     return frame.with_columns(
-        pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
+        pl.col(column).cast(pl.Enum(of))
+        if frame.collect_schema()[column] == pl.String
+        else pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
         for column, of in codes.items()
+        if column in kinds and kinds[column].is_integer()
     )
 
 

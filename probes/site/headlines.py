@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from plumbline.probes.report.figures import Mark, shared
+from plumbline.probes.controls.measures import YES
+from plumbline.probes.report.figures import forest
 from plumbline.probes.report.tables import kept
-from plumbline.probes.report.view import (
-    LEVEL,
-    Block,
-    Group,
-    Listing,
-    Part,
-    Row,
-    Section,
-    listed,
-)
+from plumbline.probes.report.view import LEVEL, Block, Group, Part, Row, Section, listed
 from plumbline.probes.site import void
-from plumbline.probes.site.controls import YES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +21,7 @@ if TYPE_CHECKING:
     from plumbline.probes.report.tables import Source, Tables
     from plumbline.probes.report.view import Study
 
-TESTED = ("p", "p_bh", "detectable_bh")
+TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
 NAMES = 20  # of a gender, below which its test finds next to nothing
 CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # readings of `leaning`: a format's first
@@ -38,21 +29,17 @@ VOID = "nothing could be read"
 TITLE = "Results: models and studies"
 NOTE = (
     "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
-    "Power .8: the distance from the null at which that test would find an effect, after "
-    "adjustment; a dash where it would find none, or rests on too little to tell. Your models "
-    "stand first, control models last."
+    "Detectable: the distance from the null hypothesis at which that test would find an effect "
+    "with power .8. Your models come first, control models last."
 )
 CAPTION = (
-    "The clearest test of each model and study with its interval: the distance from the null, "
-    "in units of that which it would find with power .8; left out where that is not known. "
-    "Filled: adjusted p at most .05."
+    "The clearest test of each model and study with its interval: the distance from the null "
+    "hypothesis, in units of the detectable one; left out where that is not known. Filled: "
+    "adjusted p at most .05."
 )
-LISTING = Listing(
-    "model; study; found; what=clearest; unit",
-    "value; low..high; p_bh:3=adjusted p; detectable_bh=power .8",
-)
-CONTROLS = "; controls=controls as they should be"
-CONTROL = "; control=control"
+WORDS = {"model": "model", "study": "study", "found": "found", "what": "clearest", "unit": "unit"}
+NUMBERS = {"value": "value", "interval": "95% interval", "p_bh": "adjusted p"}
+NUMBERS |= {"detectable": "detectable"}
 
 
 class Kind(NamedTuple):
@@ -63,7 +50,7 @@ class Kind(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """Where the headline of a study stands."""
+    """The tables of a study that its headline is made of, and how."""
 
     analysis: str
     tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
@@ -198,7 +185,8 @@ def _axes(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """One row an axis, questionnaire and format of responses, tested against random responses."""
     place, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
     rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
-    own = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null()).drop("null")
+    own = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
+    own = own.drop("null", strict=False)
     random = (pl.col("baseline") == "random answers") & (pl.col("constants") == "corrected")
     nulls = tables["baselines"].filter(random).select(*axis, null="value")
     own = own.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
@@ -290,46 +278,42 @@ def section(
     rows: Sequence[Row],
     checks: Sequence[Row],
     studies: Sequence[Study],
-    shown: Mapping[str, str],
     name: str = "results",
-    model: str = "",
 ) -> Section:
     """Return a row for each model and study, controls in a table below, and one figure.
 
-    ``rows``: of all models and studies, whose numbers the axis has room for.
+    ``rows``: see :func:`headlines`; those of other studies are left out.
     ``checks``: of the control models; without any, there is no column of them.
-    ``shown``: names of models as they stand on the page.
-    ``model``: that the section is of alone, if it is.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
-    own = [r for r in rows if r["study"] in analyses and model in ("", r["model"])]
+    own = [row for row in rows if row["study"] in analyses]
     listing = []
     for row in own:
-        of = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
-        badge = f"{sum(of)} of {len(of)}" if of else "not run"
-        listing.append(row | {"controls": badge, "model": shown.get(row["model"], row["model"])})
-    shape = LISTING._replace(words=LISTING.words + CONTROLS) if checks else LISTING
-    kinds = {"What was found, by model and study": ("", [r for r in listing if not r["control"]])}
-    kinds["Controls, and what they are for"] = CONTROL, [r for r in listing if r["control"]]
-    tables = [
-        listed(shape._replace(words=shape.words + more), some, caption)
-        for caption, (more, some) in kinds.items()
-        if some
-    ]
+        passed = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
+        badge = f"{sum(passed)} of {len(passed)}" if passed else "not run"
+        listing.append(row | {"controls": badge})
+    users = [row for row in listing if not row["control"]]
+    controls = [row for row in listing if row["control"]]
+    words = WORDS | ({"controls": "controls that pass"} if checks else {})
+    tables = []
+    if users:
+        tables.append(listed(users, words, NUMBERS, "What was found, by model and study"))
+    if controls:
+        words = words | {"control": "control"}
+        tables.append(listed(controls, words, NUMBERS, "Controls, and what they are for"))
     parts = [Part(tables=tuple(tables), open=True)]
-    unit = "distance from the null, in units of what would be found"
-    every = shared(scaled(rows), line="line", unit=unit, marks={"": Mark()}, filled="sure")
     if lines := scaled(own):
-        parts.append(Part("", every._replace(rows=lines).draw(every.ends), CAPTION))
+        unit = "distance from the null hypothesis, in units of the detectable one"
+        parts.append(Part(forest(lines, line="line", unit=unit, filled="sure"), CAPTION))
     groups = [Group("", [Block("", parts)])] if listing else []
-    return Section(name, TITLE, NOTE, groups, studies[0].analyses[0])
+    return Section(name, TITLE, NOTE, groups, studies[0].name)
 
 
 def scaled(rows: Sequence[Row]) -> list[Row]:
-    """Return the distances of headlines from the null, in units of what their tests would find."""
+    """Return the distances of headlines from the null, in units of the detectable one."""
     lines = []
     for row in rows:
-        if least := row["detectable_bh"]:
+        if least := row["detectable"]:
             ends = (row["value"], row["low"], row["high"])
             apart = [None if end is None else (end - row["null"]) / least for end in ends]
             lines.append(

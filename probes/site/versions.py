@@ -10,10 +10,10 @@ import polars as pl
 
 from plumbline.builders.core import params, parquet
 from plumbline.probes.models.params import pointer
-from plumbline.probes.report.view import Block, Group, Listing, Part, Row, Section, listed
+from plumbline.probes.report.view import Block, Group, Part, Row, Section, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
@@ -23,9 +23,9 @@ PACKAGES = (  # that make numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
-DATASETS = Listing("name=dataset; version; validation; sha256; origin=made from", "rows")
-LOST = Listing("config; reason", "rows")
-MODELS = Listing("name=model; kind; id; revision; probes")
+DATASETS = {"name": "dataset", "version": "version", "validation": "validation"}
+DATASETS |= {"sha256": "sha256", "origin": "made from"}
+MODELS = {name: name for name in ("model", "kind", "id", "revision", "probes")}
 
 
 class Versions:
@@ -55,27 +55,22 @@ class Versions:
     def datasets(self, names: Iterable[str]) -> Table:
         """Return version, rows, fingerprint and source of some datasets."""
         known = [self.validated[name] for name in names if name in self.validated]
-        return listed(DATASETS, known, "Datasets")
+        return listed(known, DATASETS, {"rows": "rows"}, "Datasets")
 
-    def models(self, probes: Iterable[str], shown: Mapping[str, str]) -> Table:
-        """Return what the models are that some probes are put to, as they stand on the page."""
-        rows = [row | {"name": shown.get(row["name"], row["name"])} for row in self.of(probes)]
-        return listed(MODELS, rows, "Models")
-
-    def of(self, probes: Iterable[str]) -> list[Row]:
-        """Return models that some probes are put to: name, kind, id, revision and probes."""
-        by = {probe: self.tables.models(probe) for probe in probes}
-        found = list[Row]()
-        for name in sorted({name for own in by.values() for name in own}):
+    def models(self, probes: Iterable[str]) -> Table:
+        """Return the models that some probes run on: kind, id, revision and probes."""
+        by_probe = {probe: self.tables.models(probe) for probe in probes}
+        rows = list[Row]()
+        for name in sorted({name for models in by_probe.values() for name in models}):
             path = pointer(name, self.data)
             known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
             entry = known.get("model") or (self.tree.get("models") or {}).get(name, {})
-            found.append(
-                {"name": name, "kind": entry.get("kind", "masked"), "id": str(known.get("id", "–"))}
-                | {"revision": str(known.get("revision") or entry.get("revision") or "–")}
-                | {"probes": ", ".join(probe for probe, own in by.items() if name in own)}
+            rows.append(
+                {"model": name, "kind": entry.get("kind", "masked"), "id": known.get("id", "")}
+                | {"revision": str(known.get("revision") or entry.get("revision") or "")}
+                | {"probes": ", ".join(probe for probe, own in by_probe.items() if name in own)}
             )
-        return found
+        return listed(rows, MODELS, caption="Models")
 
 
 def rows(path: Path) -> int:
@@ -94,7 +89,7 @@ def packages(names: Sequence[str] = PACKAGES) -> Table:
         except PackageNotFoundError:  # run from a checkout that is not installed
             release = "–"
         found.append({"package": name, "version": release})
-    return listed(Listing("package; version"), found, "Packages")
+    return listed(found, {"package": "package", "version": "version"}, caption="Packages")
 
 
 def section(*tables: Table) -> Section:
@@ -121,10 +116,11 @@ def datasets_section(versions: Versions) -> Section:
         counts = [{"config": config, "rows": n} for config, n in known["configs"].items()]
         rejects = pl.read_parquet(versions.data / "datasets" / known["name"] / parquet.REJECTS)
         lost = rejects.group_by(by).agg(rows=pl.sum("number")).sort(by).to_dicts()
-        table = listed(Listing("config", "rows"), counts)
+        table = listed(counts, {"config": "config"}, {"rows": "rows"})
+        rejected = listed(lost, {"config": "config", "reason": "reason"}, {"rows": "rows"})
         blocks = [
             Block("", [Part(caption=about, tables=(table,))]),
-            Block("Rejected input, by reason", [Part(tables=(listed(LOST, lost),))]),
+            Block("Rejected input, by reason", [Part(tables=(rejected,))]),
         ]
         groups.append(Group(f"{known['name']} {known['version']}", blocks))
     note = "What everything in the report was made of."

@@ -51,7 +51,7 @@ def lists(tables: Tables) -> pl.DataFrame:
 def politicians(frames: Frames) -> str:
     """Return why the lists of a language are void."""
     above = frames["lists"]["above"] if len(frames["lists"]) else None
-    if above is None or above.null_count() or above.max() > NATS:  # type: ignore[operator]
+    if above is None or above.null_count() or above.mean() > NATS:  # type: ignore[operator]
         return ""
     return "its words are hardly more likely than words at random, as with an untrained head"
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from plumbline.probes.stats.estimate import LEVEL, Estimate
+from plumbline.probes.stats.estimate import Estimate
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -30,7 +30,6 @@ class Difference(NamedTuple):
     p: float  # of accuracy: both err equally often where only one of them errs
     p_macro_f1: float  # which is which does not matter
     alone: tuple[int, int]  # texts that the one alone has right, and the other alone
-    critical: float  # least distance of macro-F1 with p at most .05
 
 
 class Chance(NamedTuple):
@@ -41,7 +40,6 @@ class Chance(NamedTuple):
 
 
 METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
-VOTES = ("hard", "mean probability")
 HALF = 0.5
 NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
 
@@ -99,21 +97,18 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
 
-def dealt_p(
-    true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1
-) -> tuple[float, float]:
+def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1) -> float:
     """Return the two-sided p of a macro-F1, the predictions being dealt out to the texts anew.
 
     The null is that predictions have nothing to do with the texts, however often each label is
     given: macro-F1 is as far from :func:`chance` in so many of the deals, the one seen included.
-    Also the least distance from chance that has p at most .05; infinite where none has.
 
     Examples
     --------
     Two of each of two classes, all right: of the six deals one is as good, one as bad.
 
     >>> labels = np.array([0, 0, 1, 1])
-    >>> round(dealt_p(labels, labels, 9999)[0], 1)
+    >>> round(dealt_p(labels, labels, 9999), 1)
     0.3
     """
     rng = np.random.default_rng(seed)
@@ -156,8 +151,7 @@ def difference(
     right, others = one == true, other == true
     alone = int((right & ~others).sum()), int((~right & others).sum())
     far = _randomised(true, one, other, n_permutations, seed)
-    p_macro_f1, critical = _tail(far)
-    return Difference(apart[0], apart[1], sign_p(*alone), p_macro_f1, alone, critical)
+    return Difference(apart[0], apart[1], sign_p(*alone), _tail(far), alone)
 
 
 def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> Floats:
@@ -170,11 +164,9 @@ def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, see
     return np.abs(_measures(first)[1] - _measures(second)[1])
 
 
-def _tail(far: Floats) -> tuple[float, float]:
-    """Return p of the first distance, and the least that has at most .05; inf: none has."""
-    few = int(LEVEL * len(far) + 1e-9) - 1  # of the drawn ones may be as far
-    least = np.partition(far[1:], -few)[-few] if few > 0 else np.inf
-    return float((far >= far[0] - 1e-12).mean()), float(least)
+def _tail(distances: Floats) -> float:
+    """Return the share of distances that are as large as the first."""
+    return float((distances >= distances[0] - 1e-12).mean())
 
 
 def _resampled(
@@ -214,7 +206,7 @@ def _measures(tables: Floats) -> tuple[Floats, Floats]:
 def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
-    return Estimate(float(values[0]), float(low), float(high), n, "percentile bootstrap over texts")
+    return Estimate(float(values[0]), float(low), float(high), n)
 
 
 def sign_p(one: int, other: int) -> float:
@@ -269,29 +261,22 @@ def metrics(counts: Floats) -> Floats:
     return np.stack([accuracy, (recall + other) / 2, f1, macro, precision, recall], axis=-1)
 
 
-def vote(probability: Floats, kind: str) -> Bools:
-    """Return whether an ensemble calls each text positive.
+def vote(probability: Floats) -> Bools:
+    """Return whether the majority of an ensemble calls each text positive.
 
-    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3): mean rule, majority vote.
+    Where an even number of voters is split in halves their mean probability decides. Kittler et al.
+    (1998), On combining classifiers, IEEE TPAMI 20(3): majority vote, mean rule.
 
-    Parameters
-    ----------
-    probability : (voters, texts) or (..., voters, texts)
-        That a text is positive, as each voter has it; one is for it above one half.
-    kind
-        ``hard``: the majority; where an even number of voters is split in halves the mean
-        probability decides. ``mean probability``: whether the mean is above one half.
+    ``probability``, (..., voters, texts): that a text is positive, by each voter; one is for it
+    above one half.
 
     Examples
     --------
-    Two lean against, one is sure that it is:
+    Two lean against, one is sure that it is; of two the surer one decides:
 
-    >>> three = np.array([[0.4], [0.4], [0.9]])
-    >>> bool(vote(three, "hard")[0]), bool(vote(three, "mean probability")[0])
-    (False, True)
+    >>> [bool(vote(np.array(votes)[:, None])[0]) for votes in ([0.4, 0.4, 0.9], [0.4, 0.9])]
+    [False, True]
     """
     mean: Bools = probability.mean(axis=-2) > HALF + NEAR
-    if kind == "mean probability":
-        return mean
     lead = 2 * (probability > HALF).sum(axis=-2) - probability.shape[-2]
     return np.where(lead == 0, mean, lead > 0)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-METHOD = "t interval, variances of crossed samples added (Satterthwaite)"
-
 
 class Part(NamedTuple):
     """What one kind of sample adds to the variance of an estimate."""

@@ -1,24 +1,18 @@
-"""Intervals of a share, the difference of two and a rank correlation, in closed form, and of t.
-
-And which difference of two paired shares McNemar's exact test finds.
-"""
+"""Intervals of a share, of a difference of two, of a rank correlation, and of t."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
+from scipy.special import ndtri, stdtr, stdtrit
 
-from plumbline.probes.stats.estimate import LEVEL, POWER, Estimate
+from plumbline.probes.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
 DIGITS = 10  # of values that are ranked: equal to so many are ties
-SPREAD = 7  # standard deviations of a count beyond which it has no probability worth counting
-STEPS = 22  # of a bisection
 
 
 def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
@@ -81,7 +75,7 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     share = hits / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n, "Wilson score")
+    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n)
 
 
 def clustered(
@@ -158,7 +152,7 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     difference = one.value - two.value
     below = hypot(one.value - one.low, two.high - two.value)
     above = hypot(one.high - one.value, two.value - two.low)
-    return Estimate(difference, difference - below, difference + above, sum(n), "Newcombe score")
+    return Estimate(difference, difference - below, difference + above, sum(n))
 
 
 def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
@@ -175,7 +169,7 @@ def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))
-    return Estimate(rho, low, high, len(x), "Fisher z, Bonett and Wright variance")
+    return Estimate(rho, low, high, len(x))
 
 
 def rank_correlations(x: Floats, y: Floats) -> Floats:
@@ -194,91 +188,3 @@ def _of_ranks(x: Floats, y: Floats) -> Floats:
     a, b = (part - part.mean(axis=-1, keepdims=True) for part in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((a * b).sum(axis=-1) / np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)))
-
-
-def sign_power(apart: float, differing: float, n: int, level: float = 0.05) -> float:
-    """Return the power of McNemar's exact test of two shares of n pairs.
-
-    The pairs that differ are binomial, and so are those among them that differ one way, whose
-    share is (1 + apart / differing) / 2: Miettinen (1968), The matched pairs design in the case of
-    all-or-none responses, Biometrics 24(2). The test is conditional on how many differ, its power
-    is not.
-
-    Parameters
-    ----------
-    apart
-        Difference of the shares.
-    differing
-        Probability that a pair differs, at least ``apart``.
-    n
-        Number of pairs.
-
-    Examples
-    --------
-    Six pairs, all of which differ one way: p is 2 / 2^6.
-
-    >>> round(sign_power(1.0, 1.0, 6), 6), sign_power(1.0, 1.0, 5)
-    (1.0, 0.0)
-    """
-    mean, spread = n * differing, SPREAD * np.sqrt(n * differing * (1 - differing)) + 1
-    first, last = max(0, int(mean - spread)), min(n, int(mean + spread) + 1)
-    pairs, few = np.arange(first, last + 1), _few(n, level)[first : last + 1]
-    choose = gammaln(n + 1) - gammaln(pairs + 1) - gammaln(n - pairs + 1)
-    mass = np.exp(choose + xlogy(pairs, differing) + xlog1py(n - pairs, -differing))
-    share = (1 + apart / differing) / 2
-    tails = [bdtr(np.maximum(few, 0), pairs, x) for x in (share, 1 - share)]
-    return float((mass * np.where(few >= 0, tails[0] + tails[1], 0.0)).sum())
-
-
-@lru_cache(8)
-def _few(n: int, level: float) -> NDArray[np.float64]:
-    """Return how many of 0 to n pairs may differ the other way where p is at most the level."""
-    pairs = np.arange(n + 1)
-    with np.errstate(invalid="ignore"):
-        most = np.floor(np.nan_to_num(bdtrik(level / 2, pairs, 0.5), nan=-1.0))
-    few: NDArray[np.float64] = np.minimum(most + 1, pairs)  # the inverse may be one off
-    while (much := (few >= 0) & (bdtr(np.maximum(few, 0), pairs, 0.5) > level / 2)).any():
-        few[much] -= 1
-    return few
-
-
-def sign_detectable(one: int, other: int, n: int, level: float = LEVEL) -> float:
-    """Return the difference of two shares that McNemar's exact test finds with power .8.
-
-    Only the difference of the two probabilities that a pair differs one way moves; their product
-    stays that of the counts, one half added to each. Of counts the logarithm of the product and the
-    difference are uncorrelated (orthogonal parameters: Cox and Reid 1987, J. R. Stat. Soc. B
-    49(1)). With their sum held instead, as where the interval is taken for it, data that
-    understate an effect promise to find it: at the effect told .64 to .7 are then found of 60
-    pairs.
-
-    Parameters
-    ----------
-    one, other
-        Pairs that differ one way and the other way, of n.
-
-    Returns
-    -------
-    float
-        Infinite where even n pairs that all differ one way would be too few.
-
-    Examples
-    --------
-    Of 60 texts 10 are right with one alone and 5 with the other. With as many that differ at any
-    difference, and without regard to steps of p, 2.8 (15 / 60 / 60)^.5 = .181 would be enough.
-
-    >>> round(sign_detectable(10, 5, 60), 3)
-    0.211
-    """
-    product = (one + 0.5) * (other + 0.5) / n**2
-
-    def found(apart: float) -> float:
-        return sign_power(apart, min(1.0, (apart**2 + 4 * product) ** 0.5), n, level)
-
-    low, high = 0.0, 1.0
-    if found(high) < POWER:
-        return float("inf")
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if found(middle) >= POWER else (middle, high)
-    return high

@@ -17,8 +17,6 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import ThreadpoolController
 
-from plumbline.probes.stats.estimate import LEVEL
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -224,15 +222,3 @@ def upper_p(value: float, draws: Floats) -> float:
     0.3
     """
     return min(1.0, 2 * (1 + int((draws >= value).sum())) / (1 + len(draws)))
-
-
-def upper_critical(draws: Floats) -> float:
-    """Return the distance from the mean of draws above which :func:`upper_p` is at most ``LEVEL``.
-
-    It is infinite where there are too few draws.
-
-    >>> upper_critical(np.arange(1.0, 40)), upper_critical(np.arange(1.0, 39))
-    (19.0, inf)
-    """
-    above = int(LEVEL / 2 * (1 + len(draws)) + TOLERANCE) - 1  # draws that may be as large
-    return float(np.sort(draws)[-1 - above] - draws.mean()) if above >= 0 else float("inf")

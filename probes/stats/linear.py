@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, fdtri, ncfdtrinc
+from scipy.special import fdtrc
 
 from plumbline.probes.stats.intervals import t_half_width, two_sided
 
@@ -158,26 +158,6 @@ def drop(
     return Drop(f, float(fdtrc(spent, residual, f)), spent, residual, math.sqrt(squares / residual))
 
 
-def detectable_f(
-    freedom: Integers, residual: Integers, rows: Integers, level: Floats | float, power: float
-) -> Floats:
-    """Return Cohen's f that an F test finds at a level with this power, one for each test.
-
-    f is the root mean square over rows of what a factor adds that the others do not explain, over
-    the residual standard deviation; F has the noncentrality rows times f squared. Cohen (1988),
-    Statistical Power Analysis for the Behavioral Sciences, equations 8.2.1 and 8.3.6.
-
-    Examples
-    --------
-    Cohen's table 8.4.4: four groups of 45 find .25 at .05 with power .8.
-
-    >>> float(detectable_f(np.array(3), np.array(176), np.array(180), 0.05, 0.8).round(3))
-    0.249
-    """
-    critical = fdtri(freedom, residual, 1 - np.asarray(level))
-    return np.asarray(np.sqrt(ncfdtrinc(freedom, residual, 1 - power, critical) / rows))
-
-
 def _left(response: Floats, design: Floats) -> tuple[float, int]:
     """Return the sum of squares that a design leaves, and its rank."""
     found, _, rank, _ = np.linalg.lstsq(design, response)
@@ -204,7 +184,7 @@ def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Co
     return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)
 
 
-def _sums(values: Floats, groups: Integers) -> Floats:
+def sum_groups(values: Floats, groups: Integers) -> Floats:
     """Add up the rows of each group, (rows, columns) to (groups, columns)."""
     length = int(groups.max()) + 1
     return np.stack([np.bincount(groups, each, length) for each in values.T], axis=1)
@@ -219,7 +199,7 @@ def centred(values: Floats, groups: Integers) -> Floats:
     [-1.0, 1.0, 0.0]
     """
     flat = values.reshape(len(values), -1)
-    means = _sums(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
+    means = sum_groups(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
     found = means[groups]
     return np.subtract(flat, found, out=found).reshape(values.shape)
 

@@ -77,10 +77,8 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
         three = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
         own = _over(bms - ems, bms + (k - 1) * ems + k * (jms - ems) / n)
         two = (own, *_limits(bms, jms, ems, (n, k), own, upper))
-    method = f"{confidence:.0%} F distribution (Shrout and Fleiss)"
     single = [
-        Estimate(float(value), float(low), float(high), n, method)
-        for value, low, high in (one, two, three)
+        Estimate(float(value), float(low), float(high), n) for value, low, high in (one, two, three)
     ]
     several = [spearman_brown(form, k) for form in single]
     several[1] = several[1]._replace(value=_over(bms - ems, bms + (jms - ems) / n))
@@ -141,9 +139,7 @@ def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:
     >>> alpha(np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [4.0, 5.0, 6.0]])).value
     1.0
     """
-    return icc(scores, confidence)["ICC(3,k)"]._replace(
-        method=f"{confidence:.0%} F distribution (Feldt)"
-    )
+    return icc(scores, confidence)["ICC(3,k)"]
 
 
 def split_halves(
@@ -186,9 +182,7 @@ def split_halves(
     value = float(found[0])
     enough = np.isfinite(found[1:]).mean() >= DEFINED
     low, high = interval(found[1:], n if enough else 0, confidence)
-    return Estimate(
-        value, low, high, n, f"{confidence:.0%} bootstrap percentile over cases, expanded"
-    )
+    return Estimate(value, low, high, n)
 
 
 def _halves(k: int, splits: int, seed: int) -> Floats:
@@ -256,7 +250,6 @@ def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
     ]
     value = float(differences.mean())
     n = min(s for s, again in zip(differences.shape, drawn, strict=True) if again)
-    method = "prediction by t, variances of crossed samples added (Satterthwaite)"
     spread = sum(part.variance for part in parts) and all(part.df for part in parts)
     chance = estimated(value / 2**0.5, parts).p / 2 if spread else float("nan")
-    return Estimate(chance, float("nan"), float("nan"), n, method)
+    return Estimate(chance, float("nan"), float("nan"), n)

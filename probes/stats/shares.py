@@ -174,7 +174,7 @@ class Comparison(NamedTuple):
     difference: Estimate
     p: float
     exact: bool
-    critical: float  # least difference that the test finds
+    least_p: float  # that the test can have
 
 
 def leading(values: Floats, number: int) -> Integers:
@@ -279,7 +279,7 @@ def compare(
             newcombe((one, two), size, confidence),
             float(test.p[c]),
             bool(test.exact[c]),
-            float(test.critical[c]),
+            float(test.least_p[c]),
         )
         for c, (one, two) in enumerate(hits)
     ]

@@ -41,14 +41,7 @@ class Permutation(NamedTuple):
     difference: Floats
     p: Floats
     exact: Bools
-    critical: Floats  # distance from 0 beyond which p is at most ``LEVEL``; inf: nowhere
-    far: Floats  # (kept, outcomes) of :func:`farthest`; nan where the values are 0 and 1
-    splits: int  # that were gone through for the others, all that there are or drawn ones
-
-    def critical_at(self, level: Floats) -> Floats:
-        """Return critical distances at levels (outcomes,), see :func:`critical_at`."""
-        exact = bool(self.exact[~np.isnan(self.far[0])].all())
-        return critical_at(self.far, level, self.splits, exact=exact)
+    least_p: Floats  # that the test can have
 
 
 def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) -> Permutation:
@@ -89,14 +82,13 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         raise ValueError("a value is not finite")
     n, m, total = len(one), len(two), len(pooled)
     difference: Floats = one.mean(axis=0) - two.mean(axis=0)
-    p, reach = np.ones((2, pooled.shape[1]))
-    far, gone = np.full((1, pooled.shape[1]), np.nan), 0
+    p, least = np.ones((2, pooled.shape[1]))
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
         ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
         apart, mass = _apart(ones, n, m)
         p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum()
-        reach[column] = critical_of_counts(ones, n, m)
+        least[column] = mass[apart == apart.max()].sum()
     few = comb(total, n) <= EXACT
     if (rest := ~binary).any():
         splits = _splits(total, n) if few else _drawn_splits(total, n, replicates, seed)
@@ -106,126 +98,9 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         null = np.concatenate([np.abs(split @ centred) for split in splits])
         hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
         p[rest] = (hits + drawn) / (len(null) + drawn)
-        kept, gone = farthest(null, exact=few), len(null)
-        far = np.full((len(kept), pooled.shape[1]), np.nan)
-        far[:, rest], reach[rest] = kept, critical_of(kept)
-    return Permutation(difference, p, binary | few, reach, far, gone)
-
-
-def critical(null: Floats) -> Floats:
-    """Return the distance from 0 beyond which p is at most ``LEVEL``, (outcomes,); inf: nowhere.
-
-    It is half way from the least distance that is found to the next one, which is not: what a
-    normal approximation of power needs where there are few distances (the correction for
-    continuity: Agresti 2002, Categorical Data Analysis, section 3.5).
-
-    Parameters
-    ----------
-    null : (draws, outcomes) array
-        Statistics under the null that are drawn, of either sign; the one seen is one more.
-
-    Examples
-    --------
-    Of 39 drawn distances, 1 to 39, and the one seen two may be in the tail.
-
-    >>> float(critical(np.arange(1.0, 40)[:, None])[0])
-    38.5
-    """
-    return critical_of(farthest(null))
-
-
-def critical_of(far: Floats) -> Floats:
-    """Return what :func:`critical` does of the distances that :func:`farthest` returns."""
-    tail = len(far) - 1
-    if tail < 1:
-        return np.full(far.shape[1:], np.inf)
-    above = np.where(far[:tail] > far[tail] + NEAR, far[:tail], np.inf)
-    found: Floats = (above.min(axis=0) + far[tail]) / 2
-    return found
-
-
-def farthest(null: Floats, *, exact: bool = False) -> Floats:
-    """Return the distances from 0 that p at or below ``LEVEL`` hang on, falling, (kept, outcomes).
-
-    The last of them is not significant.
-
-    Parameters
-    ----------
-    null : (draws, outcomes) array
-        Statistics under the null, of either sign.
-    exact
-        Whether they are all that there are; else they are drawn, and the one seen is one more.
-    """
-    tail = int(LEVEL * len(null) + NEAR) if exact else int(LEVEL * (1 + len(null)) + NEAR) - 1
-    tail = max(tail, 0)
-    each = np.ascontiguousarray(np.moveaxis(np.abs(null), 0, -1))  # an outcome lies in one piece
-    each.partition(len(null) - tail - 1, axis=-1)
-    far: Floats = np.sort(each[..., len(null) - tail - 1 :], axis=-1)[..., ::-1]
-    return np.moveaxis(far, -1, 0)
-
-
-def critical_at(far: Floats, level: Floats, number: int, *, exact: bool = False) -> Floats:
-    """Return what :func:`critical` does at other levels than ``LEVEL``, each outcome's own.
-
-    That is the quantile of the permutations themselves, whatever the shape of their tail. Of
-    outcomes that are drawn, and beyond all of which the one seen must be, it is the farthest.
-
-    Parameters
-    ----------
-    far : (kept, outcomes) array
-        Of :func:`farthest`; an outcome of nan has nan.
-    level : (outcomes,) array
-        True p, at most ``LEVEL``: of drawn outcomes the one of which half the p that are drawn are
-        low enough, see :func:`plumbline.probes.stats.estimate.adjusted`; nan has nan.
-    number
-        Statistics under the null.
-    exact
-        Whether they are all that there are.
-
-    Examples
-    --------
-    Of 100 equally likely distances, 1 to 100, two are in a tail of .02, and none in one of .005.
-
-    >>> far = farthest(np.arange(1.0, 101)[:, None].repeat(2, axis=1), exact=True)
-    >>> critical_at(far, np.array([0.02, 0.005]), 100, exact=True).tolist()
-    [98.5, inf]
-    """
-    found = np.full(far.shape[1], np.nan)
-    tails = level * (number if exact else 1 + number) + NEAR
-    for outcome in np.flatnonzero(~np.isnan(tails) & ~np.isnan(far).any(axis=0)):
-        own, tail = far[:, outcome], min(int(tails[outcome]), len(far) - 1)
-        above = own[:tail][own[:tail] > own[tail] + NEAR]
-        if len(above):
-            found[outcome] = (above[-1] + own[tail]) / 2
-        else:
-            found[outcome] = np.inf if exact or tail else own[0]
-    return found
-
-
-def critical_of_counts(ones: int, n: int, m: int) -> float:
-    """Return the difference of shares of two groups beyond which p is at most ``LEVEL``.
-
-    As :func:`critical`: half a unit's share in both groups less than the least such difference;
-    infinite where there is none.
-
-    Parameters
-    ----------
-    ones
-        Units with a 1 in both groups together, of which there are n and m.
-
-    Examples
-    --------
-    All of four cups right has p = 2 / 70, three right have none (Fisher 1935): 1 and 0.5.
-
-    >>> critical_of_counts(4, 4, 4)
-    0.75
-    """
-    apart, mass = _apart(ones, n, m)
-    order = np.argsort(-apart, kind="stable")
-    distances, tails = apart[order], np.cumsum(mass[order])
-    last = np.append(distances[1:] < distances[:-1], True)  # where all as far are counted
-    reached = distances[last & (tails <= LEVEL + NEAR)]
-    return (float(reached.min()) - (n + m) / 2) / (n * m) if len(reached) else float("inf")
+        furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
+        least[rest] = furthest / len(null) if few else 1 / (1 + len(null))
+    return Permutation(difference, p, binary | few, least)
 
 
 def _apart(ones: int, n: int, m: int) -> tuple[Integers, Floats]:
@@ -306,29 +181,6 @@ def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
             running = np.cumsum(ranked)
             result[rows, g] = running[last - 1] / running[-1]
     return result
-
-
-def fisher_critical(ones: int, n: int, m: int) -> tuple[float, float]:
-    """Return how far below, and above, what is expected :func:`fisher_p` is at most ``LEVEL``.
-
-    Of the number of ones among n units, of which there are ``ones`` among n + m; half a unit less
-    than the least such distance, as :func:`critical_of_counts` has it; infinite where there is
-    none.
-
-    Examples
-    --------
-    Of 8 words of 60, of which 20 are of women, 2.67 women are expected; 6 or more are too many
-    (Fisher's p is .10 of 5, .01 of 6), and none, of p .04, are too few.
-
-    >>> [round(distance, 2) for distance in fisher_critical(20, 8, 52)]
-    [2.17, 2.83]
-    """
-    support, _ = _hypergeometric(n + m, ones, n)
-    p = fisher_p(np.stack([support, ones - support], axis=1), np.array([n, m]))[:, 0]
-    apart = support[p <= LEVEL + NEAR] - ones * n / (n + m)
-    sides = -apart[apart < 0], apart[apart > 0]
-    below, above = (float(side.min()) - 0.5 if len(side) else float("inf") for side in sides)
-    return below, above
 
 
 def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> Floats:

@@ -1,13 +1,13 @@
-"""Analysis ``emotions``: the emotions of the words that models put beside social groups.
+"""Analysis ``emotions``: the emotions of the words that models associate with social groups.
 
-Choenni et al. (2021), emotion profiles: which share of a group's words carries each of the eight
-emotions and two sentiments of the NRC lexicon, among the words that the lexicon knows; with
+Choenni et al. (2021), emotion profiles: the share of a group's words that carry each of the eight
+emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers; with
 intervals and tests, for groups and categories.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,86 +19,129 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
-    CRITICAL,
-    CRITICAL_NEEDED,
-    ESTIMATE,
-    NEEDED,
     TESTED_ERROR,
+    Resampling,
     adjusted,
+    estimates,
     least_p,
     rounded,
     typed,
 )
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import (
-    critical_at,
-    critical_of,
-    farthest,
-    permutation_p,
-    permutation_test,
-)
+from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
-    GroupBootstrap,
     Reading,
     expanded,
     folded,
+    group_weights,
     located,
     number,
+    sort_by_key,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stats.tests import Permutation
 
     Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 DATASETS = ("emotions",)
 OUTPUTS = ("completions",)
 TABLES = ()
-BLOCK = 256  # replicates held at once
+BLOCK = 256  # permutations at once
 LEVELS = ("group", "category")
 NUMBERS = ("value", "low", "high", "difference", "low_difference", "high_difference")
-EMOTIONS = Schema(
-    columns=(
+EMOTIONS = Schema.keyed(
+    (
         *(typicality.MODEL, typicality.LANGUAGE, typicality.READING, typicality.TOP_K),
         Column(
             "level",
-            "label",
+            "category",
             "group: share of its words; category: mean of its groups",
             labels=LEVELS,
         ),
         Column("category", "string", "category of social groups"),
         Column("group", "string", "social group; empty for a category"),
-        Column("affect", "label", "emotion or sentiment", labels=AFFECTS),
-        Column(
-            "carrying",
-            "int64",
-            "words of a group that carry it; by probability and faithful strings, as released",
-            nullable=True,
-            minimum=0,
-        ),
-        Column("covered", "int64", "those that the lexicon has; of a group", nullable=True),
-        Column("words", "int64", "all of them; of a group", nullable=True, minimum=0),
-        number("coverage", "share of the words that the lexicon has"),
-        *ESTIMATE,
-        number(
-            "difference",
-            "value minus the mean of all other groups, or of those outside of the category; what p "
-            "is a test of",
-        ),
-        *typicality.LIMITS,
-        typicality.FAMILY,
+        Column("affect", "category", "emotion or sentiment", labels=AFFECTS),
     ),
-    key=("model", "language", "reading", "level", "category", "group", "affect"),
+    *estimates(
+        cluster="of a group: its words that the lexicon has; of a category: its groups",
+        method="of groups Wilson score, of categories expanded bootstrap percentile over groups",
+        null="`difference` is 0: affects permuted over words; of categories the larger p of this "
+        "and of groups permuted over categories",
+    ),
+    number("coverage", "share of the words that the lexicon has"),
+    number(
+        "difference",
+        "value minus the mean of all other groups, or of those outside of the category; tested",
+    ),
+    *typicality.LIMITS,
 )
 SCHEMAS = {"emotions": EMOTIONS}
+
+
+class Params(Resampling):
+    """Which words are used, and how intervals and tests are computed."""
+
+    top_k: dict[Reading, int] = Field(
+        {"probability": 200},
+        min_length=1,
+        description="words of each list that are taken, by ranking; the paper: probability, 200",
+    )
+
+
+class Profiles(NamedTuple):
+    """Groups and their words that the lexicon covers."""
+
+    groups: pl.DataFrame  # (groups,) category and group, sorted
+    words: list[str]  # (words,) sorted
+    members: NDArray[np.float32]  # (groups, words) how often a word counts
+    affects: NDArray[np.float32]  # (words, affects) 0 or 1
+    sizes: NDArray[np.int64]  # (groups,) all words, covered or not
+
+    @property
+    def covered(self) -> NDArray[np.int64]:
+        """Number of covered words, (groups,)."""
+        covered: NDArray[np.int64] = self.members.sum(axis=1).astype(np.int64)
+        return covered
+
+    def shares(self, weights: NDArray[np.float32]) -> Array:
+        """Return shares of words with each affect, (groups, affects, replicates).
+
+        A word has one weight in a replicate for all groups that have it, so that what groups have
+        in common is resampled in common. nan: no word is covered.
+
+        Parameters
+        ----------
+        weights : (words, replicates) array
+            Whole numbers, such as Poisson draws: sums of them are exact.
+
+        Examples
+        --------
+        >>> members, affects = np.array([[1, 1, 1]]), np.array([[1, 0], [0, 0], [0, 1]])
+        >>> profiles = Profiles(pl.DataFrame(), [], members, affects, np.array([4]))
+        >>> profiles.shares(np.array([[1], [1], [2]]))[..., 0].tolist()
+        [[0.25, 0.5]]
+        """
+        total = (self.members @ weights).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            parts = [(self.members[:, has] @ weights[has]) / total for has in self.affects.T > 0]
+        return np.stack(parts, axis=1)
+
+    def share(self) -> Array:
+        """Return the profiles, (groups, affects).
+
+        References
+        ----------
+        Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
+        EMNLP, section on emotion profiles; times 100 it is the percentage of their released scores.
+        """
+        return self.shares(np.ones((len(self.affects), 1), np.float32))[..., 0]
 
 
 def differences(share: Array) -> Array:
@@ -116,124 +159,47 @@ def differences(share: Array) -> Array:
     """
     defined = ~np.isnan(share)
     total = np.where(defined, share, 0.0)
-    others = defined.sum(axis=0) - 1
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Array = share - (total.sum(axis=0) - total) / others
-    return found
+        others = (total.sum(axis=0) - total) / (defined.sum(axis=0) - 1)
+    return np.asarray(share - others)
 
 
-class Shuffled(NamedTuple):
-    """p, and the least distance from 0 that has one at most .05, (rows, affects) each."""
+def permuted_affects_p(
+    profiles: Profiles,
+    n_permutations: int,
+    seed: int,
+    contrast: Callable[[Array], Array] = differences,
+) -> Array:
+    """Test contrasts of profiles, by default of groups, by permuting affects over covered words.
 
-    p: Array
-    critical: Array
-    far: Array  # (kept, rows * affects) of ``farthest``
-    number: int  # of permutations
+    The null hypothesis: which words a group has is unrelated to their affects. All affects of a
+    word are permuted together, while every group keeps its words, so that groups share as many
+    words as they do. Two-sided; nan for groups without covered words, (contrasts, affects).
 
-    def critical_at(self, level: Array) -> Array:
-        """Return the same at other levels, (rows * affects,) each."""
-        return critical_at(self.far, level, self.number)
+    References
+    ----------
+    Phipson and Smyth (2010), Permutation p-values should never be zero, equation 2.
+    """
+    size = profiles.covered[:, None, None]
 
-
-class Members(NamedTuple):
-    """Which words go with which groups, and what the words carry."""
-
-    members: Integers  # (groups, words) how often a word counts, see ``typicality.unions``
-    affects: NDArray[np.bool_]  # (words, affects) False where the lexicon does not have the word
-    known: NDArray[np.bool_]  # (words,) whether the lexicon has the word, with affects or without
-    groups: pl.DataFrame = pl.DataFrame()  # (groups,) rows that name them, sorted
-    words: Sequence[str] = ()  # (words,) sorted
-
-    @property
-    def carrying(self) -> Integers:
-        """Return how many words of each group carry each affect, (groups, affects)."""
-        found: Integers = (self.members * self.known) @ self.affects.astype(np.int64)
-        return found
-
-    @property
-    def covered(self) -> Integers:
-        """Return how many words of each group the lexicon has, (groups,)."""
-        found: Integers = (self.members * self.known).sum(axis=1)
-        return found
-
-    @property
-    def share(self) -> Array:
-        """Return the profiles, (groups, affects) between 0 and 1; nan without covered words.
-
-        References
-        ----------
-        Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
-        EMNLP, section on emotion profiles; times 100 it is the percentage of their released scores.
-
-        Examples
-        --------
-        >>> members, affects = np.array([[1, 1, 1, 0]]), np.array([[1, 0], [0, 0], [0, 0], [1, 1]])
-        >>> found = Members(members, affects == 1, np.array([True, True, False, True]))
-        >>> found.share.tolist(), found.covered.tolist()
-        ([[0.5, 0.0]], [2])
-        """
+    def distances(affects: NDArray[np.float32]) -> Array:
+        """Return (contrasts, draws, affects) for affects (words, draws, affects)."""
+        counts = profiles.members @ affects.reshape(len(affects), -1)
         with np.errstate(invalid="ignore"):
-            found: Array = self.carrying / self.covered[:, None]
-        return found
+            return np.abs(contrast(counts.reshape(len(size), *affects.shape[1:]) / size))
 
-    def redrawn(self, weights: NDArray[np.float32]) -> Array:
-        """Return profiles with words drawn anew, (groups, affects, replicates).
-
-        The cluster is the word: it has one weight in a replicate for all groups that have it, so
-        that what groups have in common is resampled in common.
-
-        Parameters
-        ----------
-        weights : (words, replicates) array
-            Whole numbers, such as Poisson draws: the sums of them are exact.
-        """
-        kept = (self.members * self.known).astype(np.float32)
-        total = (kept @ weights).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            parts = [(kept[:, has] @ weights[has]) / total for has in self.affects.T]
-        return np.stack(parts, axis=1)
-
-    def shuffled(
-        self, n_permutations: int, seed: int, contrast: Callable[[Array], Array] = differences
-    ) -> Shuffled:
-        """Test contrasts of profiles, :func:`differences` or others.
-
-        The null: which words a group has says nothing about their affects. The affects, all of a
-        word together, are permuted over the covered words, while every group keeps its words; so
-        that groups share words as much as they do, and only words that not all have can make a
-        difference. Two-sided, the outcome seen counted as one of them; nan for groups without
-        covered words.
-
-        References
-        ----------
-        Phipson and Smyth (2010), Permutation p-values should never be zero, equation 2.
-        """
-        kept = self.members[:, self.known].astype(np.float32)
-        carries = self.affects[self.known].astype(np.float32)
-        size = kept.sum(axis=1, dtype=np.float64)[:, None, None]
-
-        def far(drawn: NDArray[np.float32]) -> Array:
-            with np.errstate(invalid="ignore"):
-                counted = kept @ drawn.reshape(len(drawn), drawn.shape[1] * drawn.shape[2])
-                return np.abs(contrast(counted.reshape(len(kept), *drawn.shape[1:]) / size))
-
-        seen = far(carries[:, None])
-        null = np.empty((len(seen), seen.shape[2], n_permutations))
-        rng = np.random.default_rng(seed)
-        for start in range(0, n_permutations, BLOCK):
-            number = min(BLOCK, n_permutations - start)
-            orders = rng.permuted(np.tile(np.arange(len(carries)), (number, 1)), axis=1)
-            distances = far(carries.take(orders.T, axis=0))  # (groups, number, affects)
-            null[:, :, start : start + number] = distances.transpose(0, 2, 1)
-        p = permutation_p(seen[:, 0], null)
-        far_ones = farthest(null.reshape(-1, n_permutations).T)
-        least, undefined = critical_of(far_ones).reshape(p.shape), np.isnan(seen[:, 0])
-        p, least = (np.where(undefined, np.nan, x) for x in (p, least))
-        return Shuffled(p, least, far_ones, n_permutations)
+    observed = distances(profiles.affects[:, None])
+    hits = np.ones(observed[:, 0].shape)  # the observed outcome is one of them
+    rng, words = np.random.default_rng(seed), np.arange(len(profiles.affects))
+    for start in range(0, n_permutations, BLOCK):
+        draws = min(BLOCK, n_permutations - start)
+        orders = rng.permuted(np.tile(words, (draws, 1)), axis=1)
+        hits += (distances(profiles.affects[orders.T]) >= observed - NEAR).sum(axis=1)
+    return np.where(np.isnan(observed[:, 0]), np.nan, hits / (1 + n_permutations))
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
-    """Return words as they are compared and a column for each affect; None without the language.
+    """Return casefolded words and a column for each affect; None without the language.
 
     A word that is the translation of several English words carries what any of them carries, and
     one that differs from another in case alone is one with it.
@@ -245,34 +211,25 @@ def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
     return table.group_by(key=folded("word")).agg(pl.col(AFFECTS).any()).sort("key")
 
 
-def members(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Members:
+def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
     """Gather the words of groups.
 
     Parameters
     ----------
     unions
-        Columns that name a group, ``key`` and ``strings``, sorted; see ``typicality.unions``.
+        category, group, ``key`` and ``strings``, sorted; see ``typicality.unions``.
     """
-    names = pl.exclude("key", "strings")
-    groups = unions.select(names).unique(maintain_order=True)
-    words = unions.select("key").unique().sort("key")
-    at = unions.select(row=pl.struct(names).rle_id(), column=pl.col("key").rank("dense") - 1)
-    found = np.zeros((len(groups), len(words)), dtype=np.int64)
-    found[at["row"].to_numpy(), at["column"].to_numpy()] = unions["strings"]
-    looked = words.join(lexicon, on="key", how="left", maintain_order="left")
-    known = looked[AFFECTS[0]].is_not_null().to_numpy()
-    affects = looked.select(pl.col(AFFECTS).fill_null(value=False)).to_numpy()
-    return Members(found, affects, known, groups, words["key"].to_list())
-
-
-class Params(GroupBootstrap):
-    """Which words are taken, and how intervals and tests are made."""
-
-    top_k: dict[Reading, int] = Field(
-        {"probability": 200},
-        min_length=1,
-        description="words of each list that are taken, by ranking; the paper: probability, 200",
-    )
+    names = ["category", "group"]
+    groups = unions.group_by(names, maintain_order=True).agg(pl.col("strings").sum())
+    rows = unions.select(row=pl.struct(names).rle_id(), key="key", strings="strings")
+    covered = rows.join(lexicon, on="key").sort("key", "row")
+    words = covered.unique("key", maintain_order=True)
+    members = np.zeros((len(groups), len(words)), np.float32)
+    column = covered["key"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    members[covered["row"].to_numpy(), column] = covered["strings"]
+    affects = words.select(pl.col(AFFECTS).cast(pl.Float32)).to_numpy()
+    sizes = groups["strings"].to_numpy()
+    return Profiles(groups.select(names), words["key"].to_list(), members, affects, sizes)
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -283,152 +240,118 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     UserError
         If there is no list in a language that the dataset ``emotions`` has.
     """
-    rows: list[pl.DataFrame] = []
+    tables: list[pl.DataFrame] = []
     for model in inputs.models:
         outputs = inputs.outputs("completions", model)
         for language in typicality.languages(outputs):
             words = lexicon(inputs.datasets["emotions"], language)
             if words is None:
                 continue
-            table = typicality.answers(outputs / language).filter(~pl.col("rewritten"))
-            for reading in (name for name in typicality.readings(table) if name in params.top_k):
-                ranked = typicality.placed(table, reading)
-                found = members(typicality.unions(ranked, params.top_k[reading], reading), words)
-                place = {"model": model, "language": language, "top_k": params.top_k[reading]}
-                place["reading"] = typicality.READINGS.index(reading)
-                parts = _groups(found, params), _categories(found, params)
-                told = (located(part, place) for part in parts)
-                rows += [typed(part, EMOTIONS, params.confidence) for part in told]
-    if not rows:
+            lists = typicality.answers(outputs / language).filter(~pl.col("rewritten"))
+            for reading in (name for name in typicality.readings(lists) if name in params.top_k):
+                ranked, top_k = typicality.placed(lists, reading), params.top_k[reading]
+                profiles = gather_profiles(typicality.unions(ranked, top_k, reading), words)
+                key = {"model": model, "language": language, "reading": reading, "top_k": top_k}
+                parts = _groups(profiles, params), _categories(profiles, params)
+                tables += [typed(located(x, key), EMOTIONS, params.confidence) for x in parts]
+    if not tables:
         raise UserError(
             "data/outputs/completions: no list in a language of the dataset emotions and a ranking "
             "of analysis.emotions.top_k; add one there"
         )
-    return {"emotions": pl.concat(rows)}
+    return {"emotions": pl.concat(tables)}
 
 
-def _groups(found: Members, params: Params) -> pl.DataFrame:
+def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
     """Return the rows of groups."""
-    drawn = differences(found.redrawn(params.weights(found.words)))
-    covered, words = found.covered, found.members.sum(axis=1)
-    shares = [
-        wilson(hits, n, params.confidence)[:3] if n else [np.nan] * 3
-        for each, n in zip(found.carrying.tolist(), covered.tolist(), strict=True)
-        for hits in each
+    covered, share = profiles.covered, profiles.share()
+    intervals = [
+        wilson(value * n, n, params.confidence)[:3] if n else [np.nan] * 3
+        for shares, n in zip(share.tolist(), covered.tolist(), strict=True)
+        for value in shares
     ]
+    replicates = differences(profiles.shares(group_weights(profiles.words, params)))
     limits = [
-        percentiles(own, expanded(params.confidence, int(n)))
-        for own, n in zip(drawn, covered, strict=True)
+        percentiles(group, expanded(params.confidence, int(n)))
+        for group, n in zip(replicates, covered, strict=True)
     ]
-    apart = differences(found.share), *np.stack(limits, axis=1)
-    columns = dict(zip(NUMBERS, [*np.array(shares).T, *apart], strict=True))
-    columns["carrying"] = found.carrying
-    tested = found.shuffled(params.n_permutations, params.seed)
-    columns |= {"p": tested.p, CRITICAL: tested.critical}
-    each = {"covered": covered, "n": covered, "words": words, "coverage": covered / words}
-    table = found.groups.with_columns(pl.Series(name, of) for name, of in each.items())
-    table = table.join(pl.DataFrame({"name": AFFECTS}), how="cross", maintain_order="left_right")
-    return _finished(
-        table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items()),
-        params,
-        tested.critical_at,
-        level=LEVELS.index("group"),
-        cluster="word",
-        method="Wilson score; of the difference: expanded bootstrap percentile (Poisson weights)",
-        null=f"affects permuted over covered words, {params.n_permutations} drawn",
+    numbers = [*np.array(intervals).T, differences(share), *np.stack(limits, axis=1)]
+    p = permuted_affects_p(profiles, params.n_permutations, params.seed)
+    facts: dict[str, Any] = {
+        "level": pl.lit("group"),
+        "n": covered,
+        "coverage": covered / profiles.sizes,
+    }
+    return _finish(profiles.groups.with_columns(**facts), numbers, p, params)
+
+
+def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
+    """Return the rows of categories: means of their groups, compared with all other groups.
+
+    p is the larger of two. With groups permuted alone, categories that have words of their own, of
+    whatever affects, differ at .05 in a fifth of tests.
+    """
+    kept = profiles.covered > 0
+    profiles = profiles._replace(
+        groups=profiles.groups.filter(kept),
+        members=profiles.members[kept],
+        sizes=profiles.sizes[kept],
     )
-
-
-def _categories(found: Members, params: Params) -> pl.DataFrame:
-    """Return the rows of categories: means of their groups, compared with all other groups."""
-    defined = found.covered > 0
-    share, groups = found.share[defined], found.groups.filter(pl.Series(defined))
-    coverage = (found.covered / found.members.sum(axis=1))[defined]
-    weights = params.weights(groups["group"].to_list()).astype(np.float64)
+    share, groups = profiles.share(), profiles.groups
+    coverage = profiles.covered / profiles.sizes
+    weights = group_weights(groups["group"].to_list(), params).astype(np.float64)
     weights = np.hstack([np.ones((len(groups), 1)), weights])
-
-    def means(part: NDArray[np.bool_]) -> Array:
-        """Return the mean of some groups, and that of each replicate, (affects, 1 + replicates)."""
-        with np.errstate(invalid="ignore"):
-            mean: Array = share[part].T @ weights[part] / weights[part].sum(axis=0)
-        return mean
-
-    names, of = groups["category"].unique().sort(), groups["category"].to_numpy()
-    every = np.stack([of == category for category in names]).astype(np.float64)
+    category = groups["category"].to_numpy()
+    names = np.unique(category)
+    members = names[:, None] == category
     with np.errstate(invalid="ignore"):
-        weighed = every / every.sum(axis=1, keepdims=True)
-        weighed -= (1 - every) / (1 - every).sum(axis=1, keepdims=True)
-
-    def contrast(shares: Array) -> Array:
-        """Return the mean of each category minus that of all other groups."""
-        found: Array = np.tensordot(weighed, shares, axes=1)
-        return found
-
-    some = found._replace(members=found.members[defined])
-    by_words = some.shuffled(params.n_permutations, params.seed, contrast)
-    parts: list[pl.DataFrame] = []
-    tests: list[Permutation | None] = []
-    for category, *of_words in zip(names, by_words.p, by_words.critical, strict=True):
-        inside = (groups["category"] == category).to_numpy()
-        own, p, least = means(inside), *np.full((2, len(AFFECTS)), np.nan)
-        test = None
-        apart = own - means(~inside)
-        if not inside.all():
-            sides = share[inside], share[~inside]
-            test = permutation_test(*sides, params.n_permutations, params.seed)
-            p, least = (
-                np.maximum(*both) for both in zip((test.p, test.critical), of_words, strict=True)
-            )
-        level = expanded(params.confidence, int(inside.sum()))
-        limits = ((x[:, 0], *percentiles(x[:, 1:], level)) for x in (own, apart))
-        columns = dict(zip(NUMBERS, [x for of in limits for x in of], strict=True))
-        columns |= {"p": p, CRITICAL: least}
-        place = {"category": category, "group": "", "n": int(inside.sum())}
-        place["coverage"] = coverage[inside].mean()
-        parts.append(located(pl.DataFrame(columns), place))
-        tests.append(test)
-
-    def critical_at(level: Array) -> Array:
-        """Return the larger of both tests' distances; nan where one has none."""
-        each = zip(tests, level.reshape(-1, len(AFFECTS)), strict=True)
-        by_groups = [x.critical_at(own) if x else np.full(len(own), np.nan) for x, own in each]
-        found: Array = np.maximum(np.concatenate(by_groups), by_words.critical_at(level))
-        return found
-
-    return _finished(
-        pl.concat(parts).with_columns(
-            pl.lit(None).alias(x) for x in ("carrying", "covered", "words")
-        ),
-        params,
-        critical_at,
-        level=LEVELS.index("category"),
-        cluster="group",
-        method="expanded bootstrap percentile (Poisson weights)",
-        null="the larger p: groups permuted over categories, affects over covered words",
+        one, other = (x / x.sum(axis=1, keepdims=True) for x in (members, ~members))
+    by_words = permuted_affects_p(
+        profiles,
+        params.n_permutations,
+        params.seed,
+        lambda shares: np.tensordot(one - other, shares, axes=1),
     )
+    rows, numbers, by_groups = [], [], []
+    for name, inside in zip(names, members, strict=True):
+        with np.errstate(invalid="ignore"):  # mean and replicates, (affects, 1 + replicates)
+            mean, others = (
+                share[part].T @ weights[part] / weights[part].sum(axis=0)
+                for part in (inside, ~inside)
+            )
+        n = int(inside.sum())
+        level = expanded(params.confidence, n)
+        drawn = (mean, mean - others)
+        numbers.append([x for y in drawn for x in (y[:, 0], *percentiles(y[:, 1:], level))])
+        rows.append({"category": name, "n": n, "coverage": coverage[inside].mean()})
+        if inside.all():
+            by_groups.append(np.full(len(AFFECTS), np.nan))
+        else:
+            sides = share[inside], share[~inside]
+            by_groups.append(permutation_test(*sides, params.n_permutations, params.seed).p)
+    table = pl.DataFrame(rows).with_columns(level=pl.lit("category"), group=pl.lit(""))
+    p = np.maximum(by_groups, by_words)
+    return _finish(table, list(np.array(numbers).transpose(1, 0, 2)), p, params)
 
 
-def _finished(
-    table: pl.DataFrame,
-    params: Params,
-    critical_at: Callable[[Array], Array],
-    **columns: str | int,
-) -> pl.DataFrame:
-    """Add affects and what rows have in common, and p adjusted over all of them.
+def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
+    """Return a row for each row and affect, with p adjusted over all of them.
 
     The error is half the interval of the difference over the quantile of t that
     :func:`plumbline.probes.stereotypes.typicality.expanded` widened it by, of n - 1 degrees of
     freedom; a single cluster, which has no t, keeps that of z.
     """
-    affect = pl.int_range(pl.len()) % len(AFFECTS)
-    apart = pl.col("high_difference") - pl.col("low_difference")
+    affects = pl.DataFrame({"affect": AFFECTS})
+    table = rows.join(affects, how="cross", maintain_order="left_right")
+    columns = dict(zip((*NUMBERS, "p"), (*numbers, p), strict=True))
+    table = table.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
     freedom = table["n"].to_numpy() - 1.0
     upper = (1 + params.confidence) / 2
     quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), upper), ndtri(upper))
-    own = {"affect": affect, TESTED_ERROR: apart / 2 / pl.Series(quantile)}
-    table = table.with_columns(pl.col("p", CRITICAL).fill_nan(None), **own)
+    width = pl.col("high_difference") - pl.col("low_difference")
+    table = table.with_columns(
+        pl.col("p").fill_nan(None), (width / 2 / pl.Series(quantile)).alias(TESTED_ERROR)
+    )
     table = adjusted(table, least=least_p(params.n_permutations))
-    level = table[NEEDED].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    table = table.with_columns(pl.Series(CRITICAL_NEEDED, critical_at(level)))
     table = rounded(table, (*NUMBERS, "coverage"))
-    return located(table, columns).sort("category", "group", "affect")
+    return sort_by_key(table, EMOTIONS, "category", "group", "affect")

@@ -6,16 +6,13 @@ Recall has two baselines: random order, other groups.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
 from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, folded, placed
 
 if TYPE_CHECKING:
@@ -28,33 +25,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 KINDS = ("single word", "first word")
-Flagged = Literal["published", "all", "none"]
-BLOCK = 500  # draws at once: what they need stays in the cache
-ROOM = 1 << 28  # bytes of random orders of groups that are drawn side by side
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
-
-
-class Null(NamedTuple):
-    """Hits under a null, at some ranks."""
-
-    expected: Array  # (ranks,)
-    drawn: Array  # (draws, ranks)
-
-    def p(self, seen: Integers) -> list[float | None]:
-        """Return two-sided p-values of the hits seen, by their distance from the mean.
-
-        None where there is no test, see :func:`plumbline.probes.stats.tests.possible_p`: as of
-        whole lists in random order, and with two or three groups.
-
-        Examples
-        --------
-        >>> of_two = np.array([[0.0], [2.0]] * 50)
-        >>> Null(np.array([1.0]), of_two).p(np.array([2]))
-        [None]
-        """
-        found = possible_p(seen - self.expected, (self.drawn - self.expected).T)
-        return [None if np.isnan(p) else float(p) for p in found]
 
 
 class Found(NamedTuple):
@@ -110,8 +82,7 @@ class Lists(NamedTuple):
 
         Groups swap lists with those of the category of their prompts, the pool. A group that has
         prompts of other templates has no hits there; attributes in rewritten queries, which few
-        groups have, are left out. Each category and pool has permutations of its
-        own, so that their sums are those of exchanges that do not depend on each other.
+        groups have, are left out. Each category and pool has independent permutations.
 
         Returns
         -------
@@ -120,37 +91,36 @@ class Lists(NamedTuple):
             the mean of exchanges. Hits of all groups of a category with lists exchanged.
         """
         others, expected = np.zeros((2, len(found.groups), top_k))
-        categories = sorted(found.groups["category"].unique())
+        categories = found.groups["category"].unique().sort()
         drawn = {category: np.zeros((draws, len(ranks))) for category in categories}
-        each, pool = ["category", "pool"], "pool"
-        names = self.lengths.select(pool="category", own="group").unique().sort(pool, "own")
-        names = names.with_columns(
-            list=pl.int_range(pl.len()).over(pool), lists=pl.len().over(pool)
+        part = ["category", "pool"]
+        lists = self.lengths.select(pool="category", own="group").unique().sort("pool", "own")
+        lists = lists.with_columns(
+            list=pl.int_range(pl.len()).over("pool"), lists=pl.len().over("pool")
         )
         sought = found.attributes.filter(~pl.col("rewritten"))
-        mine = sought.select(*each, "row", "own").unique().sort(*each, "row")
-        mine = mine.join(names, on=[pool, "own"], how="left", maintain_order="left")
-        mine = mine.with_columns(at=pl.int_range(pl.len()).over(each))
+        groups = sought.select(*part, "row", "own").unique().sort(*part, "row")
+        groups = groups.join(lists, on=["pool", "own"], how="left", maintain_order="left")
+        groups = groups.with_columns(at=pl.int_range(pl.len()).over(part))
         best = self.best.select(
             "template", pool="category", at_rank="place", own="group", target="key"
         )
-        best = best.join(names.select(pool, "own", other="list"), on=[pool, "own"]).drop("own")
-        met = sought.join(mine.select("row", *each, "at", "list"), on=["row", *each])
-        met = met.join(best, on=["template", pool, "target"]).select(
-            *each, pl.col("at", "list", "other", "at_rank").cast(pl.Int64)
-        )
-        parts = met.partition_by(each, as_dict=True)
-        for (category, of), own in mine.partition_by(each, as_dict=True).items():
-            part = parts.get((category, of), met.clear())
-            at, lists, other, place = (part[name].to_numpy() for name in part.columns[2:])
-            table = np.zeros((len(own), own["lists"][0], len(ranks)))
-            np.add.at(table, (at, other), place[:, None] <= np.array(ranks))
-            rows, away = own["row"].to_numpy(), other != lists
-            expected[rows] = hits(place, at, len(own), top_k) / table.shape[1]
-            elsewhere = hits(place[away], at[away], len(own), top_k)
-            others[rows] = elsewhere / max(1, table.shape[1] - 1)
-            of_pool = (seed, *map(int, keys([f"{category}\t{of}"])))
-            drawn[category] += exchanged(table, own["list"].to_numpy(), draws, of_pool).drawn
+        best = best.join(lists.select("pool", "own", other="list"), on=["pool", "own"]).drop("own")
+        met = sought.join(groups.select("row", *part, "at", "list"), on=["row", *part])
+        met = met.join(best, on=["template", "pool", "target"])
+        met = met.select(*part, pl.col("at", "list", "other", "at_rank").cast(pl.Int64))
+        parts = met.partition_by(part, as_dict=True)
+        for (category, pool), members in groups.partition_by(part, as_dict=True).items():
+            matches = parts.get((category, pool), met.clear())
+            at, mine, other, rank = (matches[name].to_numpy() for name in matches.columns[2:])
+            table = np.zeros((len(members), members["lists"][0], len(ranks)))
+            np.add.at(table, (at, other), rank[:, None] <= np.array(ranks))
+            rows, elsewhere = members["row"].to_numpy(), other != mine
+            expected[rows] = hits(rank, at, len(members), top_k) / table.shape[1]
+            in_others = hits(rank[elsewhere], at[elsewhere], len(members), top_k)
+            others[rows] = in_others / max(1, table.shape[1] - 1)
+            stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
+            drawn[category] += exchanged(table, members["list"].to_numpy(), draws, stream)
         return others, expected, drawn
 
 
@@ -212,107 +182,61 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     return found
 
 
-def reordered(
-    lists: pl.DataFrame, sought: pl.DataFrame, ranks: Sequence[int], draws: int, seed: int
-) -> Array:
-    """Draw the hits of each group with its candidates in random order.
-
-    All templates of a group share one random order of the candidates that any of them has: lists
-    of one group resemble each other, and orders drawn for each alone would vary too little. The
-    mean is that of :func:`chance` in any case.
-
-    ``lists``: candidates: columns query, token, and key, the word.
-    ``sought``: attributes: columns row, the number of the group, query, and target, the word.
-
-    Returns
-    -------
-    (groups, draws, ranks) array
-        Attributes at or above each of ``ranks``.
-    """
-    number = (pl.col("token").rank("dense").over("row") - 1).cast(pl.Int64)
-    own = lists.join(sought.select("row", "query").unique(), on="query")
-    own = own.with_columns(number=number).sort("row", "query", "number")
-    targets = sought.group_by("row", "query").agg("target").rows_by_key(["row", "query"])
-    found = np.zeros((max(sought["row"].to_list()) + 1, draws, len(ranks)))
-
-    def draw(row: int, of_group: pl.DataFrame) -> None:
-        rng = np.random.default_rng([seed, row])
-        order = rng.random((of_group["token"].n_unique(), draws), dtype=np.float32)
-        for (query,), part in of_group.group_by("query"):
-            keys, numbers = part["key"], part["number"].to_numpy()
-            listed = [(keys == target).to_numpy() for target in targets[row, query][0][0]]
-            there, whole = [*filter(np.any, listed)], np.min_scalar_type(len(part))
-            for start in range(0, draws, BLOCK) if there else ():
-                some = slice(start, start + BLOCK)
-                here = order[:, some][numbers]  # (candidates, draws)
-                for where in there:
-                    ahead = (here < here[where].min(axis=0)).view(np.uint8).sum(axis=0, dtype=whole)
-                    found[row, some] += ahead[:, None] < np.minimum(ranks, len(part))
-
-    each = {int(str(row)): part for (row,), part in own.group_by("row", maintain_order=True)}
-    most = max((part["token"].n_unique() for part in each.values()), default=1)
-    room = max(1, ROOM // (4 * most * draws))
-    with ThreadPoolExecutor(min(room, len(os.sched_getaffinity(0)))) as threads:
-        list(threads.map(draw, each, each.values()))
-    return found
-
-
 def exchanged(
-    table: NDArray[np.float64], own: Integers, n_permutations: int, seed: int | Sequence[int]
-) -> Null:
-    """Return the hits of all groups together when each is given the lists of another group.
+    hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
+) -> Array:
+    """Draw hits of all groups together when each is given the lists of another group.
 
-    The null: lists say nothing about the group in their prompts, whatever words are common
-    in all of them. The unit that is permuted is the group, with all its lists.
-
-    Returned: the exact mean over all ways to give out the lists, and ``n_permutations`` of the
-    sums.
+    The null hypothesis: lists say nothing about the group in their prompts, whatever words are
+    common in all of them. The permuted unit is the group, with all its lists.
 
     Parameters
     ----------
-    table : (groups, lists, ranks) array
+    hits : (groups, lists, ranks) array
         Hits of a group's attributes in each group's lists of the same templates; there may be
         lists of groups that have no attributes.
-    own : (groups,) array
-        Which lists are the group's own, all different.
+    lists : (groups,) array
+        Numbers of the group's own lists, all different.
     seed
         Outcomes that are added up need seeds of their own, such as (seed, number of the part):
         with one seed, parts of one size get the same permutations, and their sum varies too much.
+
+    Returns
+    -------
+    (n_permutations, ranks) array
     """
-    size, lists, _ = table.shape
-    if len(set(own.tolist())) != size:
+    size, number, _ = hits.shape
+    if len(set(lists.tolist())) != size:
         raise ValueError("two groups with the same lists")
     rng = np.random.default_rng(seed)
-    orders = rng.permuted(np.tile(np.arange(lists), (n_permutations, 1)), axis=1)[:, own]
-    drawn = table[np.arange(size), orders].sum(axis=1)
-    return Null(table.mean(axis=1).sum(axis=0), drawn)
+    orders = rng.permuted(np.tile(np.arange(number), (n_permutations, 1)), axis=1)[:, lists]
+    return np.asarray(hits[np.arange(size), orders].sum(axis=1))
 
 
-def attributes(
-    folder: Path, language: str, *, flagged: Flagged
-) -> dict[str, dict[str, pl.DataFrame]]:
+def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
     """Return category, group, query and target of attributes, casefolded, by config and kind.
 
-    ``folder``: of the dataset ``stereotypes``, whose configs have rows of one language each.
-    ``flagged``: of which rows those with a flag, what the dataset's cleaning objects to, are among
-    them: `published`, which were cleaned by hand; `all`; `none`. That an attribute has several
-    words is no objection to its first.
+    Rows with a flag of the dataset's cleaning are left out, but for those of the published set,
+    which was cleaned manually. That an attribute has several words does not disqualify its first.
+
+    Parameters
+    ----------
+    folder
+        The dataset ``stereotypes``, whose configs have rows of one language each.
     """
-    found = {}
+    configs = {}
     for config in parquet.configs(folder):
-        table = pl.read_parquet(folder / f"{config}.parquet").filter(pl.col("language") == language)
+        table = pl.read_parquet(folder / f"{config}.parquet").filter(language=language)
+        clean = pl.col("flags").list.set_difference([LONGER]).list.len() == 0
+        table = table.filter(clean | (pl.col("source_row") > 0))
         if table.is_empty():
             continue
-        if flagged != "all":
-            clean = pl.col("flags").list.set_difference([LONGER]).list.len() == 0
-            by_hand = (pl.col("source_row") > 0) & (flagged == "published")
-            table = table.filter(clean | by_hand)
         table = table.with_columns(target=folded("attribute"))
         first = pl.col("target").str.split(" ").list.first()
         longer = table.filter(~pl.col("single_word")).with_columns(first)
-        kinds = (own.select(ATTRIBUTE) for own in (table.filter("single_word"), longer))
-        found[config] = dict(zip(KINDS, kinds, strict=True))
-    return found
+        kinds = (rows.select(ATTRIBUTE) for rows in (table.filter("single_word"), longer))
+        configs[config] = dict(zip(KINDS, kinds, strict=True))
+    return configs
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:

@@ -1,8 +1,8 @@
-"""Analysis ``shift``: what training on a news outlet does to what a model says of social groups.
+"""Analysis ``shift``: changes of a model's output about social groups by training on a news outlet.
 
 Choenni et al. (2021), section 6: emotion profiles, attributes and representational similarity
 after fine-tuning, against the same model before; recall too. Beyond the paper every outlet is
-judged against a control corpus about other things, since any training shifts a model.
+compared with a control corpus about other things, since any training shifts a model.
 """
 
 from __future__ import annotations
@@ -12,110 +12,179 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import (
-    ESTIMATE,
-    LEVEL,
-    Estimate,
+    Bootstrap,
     Table,
     adjusted,
-    finite,
+    estimates,
     rounded,
     typed,
 )
-from plumbline.probes.stats.intervals import half_of_mean
-from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
+from plumbline.probes.stereotypes import emotions, match_attributes, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects
-from plumbline.probes.stereotypes.shift_rows import Corpus, Params
-from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, Training
-from plumbline.probes.stereotypes.typicality import EVERY, MEAN, located, number
+from plumbline.probes.stereotypes.shift_rows import Corpus, Similarity
+from plumbline.probes.stereotypes.training_effects import (
+    EMOTION,
+    GROUP,
+    OUTCOMES,
+    RECALL,
+    RETAINED,
+    Training,
+)
+from plumbline.probes.stereotypes.typicality import (
+    EVERY,
+    MEAN,
+    Reading,
+    located,
+    number,
+    sort_by_key,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
-    Runs = Mapping[int, Array]  # (groups, affects) of each training, by its seed
+    Bools = NDArray[np.bool_]
 
 DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("after_training", "completions")
 TABLES = ()
-NUMBERS = (
-    *("base", "value", "low", "high", "spread", "half_width_seeds"),
-    *("difference", "low_difference", "high_difference", "spread_difference"),
-)
-P = ("p", "p_groups", "p_seeds")
 BEFORE = "before training"
-READINGS = {rows.FAITHFUL: (rows.WITHOUT_FEAR, True), rows.CORRECTED: (rows.ALL, False)}
-OUTLETS = Schema.keyed(
+MEASURES = (EMOTION, RECALL, RETAINED)
+WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
+READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
+TESTED = (
+    "`difference` is 0 over trainings (Welch); null for the control, without it at the share, "
+    "where numbers of articles differ by more than 5%, and with one training on either"
+)
+DIFFERENCE = (
+    number("difference", "value minus that of the control at the same share; what p is a test of"),
+    number(
+        "low_difference",
+        "lower end of its interval over groups, given these trainings: others would differ too",
+    ),
+    number("high_difference", "upper end of it"),
+)
+WHERE = (
+    *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
+    Column("corpus", "string", "outlet, or control, that the model was trained on"),
+    Column("share", "float64", "part of its articles", minimum=0, maximum=1),
+)
+GROUPED = (
+    Column("category", "string", "category of social groups"),
+    Column("group", "string", "social group"),
+)
+WHAT = (
+    Column("measure", "category", "what is compared with the model before", labels=MEASURES),
+    Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
+)
+SHIFTS = Schema.keyed(
+    (*WHERE, typicality.CATEGORY, *WHAT),
+    *estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
+    number("base", "mean before the training"),
+    *DIFFERENCE,
+)
+SIMILARITIES = Schema.keyed(
     (
-        *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
-        Column("share", "float64", "part of the articles", minimum=0, maximum=1),
+        *WHERE[:3],
+        WHERE[4],
         Column("first", "string", f"outlet trained on, or {BEFORE}"),
         Column("second", "string", "another outlet"),
         typicality.CATEGORY,
-        Column("measure", "label", "the two similarities of `shifts`", labels=rows.MEASURES),
+        Column(
+            "reading",
+            "category",
+            "faithful: with the diagonal, without fear; corrected: neither",
+            labels=tuple(READINGS),
+        ),
     ),
-    *ESTIMATE,
-    Column("pairs", "int64", "trainings with one seed that value is the mean of", minimum=1),
-    number("spread", "standard deviation over these pairs; null of one"),
-    number(
-        "spread_categories", f"of {MEAN}: standard deviation over categories, as in the figures"
+    *estimates(
+        cluster=f"group; of {MEAN} category",
+        method=f"jackknife over groups, t; of {MEAN} t over categories",
+        null=f"{TESTED}, and between outlets",
     ),
+    *DIFFERENCE,
 )
-SCHEMAS = rows.SCHEMAS | {"outlets": OUTLETS}
-__all__ = ["SCHEMAS", "Params"]
+GROUPS = Schema.keyed(
+    (*WHERE, *GROUPED, *WHAT),
+    number("base", "before the training"),
+    number("change", "mean over seeds of after minus before"),
+    number("difference", "change minus that by the control"),
+)
+ATTRIBUTES = Schema.keyed(
+    (
+        *(*WHERE, *GROUPED),
+        Column("query", "string", "the template with the group"),
+        Column("word", "string", "the word, casefolded"),
+    ),
+    Column("outcome", "category", "of the word among the followed ones", labels=OUTCOMES),
+    Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
+    number("rank_after", "mean rank after it, where there"),
+    Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
+    Column("negative", "bool", "the lexicon calls it negative", nullable=True),
+)
+SCHEMAS = {
+    "shifts": SHIFTS,
+    "groups": GROUPS,
+    "attributes": ATTRIBUTES,
+    "similarities": SIMILARITIES,
+}
 
 
-class Shifted(NamedTuple):
-    """A model before and after all its trainings, in one language and ranking."""
+class Params(Bootstrap):
+    """What is measured, and how intervals are computed."""
+
+    top_k: dict[Reading, int] = Field(
+        {"probability": 200},
+        min_length=1,
+        description="words of each list in a profile, by ranking; the paper: probability, 200",
+    )
+    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
+    control: str = Field("control", description="corpus that the others are compared with")
+
+
+class Trainings(NamedTuple):
+    """Measures of a model before and after all its trainings, in one language and ranking."""
 
     setting: effects.Setting
     base: effects.Measured
     after: dict[Training, effects.Measured]
     params: Params
-    weights: NDArray[np.float32]  # (groups, replicates)
 
-    @property
-    def categories(self) -> list[tuple[str, NDArray[np.bool_]]]:
-        """Return every category and all of them together, and which groups are in it."""
-        of = self.setting.groups["category"].to_numpy()
-        each = [(str(name), of == name) for name in sorted(set(of.tolist()))]
-        return [*each, (EVERY, np.ones(len(of), dtype=np.bool_))]
+    def categories(self) -> dict[str, Bools]:
+        """Return which groups are in each category, (groups,)."""
+        category = self.setting.groups["category"].to_numpy()
+        return {str(name): category == name for name in np.unique(category)}
 
-    def corpora(self, measure: str) -> list[tuple[dict[str, Any], Corpus]]:
-        """Return where rows belong and what was measured, with the control at the same share."""
-        found, control = {}, self.params.control
-        for key, own in groupby(self.after, key=lambda t: (t.corpus, t.share)):
-            runs = list(own)
-            values = np.stack([self.after[t].values[measure] for t in runs])
-            articles, steps = (float(np.mean([t[of] for t in runs])) for of in (3, 4))
-            place = {"corpus": key[0], "share": key[1], "measure": rows.MEASURES.index(measure)}
-            mine = Corpus([t.seed for t in runs], values, articles, steps)
-            place |= {"articles": finite(articles), "steps": finite(steps)}
-            found[key] = place | {"seeds": len(runs)}, mine
-        alone = {share: own for (corpus, share), (_, own) in found.items() if corpus == control}
-        return [
-            (place, own if corpus == control else own.against(_beside(own, alone.get(share))))
-            for (corpus, share), (place, own) in found.items()
-        ]
-
-
-def _beside(own: Corpus, control: Corpus | None) -> Corpus | None:
-    """Return the control's trainings with the seeds of an outlet's; all, if none has one of them.
-
-    Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
-    """
-    kept = [] if control is None else [i for i, s in enumerate(control.seeds) if s in own.seeds]
-    if control is None or not kept:
-        return control
-    return control._replace(seeds=[control.seeds[i] for i in kept], values=control.values[kept])
+    def corpora(self, measure: str) -> dict[tuple[str, float], tuple[Corpus, Corpus | None]]:
+        """Return each corpus and share with the control's trainings that it is compared with."""
+        corpora = {}
+        for key, group in groupby(self.after, key=lambda t: (t.corpus, t.share)):
+            trainings = list(group)
+            values = np.stack([self.after[t].values[measure] for t in trainings])
+            articles = float(np.mean([t.articles for t in trainings]))
+            corpora[key] = Corpus([t.seed for t in trainings], values, articles)
+        controls = {share: c for (name, share), c in corpora.items() if name == self.params.control}
+        return {
+            (name, share): (
+                corpus,
+                corpus.matching(controls[share])
+                if share in controls and name != self.params.control
+                else None,
+            )
+            for (name, share), corpus in corpora.items()
+        }
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -128,25 +197,28 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         the control, or if lists before and after the trainings are not of the same prompts.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    parts = {"shifts": _shifts, "groups": _groups, "attributes": _attributes, "outlets": _outlets}
+    parts = {
+        "shifts": _shifts,
+        "groups": _groups,
+        "attributes": _attributes,
+        "similarities": _similarities,
+    }
     for model in inputs.models:
-        for place, found in _shifted(inputs, model, params):
+        for key, trainings in _read_trainings(inputs, model, params):
             for name, part in parts.items():
-                if len(table := part(found)):
-                    table = rows.detectable(table) if "error_groups" in table.columns else table
-                    own = located(table, place | {"model": model})
-                    tables[name].append(typed(own, SCHEMAS[name], params.confidence))
+                table = located(part(trainings), key | {"model": model})
+                tables[name].append(typed(table, SCHEMAS[name], params.confidence))
     if not tables["shifts"]:
         raise UserError(
             "data/outputs/after_training: no list in a language of the dataset emotions and a "
             "ranking of analysis.shift.top_k; add one there"
         )
-    return {name: pl.concat(parts) for name, parts in tables.items() if parts}
+    return {name: pl.concat(parts) for name, parts in tables.items()}
 
 
-def _shifted(
+def _read_trainings(
     inputs: Inputs, model: str, params: Params
-) -> Iterator[tuple[dict[str, Any], Shifted]]:
+) -> Iterator[tuple[dict[str, Any], Trainings]]:
     """Yield measures by language and ranking; the lists of one training in memory at a time."""
     folder = inputs.outputs("after_training", model)
     for language in typicality.languages(folder):
@@ -155,209 +227,123 @@ def _shifted(
             continue
         before = typicality.answers(inputs.outputs("completions", model) / language)
         groups = before.select(GROUP).unique().sort(GROUP)
-        weights = params.weights(groups["group"].to_list())
-        known = match_attributes.attributes(
-            inputs.datasets["stereotypes"], language, flagged=params.flagged
-        )
-        single = {config: kinds[match_attributes.KINDS[0]] for config, kinds in known.items()}
-        found: list[Shifted] = []
+        configs = match_attributes.attributes(inputs.datasets["stereotypes"], language)
+        single = {config: kinds[match_attributes.KINDS[0]] for config, kinds in configs.items()}
+        rankings: list[Trainings] = []
         for name in (x for x in typicality.readings(before) if x in params.top_k):
             sizes = params.top_k[name], params.top_k_followed, params.recall_at
-            own = effects.Setting(groups, name, *sizes, lexicon, single)
-            found.append(Shifted(own, own.measured(before), {}, params, weights))
+            setting = effects.Setting(groups, name, *sizes, lexicon, single)
+            rankings.append(Trainings(setting, setting.measured(before), {}, params))
         for training, paths in effects.trainings(folder / language, params.control).items():
             lists = effects.lists_after(paths, training, before)
-            for shifted in found:
-                shifted.after[training] = shifted.setting.measured(lists, shifted.base)
-        for shifted in found:
-            ranking = typicality.READINGS.index(shifted.setting.ranking)
-            yield {"language": language, "ranking": ranking}, shifted
+            for ranking in rankings:
+                ranking.after[training] = ranking.setting.measured(lists, ranking.base)
+        for ranking in rankings:
+            yield {"language": language, "ranking": ranking.setting.ranking}, ranking
 
 
-def _shifts(found: Shifted) -> pl.DataFrame:
-    """Return the changes of all categories, judged against the control.
+def _shifts(trainings: Trainings) -> pl.DataFrame:
+    """Return the changes of all categories, compared with the control.
 
-    p, the larger of those over groups and over trainings, is adjusted over all corpora, shares,
-    categories and outcomes of one measure.
+    p is adjusted over all corpora, shares, categories and outcomes of one measure.
     """
-    parts = list(_similarities(found))
-    for measure, names in found.setting.outcomes().items():
-        base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for place, own in found.corpora(measure):
-            for category, inside in found.categories:
-                given = base[inside], own.of(inside), sizes[inside], found.weights[inside]
-                changes = rows.judged(*given, found.params)
-                changes = changes.with_columns(pl.Series("outcome", names))
-                parts.append(located(changes, place | {"category": category}))
-    table = adjusted(pl.concat(parts, how="diagonal_relaxed"), over=("measure",), least="least")
-    table = rounded(table, NUMBERS, P)
-    return table.with_columns(cluster=pl.lit("group"), significant=_decided()).sort(
-        "corpus", "share", "category", "measure", "outcome"
-    )
-
-
-def _decided() -> pl.Expr:
-    return (pl.col("p_bh") <= LEVEL).fill_null(value=False)
-
-
-def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
-    """Yield the rows of representational similarity to the model before."""
-    params, runs, base = found.params, found.corpora(EMOTION), found.base.values[EMOTION]
-    number = params.n_permutations_similarity
-    every = np.stack([base, *(after.values[EMOTION] for after in found.after.values())])
-    directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
-    categories = {name: inside & directed for name, inside in found.categories[:-1]}
-    controls = {p["share"]: i for i, (p, _) in enumerate(runs) if p["corpus"] == params.control}
-    for measure, affects in ((rows.FAITHFUL, rows.WITHOUT_FEAR), (rows.CORRECTED, rows.ALL)):
-        diagonal = measure == rows.FAITHFUL
-        alike: dict[str, list[rows.Likeness]] = {}
-        exchanges: dict[str, list[similarity.Exchanged | None]] = {}
-        for name, inside in categories.items():
-            before = base[inside][:, affects]
-            after = [own.of(inside, affects) for _, own in runs]
-            alike[name] = [rows.likeness(before, x, diagonal=diagonal) for x in after]
-            exchanges[name] = [
-                rows.exchanged(before, x, name, params, diagonal=diagonal) for x in after
-            ]
-        defined = [  # the same for all, so that `all` compares means of the same categories
-            name for name, of in alike.items() if not any(np.isnan(x.values).any() for x in of)
-        ]
-        if defined:
-            each = zip(*(alike[name] for name in defined), strict=True)
-            tests = zip(*(exchanges[name] for name in defined), strict=True)
-            sizes = [alike[name][0].groups for name in defined]
-            alike[EVERY] = [rows.together(of) for of in each]
-            exchanges[EVERY] = [
-                similarity.together([x for x in of if x], sizes, number, params.seed)
-                if all(of)
-                else None
-                for of in tests
-            ]
-        for i, (place, own) in enumerate(runs):
-            at = place | {"measure": rows.MEASURES.index(measure), "outcome": "rho - 1"}
-            for category, of in alike.items():
-                other = None
-                if own.control:
-                    there = controls[place["share"]]
-                    kept = [i for i, s in enumerate(runs[there][1].seeds) if s in own.control.seeds]
-                    other = rows.Likeness(of[there].values[kept], of[there].parts[kept])
-                test = exchanges[category][i]
-                p = test.p() if test else np.nan
-                row = rows.compared(of[i], other, own, p, params)
-                yield located(row, at | {"category": category})
-
-
-def _outlets(found: Shifted) -> pl.DataFrame:
-    """Return how alike the model is after trainings on two outlets, see :func:`_compared`."""
+    groups = trainings.setting.groups
+    weights = typicality.group_weights(groups["group"].to_list(), trainings.params)
+    categories = trainings.categories() | {EVERY: np.ones(len(groups), dtype=np.bool_)}
     parts = []
-    for share in sorted({t.share for t in found.after}):
-        own = [t for t in found.after if t.share == share]
-        runs = {
-            corpus: {t.seed: found.after[t].values[EMOTION] for t in own if t.corpus == corpus}
-            for corpus in sorted({t.corpus for t in own})
-        }
-        runs[BEFORE] = dict.fromkeys({t.seed for t in own}, found.base.values[EMOTION])
-        of = dict(found.categories[:-1])
-        table = _compared(runs, of, found.params.confidence)
-        parts.append(table.with_columns(share=pl.lit(share)))
-    return pl.concat(parts)
-
-
-def _compared(
-    runs: Mapping[str, Runs], categories: Mapping[str, NDArray[np.bool_]], confidence: float
-) -> pl.DataFrame:
-    """Return the rows of all pairs of outlets at one share, but where they belong.
-
-    Parameters
-    ----------
-    runs
-        By outlet, and :data:`BEFORE`, whose one array stands under each seed.
-    categories
-        Which groups are in each, (groups,); groups without direction in some training are left
-        out, and categories with fewer than three others.
-    """
-    every = np.stack([profiles for own in runs.values() for profiles in own.values()])
-    directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
-    table = Table(OUTLETS, confidence, model="", language="", ranking=0, share=1.0)
-    for first, second in combinations(sorted(runs, key=lambda name: (name != BEFORE, name)), 2):
-        seeds = sorted(runs[first].keys() & runs[second].keys())
-        for measure, (affects, diagonal) in READINGS.items():
-            place = {"first": first, "second": second, "measure": rows.MEASURES.index(measure)}
-            found = []
-            for name, inside in categories.items():
-                kept = inside & directed
-                pairs = [
-                    tuple(runs[of][seed][kept][:, affects] for of in (first, second))
-                    for seed in seeds
-                ]
-                values = np.array([similarity.rsa(*pair, diagonal=diagonal) for pair in pairs])
-                if not len(values) or np.isnan(values).any():
-                    continue
-                parts = np.mean(
-                    [similarity.jackknife(*x, diagonal=diagonal) for x in pairs], axis=0
+    for measure, names in trainings.setting.outcomes().items():
+        base, sizes = trainings.base.values[measure], trainings.base.sizes[measure]
+        for (name, share), (corpus, control) in trainings.corpora(measure).items():
+            for category, inside in categories.items():
+                table = rows.change_rows(
+                    base[inside],
+                    corpus.select(inside),
+                    control and control.select(inside),
+                    sizes[inside],
+                    weights[inside],
+                    trainings.params.confidence,
                 )
-                found.append(values)
-                value = float(values.mean())
-                low, high = np.clip(similarity.limits(value, parts, confidence), -1, 1)
-                told = Estimate(value, float(low), float(high), len(parts), similarity.METHOD)
-                _add_similarity(table, told.at(confidence), values, category=name, **place)
-            if found:
-                each = np.mean(found, axis=1)
-                told = mean_interval(each, confidence)
-                apart = finite(round(float(each.std(ddof=1)), 6)) if len(each) > 1 else None
-                place |= {"category": MEAN, "spread_categories": apart}
-                _add_similarity(table, told, np.mean(found, axis=0), cluster="category", **place)
+                key = {"corpus": name, "share": share, "category": category, "measure": measure}
+                parts.append(located(table.with_columns(pl.Series("outcome", names)), key))
+    numbers = ("value", "low", "high", "base", *(column.name for column in DIFFERENCE))
+    table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
+    table = rounded(adjusted(table, over=("measure",)), numbers)
+    return sort_by_key(table, SHIFTS, "corpus", "share", "category", "measure", "outcome")
+
+
+def _similarities(trainings: Trainings) -> pl.DataFrame:
+    """Return similarities of the model before, and after trainings on each outlet, to each other.
+
+    Groups without direction in some training are left out, and categories with fewer than three
+    others, or in which a similarity is not defined.
+    """
+    params, base = trainings.params, trainings.base.values[EMOTION]
+    table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
+    table.adjust("p", ("reading",))
+    corpora, categories = trainings.corpora(EMOTION), trainings.categories()
+    for share in sorted({share for _, share in corpora}):
+        runs = {  # profiles by corpus and seed
+            name: dict(zip(corpus.seeds, corpus.values, strict=True))
+            for (name, part), (corpus, _) in corpora.items()
+            if part == share
+        }
+        every = np.stack([base, *(x for profiles in runs.values() for x in profiles.values())])
+        directed = (np.nan_to_num(every[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
+        runs = {BEFORE: {seed: base for profiles in runs.values() for seed in profiles}} | runs
+        pairs = [(a, b) for a, b in combinations(runs, 2) if runs[a].keys() & runs[b].keys()]
+        for reading, (affects, diagonal) in READINGS.items():
+            found: dict[tuple[str, str], dict[str, Similarity]] = {}
+            for pair in pairs:
+                found[pair] = {}
+                for category, inside in categories.items():
+                    kept = np.ix_(inside & directed, affects)
+                    sides = ({s: x[kept] for s, x in runs[name].items()} for name in pair)
+                    found[pair][category] = Similarity.compare(*sides, diagonal=diagonal)
+            defined = [
+                category
+                for category in categories
+                if not any(np.isnan(of_pair[category].values).any() for of_pair in found.values())
+            ]
+            for (first, second), of_pair in found.items() if defined else ():
+                corpus, control = corpora[second, share]
+                outlet, other = [of_pair[category] for category in defined], None
+                if first == BEFORE and control:
+                    of_control = found[BEFORE, params.control]
+                    other = [of_control[category].matching(corpus.seeds) for category in defined]
+                part = rows.similarity_rows(outlet, other, params.confidence)
+                comparable = control is not None and corpus.comparable(control)
+                for category, (estimate, p, columns) in zip([*defined, MEAN], part, strict=True):
+                    key = {"share": share, "first": first, "second": second, "reading": reading}
+                    p_value = p if comparable else None
+                    table.add(estimate, p=p_value, **key, category=category, **columns)
     return table.frame()
 
 
-def mean_interval(each: Array, confidence: float) -> Estimate:
-    """Return the mean of categories with the t interval over them, whatever their sizes.
-
-    A category of three groups has a similarity, and no error of its own.
-    """
-    n, value = len(each), float(each.mean())
-    reach = half_of_mean(each, confidence)
-    low, high = np.clip([value - reach, value + reach], -1, 1)
-    return Estimate(value, float(low), float(high), n, "t over categories").at(confidence)
-
-
-def _add_similarity(table: Table, found: Estimate, values: Array, **place: Any) -> None:
-    """Add the mean over trainings, the ``values`` of which are one for each pair."""
-    spread = finite(round(float(values.std(ddof=1)), 6)) if len(values) > 1 else None
-    null = "none: no test; 1 are profiles of the same order"
-    place = {"cluster": "group", "spread_categories": None} | place
-    table.add(found, null=null, pairs=len(values), spread=spread, **place)
-
-
-def _groups(found: Shifted) -> pl.DataFrame:
-    """Return the change of every group: of one there is a spread over seeds, and no test."""
+def _groups(trainings: Trainings) -> pl.DataFrame:
+    """Return the change of every group: of one there is no test."""
     parts = []
-    for measure in (EMOTION, effects.RETAINED):
-        base = found.base.values[measure]
-        for place, own in found.corpora(measure):
-            change, control = own.values - base, own.control
-            other = base * np.nan if control is None else (control.values - base).mean(axis=0)
-            columns = {
-                "base": base,
-                "change": change.mean(axis=0),
-                "smallest": change.min(axis=0),
-                "largest": change.max(axis=0),
-                "difference": change.mean(axis=0) - other,
-            }
-            for o, name in enumerate(found.setting.outcomes()[measure]):
-                own_columns = [pl.Series(key, values[:, o]) for key, values in columns.items()]
-                table = found.setting.groups.with_columns(own_columns)
-                parts.append(located(table, place | {"outcome": name}))
+    for measure in (EMOTION, RETAINED):
+        base = trainings.base.values[measure]
+        for (name, share), (corpus, control) in trainings.corpora(measure).items():
+            change = corpus.values.mean(axis=0) - base
+            other = np.nan * base if control is None else control.values.mean(axis=0) - base
+            columns = {"base": base, "change": change, "difference": change - other}
+            for o, outcome in enumerate(trainings.setting.outcomes()[measure]):
+                values = [pl.Series(key, x[:, o]) for key, x in columns.items()]
+                table = trainings.setting.groups.with_columns(values)
+                key = {"corpus": name, "share": share, "measure": measure, "outcome": outcome}
+                parts.append(located(table, key))
     table = rounded(pl.concat(parts), tuple(columns), p=())
-    return table.sort("corpus", "share", *GROUP, "measure", "outcome")
+    return sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
 
 
-def _attributes(found: Shifted) -> pl.DataFrame:
+def _attributes(trainings: Trainings) -> pl.DataFrame:
     """Return what becomes of every followed word at each corpus's largest share (Figure 7)."""
     parts = []
-    for corpus, runs in groupby(found.after, key=lambda t: t.corpus):
-        every = list(runs)
-        own = [found.after[t].top for t in every if t.share == every[-1].share]
-        words = effects.words_moved(found.base.top, own, found.setting.lexicon)
-        parts.append(located(words, {"corpus": corpus, "share": every[-1].share}))
+    for corpus, group in groupby(trainings.after, key=lambda t: t.corpus):
+        runs = list(group)
+        share = runs[-1].share
+        after = [trainings.after[t].top for t in runs if t.share == share]
+        words = effects.words_moved(trainings.base.top, after, trainings.setting.lexicon)
+        parts.append(located(words, {"corpus": corpus, "share": share}))
     return pl.concat(parts)

@@ -6,7 +6,7 @@ are compared between the two descriptions.
 
 from __future__ import annotations
 
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,33 +14,27 @@ from scipy.stats import rankdata
 
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import t_half_width
-from plumbline.probes.stats.tests import critical, permutation_p, possible_p
+from plumbline.probes.stats.tests import possible_p
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
 METHOD = "jackknife over groups, t"
-DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
-NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
-EXACT = 10  # up to so many groups all exchanges are gone through: each is a ranking
-SUMS = 2**14  # so many sums of exchanges of several are all gone through
-HELD = 2_000_000  # similarities at once: bounds memory
-CACHED = 2**15  # of them, in a processor's cache
+DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
+NEAR = 1e-9  # standard errors below are rounding
+BLOCK = 2**15  # similarities computed at once, which fit into a processor's cache
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
 
 class Similarity(NamedTuple):
-    """How alike two descriptions are, and what it is judged against."""
+    """Similarity of two descriptions, with its permutation test."""
 
     estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float  # nan without a test
-    critical: float = float("nan")  # least distance from expected with p at most .05
-    error: float = float("nan")  # standard error of the estimate
+    error: float  # standard error of the estimate
 
 
 def cosines(profiles: Array) -> Array:
@@ -155,21 +149,17 @@ def compare(
         Groups are relabelled within these alone, so that what whole strata have in common is none
         of the evidence.
     """
-    value, nothing = rsa(a, b, diagonal=diagonal), float("nan")
+    value = rsa(a, b, diagonal=diagonal)
     if np.isnan(value):
-        return Similarity(Estimate(nothing, nothing, nothing, len(a), METHOD), nothing, nothing)
+        return Similarity(Estimate(value, value, value, len(a)), value, value, value)
     middle = expected(a, b, diagonal=diagonal, strata=strata)
     drawn = relabelled(
         a, b, diagonal=diagonal, n_permutations=n_permutations, seed=seed, strata=strata
     )
-    null = drawn - middle
-    p = float(possible_p(value - middle, null))
     parts = jackknife(a, b, diagonal=diagonal)
-    low, high = np.clip(limits(value, parts, confidence), -1, 1)
-    least, error = float(critical(null[:, None])[0]), float(np.linalg.norm(parts))
-    return Similarity(
-        Estimate(value, float(low), float(high), len(a), METHOD), middle, p, least, error
-    )
+    low, high = limits(value, parts, confidence)
+    p = float(possible_p(value - middle, drawn - middle))
+    return Similarity(Estimate(value, low, high, len(a)), middle, p, float(np.linalg.norm(parts)))
 
 
 def relabelled(
@@ -186,7 +176,7 @@ def relabelled(
     of = np.zeros(len(first)) if strata is None else strata
     orders = _orders(tuple(np.unique(of, return_inverse=True)[1]), n_permutations, seed)
     flat, found = second.ravel(), np.empty(n_permutations)
-    size = max(1, CACHED // first.size)
+    size = max(1, BLOCK // first.size)
     for start in range(0, n_permutations, size):
         some = slice(start, start + size)
         here = flat.take(orders[some, :, None] * len(first) + orders[some, None])
@@ -258,14 +248,14 @@ def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
 
 
 def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]:
-    """Return the ends of the t interval of what has an error in parts, one for each group.
+    """Return the t interval of a similarity, from the parts of its error, one for each group.
 
-    nan where no group makes a difference: few groups in one order in both descriptions, which of
-    four happens to every fifth pair of models that evoke alike, are no certainty.
+    nan where the error is 0: a few groups in one order in both descriptions, which happens to
+    every fifth pair of unrelated descriptions of four groups, are no certainty.
     """
     error = float(np.linalg.norm(parts))
-    reach = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
-    return float(value - reach), float(value + reach)
+    half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
+    return float(np.clip(value - half, -1, 1)), float(np.clip(value + half, -1, 1))
 
 
 def standard(similar: Array, *, diagonal: bool) -> Array:
@@ -290,112 +280,3 @@ def standard(similar: Array, *, diagonal: bool) -> Array:
     with np.errstate(invalid="ignore"):
         found: Array = ranks / np.linalg.norm(ranks, axis=-1, keepdims=True)
     return found
-
-
-class Exchanged(NamedTuple):
-    """The difference of two similarities, and what it is after exchanges."""
-
-    seen: float
-    drawn: Array  # (patterns,)
-    exact: bool  # every pattern once, the one seen among them; else drawn ones, without it
-
-    def p(self) -> float:
-        """Return the two-sided p: the share of patterns that differ as much as what is seen."""
-        if self.exact:
-            return int((np.abs(self.drawn) >= abs(self.seen) - NEAR).sum()) / len(self.drawn)
-        return float(permutation_p(self.seen, self.drawn))
-
-
-def exchange(
-    base: Array,
-    one: Array,
-    other: Array,
-    n_permutations: int,
-    seed: Sequence[int],
-    *,
-    diagonal: bool,
-) -> Exchanged:
-    """Compare how alike two descriptions are to a third, and exchange their profiles.
-
-    The statistic is the mean over trainings of ``rsa(base, one) - rsa(base, other)``. The null is
-    that the two profiles of a group may be exchanged, independently of the other groups: a group's
-    profiles of all trainings go over together, and both similarities are computed anew. So it is a
-    test for any number of groups, though their rows of similarities depend on each other: with n
-    groups no p is below 2 / 2^n, as all exchanged and none are one split.
-
-    Returned: all 0 with fewer than three groups.
-
-    Parameters
-    ----------
-    base : (groups, dimensions) array
-    one, other : (trainings, groups, dimensions) arrays
-    n_permutations, seed
-        Patterns drawn where there are more than ``EXACT`` groups; else all are gone through.
-    diagonal
-        See :func:`rsa`. A pattern that leaves a row without variation counts as
-        no difference.
-
-    References
-    ----------
-    Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Stat. Appl.
-    Genet. Mol. Biol. 9(1), 39.
-
-    Examples
-    --------
-    Of three groups the eight patterns are four splits, each both ways.
-
-    >>> rng = np.random.default_rng(1)
-    >>> base, one, other = rng.random((3, 4)), rng.random((1, 3, 4)), rng.random((1, 3, 4))
-    >>> found = exchange(base, one, other, 99, [1], diagonal=False)
-    >>> len(found.drawn), found.p() >= 0.25
-    (8, True)
-    """
-    n = len(base)
-    if n < LEAST:
-        return Exchanged(0.0, np.zeros(1), exact=True)
-    exact = n <= EXACT
-    if exact:
-        patterns = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    else:
-        drawn = np.random.default_rng(seed).integers(0, 2, (n_permutations, n))
-        patterns = np.concatenate([np.zeros((1, n), dtype=np.int64), drawn])
-    first, size = standard(cosines(base), diagonal=diagonal), max(1, HELD // n**2)
-
-    def alike(similar: Array, patterns: NDArray[np.int64]) -> Array:
-        """Return the similarity to ``first`` after each pattern, of cosines of both (2n, 2n)."""
-        parts = []
-        for start in range(0, len(patterns), size):
-            rows = np.arange(n) + n * patterns[start : start + size]
-            mixed = standard(similar[rows[:, :, None], rows[:, None, :]], diagonal=diagonal)
-            parts.append(np.einsum("ij,bij->b", first, mixed) / n)
-        return np.concatenate(parts)
-
-    total = np.zeros(len(patterns))
-    for pair in zip(one, other, strict=True):
-        similar = cosines(np.concatenate(pair))
-        there = alike(similar, patterns)
-        total += there - (there[::-1] if exact else alike(similar, 1 - patterns))
-    found: Array = np.nan_to_num(total / len(one))
-    return Exchanged(float(found[0]), found if exact else found[1:], exact)
-
-
-def together(
-    parts: Sequence[Exchanged], sizes: Sequence[int], n_permutations: int, seed: int
-) -> Exchanged:
-    """Return the weighted mean of several, whose groups are exchanged independently.
-
-    Exact where each is and all have at most ``SUMS`` patterns; else ``n_permutations`` are drawn,
-    of each part from its own.
-    """
-    weights = np.array(sizes) / sum(sizes)
-    seen = float(weights @ [part.seen for part in parts])
-    scaled = [w * part.drawn for w, part in zip(weights, parts, strict=True)]
-    number = int(np.prod([float(len(part.drawn)) for part in parts]))
-    if all(part.exact for part in parts) and number <= SUMS:
-        return Exchanged(seen, reduce(lambda x, y: np.add.outer(x, y).ravel(), scaled), exact=True)
-    rng = np.random.default_rng(seed)
-    drawn = [
-        own[rng.integers(0, len(own), n_permutations)] if part.exact else own
-        for own, part in zip(scaled, parts, strict=True)
-    ]
-    return Exchanged(seen, np.sum(drawn, axis=0), exact=False)

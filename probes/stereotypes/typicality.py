@@ -13,7 +13,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import bits, expanded_tail, keys, poisson
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from plumbline.probes.stats.estimate import Bootstrap
 
 VOCABULARY = "vocabulary"  # a config of the outputs that is no language
 SCORES = {  # nats
@@ -48,7 +50,7 @@ def number(name: str, description: str) -> Column:
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the lists")
 READING, RANKING = (
-    Column(name, "label", "what lists are ranked by", labels=READINGS)
+    Column(name, "category", "score by which lists are ranked", labels=READINGS)
     for name in ("reading", "ranking")
 )
 TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
@@ -57,7 +59,6 @@ LIMITS = (
     number("low_difference", "lower end of its interval"),
     number("high_difference", "upper end of it"),
 )
-FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0)
 
 
 class GroupTests(Params):
@@ -69,14 +70,9 @@ class GroupTests(Params):
     seed: int = Field(1, ge=0, description="of the permutations")
 
 
-class GroupBootstrap(GroupTests):
-    """Tables whose intervals resample groups, or words."""
-
-    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
-
-    def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
-        """Return how often each group or word is in each replicate, (units, replicates)."""
-        return poisson(bits(keys(units), self.n_bootstrap, self.seed))
+def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32]:
+    """Return how often each group or word is in each replicate, (units, replicates)."""
+    return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
 def expanded(confidence: float, clusters: int) -> float:
@@ -97,6 +93,14 @@ def expanded(confidence: float, clusters: int) -> float:
 def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:
     """Add columns that have one value in all rows."""
     return table.with_columns(pl.lit(value).alias(name) for name, value in place.items())
+
+
+def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:
+    """Sort by the key, or some columns of it; labels in the order that the schema declares."""
+    keys = (schema[name] for name in columns or schema.key)
+    return table.sort(
+        pl.col(key.name).cast(pl.Enum(key.labels)) if key.labels else key.name for key in keys
+    )
 
 
 def languages(outputs: Path) -> list[str]:

@@ -1,6 +1,6 @@
-"""Analysis ``waves``: what changed between two waves of suggestions.
+"""Analysis ``waves``: changes between two waves of suggestions.
 
-Compared are the queries that both waves put to an engine; each completion as the engine gave it,
+Compared are the queries that an engine got in both waves; each completion as the engine gave it,
 whatever its flags. The measure is Jaccard's: completions of both waves over those of either,
 summed over the queries of a group, a category or an engine.
 """
@@ -23,7 +23,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes.clean import Cleaning
 from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.estimate import Bootstrap, typed
+from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table, estimates, finite, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/tables/waves")
 SOURCE = "autocomplete"
+LONGEST_DAYS = 7  # from a wave's first answer to its last
 CHANGES = ("appeared", "vanished", "retained")
-DIGITS = 6
 ALL = parquet.EVERY
-COUNTS = ("earlier", "later", "retained", "moved", "shared", "either")
+COUNTS = ("earlier", "later", "retained", "shared", "either")
 WHERE = (
     Column("language", "string", "locale of the waves"),
     Column("engine", "string", "search engine"),
@@ -47,36 +47,18 @@ WHERE = (
 SCHEMAS = {
     "waves": Schema.keyed(
         WHERE,
-        Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
-        Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
-        Column("n_later", "int32", "suggestions in the later wave", minimum=0),
-        Column("n_appeared", "int32", "only in the later wave", minimum=0),
-        Column("n_vanished", "int32", "only in the earlier wave", minimum=0),
-        Column("n_retained", "int32", "in both", minimum=0),
-        Column(
-            "rank_change",
-            "float64",
-            "mean distance between the ranks of what is in both, in places",
-            nullable=True,
-            minimum=0,
+        *estimates(
+            cluster="query of a group, else group",
+            method="bootstrap percentile; value: Jaccard, retained over all suggestions",
         ),
+        Column("appeared", "int32", "suggestions in the later wave only", minimum=0),
+        Column("vanished", "int32", "suggestions in the earlier wave only", minimum=0),
+        Column("retained", "int32", "suggestions in both", minimum=0),
         Column(
-            "jaccard",
+            "other_groups",
             "float64",
-            "retained over retained, appeared and vanished, summed over queries; null: none",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("jaccard_low", "float64", "lower end of its interval", nullable=True),
-        Column("jaccard_high", "float64", "upper end of its interval", nullable=True),
-        Column("cluster", "string", "what was resampled: query (of one group) or group"),
-        Column("clusters", "int32", "how many of them; no interval from fewer than two"),
-        Column(
-            "jaccard_null",
-            "float64",
-            "the same between each query's earlier suggestions and the later ones of every "
-            "other group of the category under the same template",
+            "Jaccard between each query's earlier suggestions and the later ones of every other "
+            "group of the category under the same template",
             nullable=True,
         ),
     ),
@@ -84,10 +66,10 @@ SCHEMAS = {
         columns=(
             *WHERE,
             Column("query", "string", "the query"),
-            Column("attribute", "string", "how the engine went on"),
-            Column("change", "label", "what became of it", labels=CHANGES),
-            Column("rank_earlier", "int32", "place in the earlier answer", nullable=True),
-            Column("rank_later", "int32", "place in the later answer", nullable=True),
+            Column("attribute", "string", "the engine's completion"),
+            Column("change", "category", "change of the suggestion", labels=CHANGES),
+            Column("rank_earlier", "int32", "rank in the earlier wave", nullable=True),
+            Column("rank_later", "int32", "rank in the later wave", nullable=True),
         ),
         key=("language", "engine", "group", "query", "attribute"),
     ),
@@ -99,59 +81,51 @@ class Params(Bootstrap):
 
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")
-    longest_days: int = Field(
-        7, ge=1, description="most days from a wave's first answer to its last"
-    )
 
 
 def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     """Compare two waves, in all locales that both have.
 
-    Returned: a table for each of :data:`SCHEMAS`, sorted.
-
     Raises UserError if a wave cannot be used, they are not in order, they have nothing in common,
-    or they put their queries in another locale or to another address of an engine.
+    or their queries went to another locale or another address of an engine.
     """
-    waves = opened(params)
+    waves = open_waves(params)
     requests = [wave.manifest["request"] for wave in waves]
     locales, engines = (
         sorted(set(requests[0][part]) & set(requests[1][part])) for part in ("locales", "engines")
     )
-    gone = {place.split("/")[0] for request in requests for place in request.get("absent", {})}
-    engines = [engine for engine in engines if engine not in gone]
-    asked, found = [], []
+    absent = {name.split("/")[0] for request in requests for name in request.get("absent", {})}
+    engines = [engine for engine in engines if engine not in absent]
+    for part, names in (("locales", locales), ("engines", engines)):
+        for name in names:
+            if requests[0][part][name] != requests[1][part][name]:
+                raise UserError(
+                    f"{params.earlier} and {params.later}: {part}.{name} differs; compare waves of "
+                    "the same requests"
+                )
+    queries, suggestions = [], []
     for language in locales:
-        queries = _queries(waves, language)
-        if queries.is_empty() or not engines:
+        both = _queries(waves, language)
+        if both.is_empty() or not engines:
             raise UserError(
                 f"{params.earlier} and {params.later}: no engine got the same query in both "
                 f"({language}); compare waves of the same groups and templates"
             )
-        for part, name in (("locales", language), *(("engines", engine) for engine in engines)):
-            one, other = (request[part][name] for request in requests)
-            for field in sorted({*one, *other}):  # what differs is then not due to time alone
-                if one.get(field) != other.get(field):
-                    raise UserError(
-                        f"{waves[0].folder} has {part}.{name}.{field} {one.get(field)!r}, "
-                        f"{waves[1].folder} has {other.get(field)!r}: time is not all that "
-                        "changed; compare waves of the same requests"
-                    )
         first, second = (_completions(wave, language) for wave in waves)
-        both = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
-        asked.append(pl.DataFrame({"engine": engines}).join(queries, how="cross"))
-        found.append(both.join(asked[-1], on=["engine", "query"]))
-    suggestions = pl.concat(found).rename({"rank": "rank_earlier", "rank_right": "rank_later"})
-    ranked = [pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later")]
-    changes = pl.when(~ranked[0]).then(0).when(~ranked[1]).then(1).otherwise(2)  # of CHANGES
-    rows = pl.DataFrame(_levels(suggestions, pl.concat(asked), params), infer_schema_length=None)
-    tables = {"waves": rows, "suggestions": suggestions.with_columns(change=changes)}
-    return {
-        name: typed(tables[name], of, params.confidence).sort(of.key)
-        for name, of in SCHEMAS.items()
-    }
+        found = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
+        queries.append(pl.DataFrame({"engine": engines}).join(both, how="cross"))
+        suggestions.append(found.join(queries[-1], on=["engine", "query"]))
+    table = pl.concat(suggestions).rename({"rank": "rank_earlier", "rank_right": "rank_later"})
+    earlier, later = (pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later"))
+    appeared, vanished, retained = map(pl.lit, CHANGES)
+    change = pl.when(~earlier).then(appeared).when(~later).then(vanished).otherwise(retained)
+    schema, rows = SCHEMAS["suggestions"], Table(SCHEMAS["waves"], params.confidence)
+    _add_levels(rows, table, pl.concat(queries), params)
+    table = typed(table.with_columns(change=change), schema, None)
+    return {"waves": rows.frame().sort(rows.schema.key), "suggestions": table.sort(schema.key)}
 
 
-def opened(params: Params) -> list[Snapshot]:
+def open_waves(params: Params) -> list[Snapshot]:
     """Return the two waves.
 
     Raises UserError if one is no wave, took too long, or they are not in order, or overlap.
@@ -162,38 +136,29 @@ def opened(params: Params) -> list[Snapshot]:
             raise UserError(
                 f"{wave.folder}: a snapshot of {wave.manifest['source']}, not a wave of {SOURCE}"
             )
-    times = [_answered(wave) for wave in waves]
-    for wave, (first, last) in zip(waves, times, strict=True):
-        if (last - first).total_seconds() > params.longest_days * 86400:
+        first, last = _answered(wave)
+        if (last - first).total_seconds() > LONGEST_DAYS * 86400:
             raise UserError(
-                f"{wave.folder}: its answers came from {first:%Y-%m-%d} to {last:%Y-%m-%d}, which "
-                f"is no point in time; compare others, or raise waves.longest_days"
+                f"{wave.folder}: answered from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare waves "
+                f"of {LONGEST_DAYS} days at most"
             )
-    days = [wave.manifest["retrieved"] for wave in waves]
-    if days[0] >= days[1]:
+    if _answered(waves[0])[1] >= _answered(waves[1])[0]:
         raise UserError(
-            f"{params.earlier} is of {days[0]}, {params.later} of {days[1]}: name the earlier wave "
-            "first"
-        )
-    if times[0][1] >= times[1][0]:
-        raise UserError(
-            f"{params.earlier} was still being answered on {times[0][1]:%Y-%m-%d %H:%M}, when "
-            f"{params.later} had begun ({times[1][0]:%Y-%m-%d %H:%M}); compare waves that do not "
-            "overlap"
+            f"{params.earlier}: not answered before {params.later}; name the earlier wave first"
         )
     return waves
 
 
 def _answered(wave: Snapshot) -> tuple[datetime, datetime]:
-    """Return when the first and the last answer of a wave came; its day where that is not told."""
+    """Return the times of the first and the last answer of a wave; else those of its day."""
     day = f"{wave.manifest['retrieved']}T00:00:00Z"
-    told = wave.manifest["request"].get("answered", {"first": day, "last": day})
-    return datetime.fromisoformat(told["first"]), datetime.fromisoformat(told["last"])
+    times = wave.manifest["request"].get("answered", {"first": day, "last": day})
+    return datetime.fromisoformat(times["first"]), datetime.fromisoformat(times["last"])
 
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
     """Write the tables, whole or not at all."""
-    waves = opened(params)
+    waves = open_waves(params)
     partial = parquet.fresh(into)
     for name, table in tables.items():
         schema = contents.carrying(SCHEMAS[name].arrow(), contents.of_snapshots(waves))
@@ -210,34 +175,33 @@ def short(table: pl.DataFrame) -> Iterator[str]:
     for row in table.filter(group=ALL).to_dicts():
         where = f"{row['language']} {row['engine']}"
         where += "" if row["category"] == ALL else f" {row['category']}"
-        if row["jaccard"] is None:
+        if row["value"] is None:
             yield f"{where}: no suggestion in either wave"
             continue
-        low, high, null, moved = (
-            row[name] for name in ("jaccard_low", "jaccard_high", "jaccard_null", "rank_change")
-        )
-        interval = "" if None in (low, high) else f" ({low:.2f} to {high:.2f})"
-        other = "" if null is None else f", of other groups {null:.2f}"
-        apart = "" if moved is None else f", {moved:.1f} places apart"
-        counts = (f"{row[f'n_{name}']:,} {name}" for name in ("queries", *CHANGES))
-        yield f"{where}: {', '.join(counts)}{apart}; Jaccard {row['jaccard']:.2f}{interval}{other}"
+        interval = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
+        other, counts = row["other_groups"], ", ".join(f"{row[x]:,} {x}" for x in CHANGES)
+        others = "" if other is None else f", of other groups {other:.2f}"
+        yield f"{where}: {counts}; Jaccard {row['value']:.2f}{interval}{others}"
 
 
 def jaccard_interval(
     retained: NDArray[np.int64], either: NDArray[np.int64], params: Params, key: str
-) -> tuple[float, float] | None:
-    """Return the percentile interval of a ratio of sums over clusters, or None.
+) -> tuple[float, float]:
+    """Return the percentile interval of a ratio of sums over clusters; nan of fewer than two.
 
-    ``retained``, ``either``: for each cluster, completions in both waves and in any of them; arrays
-    (clusters,).
-    ``key``: names the estimate: its draws follow from that and the seed, whatever else is computed.
+    Parameters
+    ----------
+    retained, either : (clusters,) arrays
+        Completions in both waves, and in any of them.
+    key
+        Name of the estimate, on which the draws depend beside the seed.
 
     References
     ----------
     Efron and Tibshirani (1993), An introduction to the bootstrap, chapter 13.
     """
     if len(retained) < 2 or not either.sum():
-        return None
+        return np.nan, np.nan
     rng = np.random.default_rng([params.seed, int(keys([key])[0])])
     drawn = rng.integers(0, len(retained), (params.n_bootstrap, len(retained)))
     below = either[drawn].sum(axis=1)
@@ -277,54 +241,49 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def _levels(own: pl.DataFrame, asked: pl.DataFrame, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the groups, of the categories, and of all together."""
+def _add_levels(
+    rows: Table, suggestions: pl.DataFrame, queries: pl.DataFrame, params: Params
+) -> None:
+    """Add the rows of the groups, of the categories, and of all together."""
     at = ["language", "engine"]
-    place, group = [*at, "category", "template"], [*at, "category", "template", "group"]
+    template = [*at, "category", "template"]
     earlier, later = (pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later"))
-    counted = own.group_by(*at, "query").agg(
-        earlier=earlier.sum(),
-        later=later.sum(),
-        retained=(earlier & later).sum(),
-        moved=(pl.col("rank_later") - pl.col("rank_earlier")).abs().sum(),
+    counted = suggestions.group_by(*at, "query").agg(
+        earlier=earlier.sum(), later=later.sum(), retained=(earlier & later).sum()
     )
     # completions shared with the later answers to other groups under the template
-    answers = own.filter(later).select(*place, "attribute", other="group")
-    crossed = own.filter(earlier).join(answers, on=[*place, "attribute"])
+    answers = suggestions.filter(later).select(*template, "attribute", other="group")
+    crossed = suggestions.filter(earlier).join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
-    table = asked
+    table = queries
     for part in (counted, crossed.group_by(*at, "query").agg(shared=pl.len())):
         table = table.join(part, on=[*at, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
-    # of those answers: how many groups, and completions
-    others = pl.len().over(place) - pl.len().over(group)
-    said = pl.col("later").sum().over(place) - pl.col("later").sum().over(group)
+    # number of these answers and of their completions
+    group = [*template, "group"]
+    others = pl.len().over(template) - pl.len().over(group)
+    completions = pl.col("later").sum().over(template) - pl.col("later").sum().over(group)
     table = table.with_columns(
-        either=others.cast(pl.Int64) * pl.col("earlier") + said - pl.col("shared")
+        either=others.cast(pl.Int64) * pl.col("earlier") + completions - pl.col("shared")
     )
-
-    def share(part: float | None, whole: int) -> float | None:
-        return None if part is None or not whole else round(part / whole, DIGITS)
-
     for by in (["category", "group"], ["category"], []):
-        cluster, units = ("query", ["query"]) if "group" in by else ("group", ["category", "group"])
+        units = ["query"] if "group" in by else ["category", "group"]
         for names, part in table.group_by(*at, *by, maintain_order=True):
             where = (*map(str, names), ALL, ALL)[:4]
             sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
             either = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
-            kept = sums["retained"].to_numpy()
-            low, high = jaccard_interval(kept, either, params, "/".join(where)) or (None, None)
+            retained = sums["retained"].to_numpy()
+            ends = jaccard_interval(retained, either, params, "/".join(where))
             total = part.select(pl.col(COUNTS).sum()).row(0, named=True)
-            yield dict(zip(SCHEMAS["waves"].key, where, strict=True)) | {
-                "n_queries": len(part),
-                **{f"n_{name}": total[name] for name in ("earlier", "later", "retained")},
-                "n_appeared": total["later"] - total["retained"],
-                "n_vanished": total["earlier"] - total["retained"],
-                "rank_change": share(total["moved"], total["retained"]),
-                "jaccard": share(total["retained"], int(either.sum())),
-                "jaccard_low": share(low, 1),
-                "jaccard_high": share(high, 1),
-                "cluster": cluster,
-                "clusters": len(sums),
-                "jaccard_null": share(total["shared"], total["either"]),
-            }
+            rows.add(
+                Estimate(_ratio(total["retained"], int(either.sum())), *ends, len(sums)),
+                **dict[str, Any](zip(rows.schema.key, where, strict=True)),
+                appeared=total["later"] - total["retained"],
+                vanished=total["earlier"] - total["retained"],
+                retained=total["retained"],
+                other_groups=finite(_ratio(total["shared"], total["either"])),
+            )
+
+
+def _ratio(part: int, total: int) -> float:
+    return part / total if total else float("nan")

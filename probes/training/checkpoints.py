@@ -27,7 +27,10 @@ PERIODS = ("all", "before", "from")
 COLUMNS = (
     Column("corpus", "string", "config of `corpora` it was trained on further; empty: the model"),
     Column(
-        "period", "label", "texts trained on: all; before, and from 2017-01-20 on", labels=PERIODS
+        "period",
+        "category",
+        "texts trained on: all; before, and from 2017-01-20 on",
+        labels=PERIODS,
     ),
     Column("share", "float64", "part of these texts; 0: the model itself", minimum=0, maximum=1),
     Column("pretraining_seed", "int32", "of that training and its choice of texts", minimum=0),
@@ -56,7 +59,7 @@ class Checkpoint(NamedTuple):
     def facts(self) -> dict[str, object]:
         """Return what stands in :data:`COLUMNS`."""
         names = [column.name for column in COLUMNS]
-        return dict(zip(names, self[1:8], strict=True)) | {"period": PERIODS.index(self.period)}
+        return dict(zip(names, self[1:8], strict=True))
 
 
 ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})

@@ -18,7 +18,6 @@ from plumbline.probes.training.mlm import moved, padded, seed
 from plumbline.probes.training.rows import Batch, cut, stored
 from plumbline.probes.training.train import (
     DONE,
-    HELD,
     Trained,
     Tuning,
     finished,
@@ -38,18 +37,12 @@ def finetune_classifier(
     classes: Sequence[str],
     tuning: Tuning,
     into: Path,
-    held: tuple[Sequence[str], Sequence[int]] = ((), ()),
 ) -> Trained:
     """Train a classifier, from the masked model in a folder on, and save it in another.
 
     Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
     from the seed. Weights are float32, whose last bits differ between kinds of processors. A model
     that cannot be loaded so, no text, or a loss that is not finite is a UserError.
-
-    Parameters
-    ----------
-    held
-        Texts and labels that are held out, for ``tuning.patience``.
     """
     if not texts:
         raise UserError(f"models.{name}: nothing to train on; there are no texts")
@@ -67,7 +60,6 @@ def finetune_classifier(
     model = auto.from_pretrained(where, **options).train().to(device())
     room = min(tuning.length, longest(tokens.tokenizer, model))
     rows = stored(cut(tokens, texts, room), into, labels)
-    tried = stored(cut(tokens, held[0], room), into, held[1], HELD) if held[0] else None
     mixed = tuning.precision == "bfloat16"
 
     def loss(net: Any, some: Batch) -> Iterator[tuple[torch.Tensor, float]]:
@@ -86,4 +78,4 @@ def finetune_classifier(
                 mean = torch.nn.functional.cross_entropy(logits, true)
                 yield mean, len(own) * number / len(some.ids)
 
-    return train_and_save(model, tokens, where, rows, tuning, into, loss, tried)
+    return train_and_save(model, tokens, where, rows, tuning, into, loss)

@@ -52,8 +52,6 @@ HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
     *("epoch", "step", "loss", "learning_rate"),
 )
-HELD = "held_out.csv"
-HEADERS = {LOSSES: HEADER, HELD: (*HEADER[:6], "loss")}
 SHORT = 0.01  # share of a budget that a corpus may lack
 LINES = 200  # of a training in LOSSES at most: where it has more steps, a line is a mean of several
 WORK = Path("data/tuning/pretrain")  # of trainings under way
@@ -105,15 +103,6 @@ class Params(Recipe):
     )
     length: int = Field(512, ge=8, description="tokens of a text; longer ones become several")
     weight_decay: float = Field(0.01, ge=0, description="of matrices alone")
-    held_out: float = Field(
-        0.0, ge=0, lt=1, description="share of the texts that only tell the loss after each epoch"
-    )
-    patience: int = Field(
-        0,
-        ge=0,
-        description="epochs without a lower loss on texts held out that end a training, of which "
-        "the best state is kept; 0: all epochs",
-    )
     mlm_probability: float = Field(
         0.15, gt=0, lt=1, description="share of the tokens that masked models are to tell"
     )
@@ -128,8 +117,6 @@ class Params(Recipe):
                 raise ValueError(f"{name}: one stands twice")
         if 0 < self.batch_tokens < 2 * self.length:
             raise ValueError(f"batch_tokens: at least {2 * self.length}, two texts of `length`")
-        if self.patience and (not self.held_out or self.save == "each"):
-            raise ValueError("patience: needs held_out, and `save: last`")
         return self
 
     def of(self, name: str) -> list[str]:
@@ -179,7 +166,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     corpora = params.of(name)
     if not corpora:
         if distributed.first():
-            _write(final, [], {LOSSES: []})
+            _write(final, [], [])
         return final
     if entry.kind not in TRAINED:
         raise UserError(
@@ -194,15 +181,14 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
         for _ in spread(_one, [(name, number, facts) for number in range(len(every))]):
             pass
     states: list[tuple[Path, Checkpoint]] = []
-    lines: dict[str, list[tuple[object, ...]]] = {LOSSES: [], HELD: []}
+    lines: list[tuple[object, ...]] = []
     quiet = None if distributed.first() else True
     own = every[part[0] - 1 :: part[1]]
     with Bar(desc=f"pretrain {name}", total=len(own), unit="training", disable=quiet) as bar:
         for run in own:
             found, trained = _train(params, name, run, chosen[run], facts)
             states += found
-            lines[LOSSES] += _lines(found[-1][1], trained.losses)
-            lines[HELD] += _held(found[-1][1], trained.held)
+            lines += _lines(found[-1][1], trained.losses)
             bar.update()
     if part[1] > 1:
         return work
@@ -319,11 +305,11 @@ def _train(
     made = recipe(texts, tuning, facts)
     into = WORK / name / f"{run.name(tuning.epochs)}-{params.save}-{made[:12]}"
     trained = finetune(where, name, kind, texts, tuning, into, **options)
-    read = len(texts) - round(tuning.held_out * len(texts))
     states = []
-    for number in range(1 if each else trained.epochs, trained.epochs + 1):
-        end, so_far = number == trained.epochs, trained.steps * number // trained.epochs
-        own = (run.name(number), *run, number, read, so_far, end)
+    epochs = tuning.epochs
+    for number in range(1 if each else epochs, epochs + 1):
+        end, so_far = number == epochs, trained.steps * number // epochs
+        own = (run.name(number), *run, number, len(texts), so_far, end)
         states.append((trained.folder if end else epoch(into, number), Checkpoint(*own, {}, made)))
     return states, trained
 
@@ -331,7 +317,7 @@ def _train(
 def _write(
     final: Path,
     states: list[tuple[Path, Checkpoint]],
-    lines: dict[str, list[tuple[object, ...]]],
+    lines: list[tuple[object, ...]],
 ) -> None:
     """Write the states, their list and the losses, whole or not at all."""
     partial = parquet.fresh(final)
@@ -343,25 +329,15 @@ def _write(
         listed.append(checkpoint._replace(files=files)._asdict())
     text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / LIST, text.encode())
-    for name, own in lines.items():
-        if name == LOSSES or own:
-            table = pl.DataFrame(own, schema=HEADERS[name], orient="row")
-            write_bytes(partial / name, table.write_csv().encode())
+    table = pl.DataFrame(lines, schema=HEADER, orient="row")
+    write_bytes(partial / LOSSES, table.write_csv().encode())
     parquet.finish(final)
-
-
-def _run(end: Checkpoint) -> tuple[object, ...]:
-    return (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
-
-
-def _held(end: Checkpoint, held: list[float]) -> list[tuple[object, ...]]:
-    """Return the losses on texts held out, a line an epoch."""
-    return [(*_run(end), epoch, f"{loss:.6f}") for epoch, loss in enumerate(held, 1)]
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
     """Return the losses of a training, in no more than :data:`LINES` lines."""
-    run, each = _run(end), end.steps // end.epoch
+    run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
+    each = end.steps // end.epoch
     several = math.ceil(len(losses) / LINES)
     lines: list[tuple[object, ...]] = []
     for first in range(0, len(losses), several):

@@ -71,11 +71,9 @@ def cut(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]
             yield ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 
-def stored(
-    rows: Iterator[list[int]], folder: Path, labels: Sequence[int] | None = None, prefix: str = ""
-) -> Rows:
+def stored(rows: Iterator[list[int]], folder: Path, labels: Sequence[int] | None = None) -> Rows:
     """Write rows into a folder, in the first process, and return them mapped, in all of them."""
-    tokens, ends = (folder / f"{prefix}{name}" for name in FILES)
+    tokens, ends = (folder / name for name in FILES)
     if distributed.first():
         folder.mkdir(parents=True, exist_ok=True)
         lengths = []
@@ -93,8 +91,7 @@ def stored(
 def remove(folder: Path) -> None:
     """Take what :func:`stored` wrote away."""
     for name in FILES:
-        for path in folder.glob(f"*{name}"):
-            path.unlink()
+        (folder / name).unlink(missing_ok=True)
 
 
 def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], int]:

@@ -6,13 +6,11 @@ step: so a training that was stopped goes on from its last checkpoint as if it h
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -44,7 +42,6 @@ CHECKPOINT = "checkpoint.pt"
 CODE = ("classifier.py", "mlm.py", "rows.py", "train.py")  # that a training depends on
 DONE = "model"
 LOSSES = "losses.json"
-HELD = "held-"  # of files with the texts that are held out
 EVERY = 200  # steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # largest norm of a gradient
@@ -70,10 +67,12 @@ class Trained(NamedTuple):
     """A model that was trained further."""
 
     folder: Path  # with its files
-    steps: int  # until the state that was kept
-    epochs: int  # likewise
     losses: list[Loss]  # of all steps
-    held: list[float]  # loss on texts held out, after each epoch; empty: there are none
+
+    @property
+    def steps(self) -> int:
+        """Return the number of steps."""
+        return len(self.losses)
 
 
 class Tuning(NamedTuple):
@@ -93,8 +92,6 @@ class Tuning(NamedTuple):
     masked: float = MASKED  # share of the tokens that masked models predict
     optimizer: str = "adamw"
     batch_tokens: int = 0  # tokens in a step, where `batch` is not to count; at least two lengths
-    held_out: float = 0.0  # share of the texts that are not trained on, but tried after each epoch
-    patience: int = 0  # epochs without a lower loss on these that end the training; 0: none does
 
     @property
     def room(self) -> int:
@@ -142,12 +139,9 @@ def finetune(
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    aside = round(tuning.held_out * len(texts))
-    kept, held = texts[: len(texts) - aside], texts[len(texts) - aside :]
-    rows = stored(pieces(tokens, kept, room), into)
+    rows = stored(pieces(tokens, texts, room), into)
     if not len(rows.ends):
         raise UserError(f"models.{name}: nothing to train on; the texts are empty")
-    tried = stored(pieces(tokens, held, room), into, prefix=HELD) if aside else None
     loss = partial(
         parts,
         tokens,
@@ -156,7 +150,7 @@ def finetune(
         share=tuning.masked,
         mixed=tuning.precision == "bfloat16",
     )
-    return train_and_save(model, tokens, where, rows, tuning, into, loss, tried, each=each)
+    return train_and_save(model, tokens, where, rows, tuning, into, loss, each=each)
 
 
 def train_and_save(
@@ -167,13 +161,12 @@ def train_and_save(
     tuning: Tuning,
     into: Path,
     loss_of: LossOf,
-    tried: Rows | None = None,
     *,
     each: bool = False,
 ) -> Trained:
     """Train a model that is loaded, and save it with the tokenizer of the folder it came from.
 
-    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``loss_of`` and ``tried``.
+    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``loss_of``.
     """
 
     def keep(epochs: int) -> None:
@@ -187,11 +180,11 @@ def train_and_save(
     torch.set_num_threads(threads_for(model))
     try:
         with _tensor_cores():
-            told = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, loss_of, keep, tried)
+            losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, loss_of, keep)
     finally:
         torch.set_num_threads(threads)
     if distributed.first():
-        write_bytes(into / LOSSES, json.dumps(told).encode())
+        write_bytes(into / LOSSES, json.dumps(losses).encode())
     keep(0)
     if distributed.first():
         (into / CHECKPOINT).unlink(missing_ok=True)
@@ -220,8 +213,8 @@ def epoch(into: Path, number: int) -> Path:
 
 def finished(into: Path) -> Trained:
     """Return a training that is done."""
-    told = Fitted(*json.loads((into / LOSSES).read_text("utf-8")))
-    return Trained(into / DONE, told.steps, told.epochs, [Loss(*s) for s in told.losses], told.held)
+    losses = json.loads((into / LOSSES).read_text("utf-8"))
+    return Trained(into / DONE, [Loss(*step) for step in losses])
 
 
 def recipe(texts: Iterable[str], *told: object) -> str:
@@ -260,15 +253,6 @@ def threads_for(model: Any) -> int:
     return max(1, cores() // distributed.number())
 
 
-class Fitted(NamedTuple):
-    """What a training came to."""
-
-    losses: list[Loss]  # of all steps
-    held: list[float]  # see :class:`Trained`
-    steps: int
-    epochs: int
-
-
 def fit(
     model: Any,
     name: str,
@@ -277,9 +261,8 @@ def fit(
     checkpoint: Path,
     loss_of: LossOf,
     after: Callable[[int], None] | None = None,
-    tried: Rows | None = None,
-) -> Fitted:
-    """Train in place, from the checkpoint on if there is one; return what every step came to.
+) -> list[Loss]:
+    """Train in place, from the checkpoint on if there is one; return the loss of every step.
 
     Parameters
     ----------
@@ -289,8 +272,6 @@ def fit(
         several processes.
     after
         Is called after every epoch but the last, with its number.
-    tried
-        Rows that are held out. With ``patience`` the state after the best epoch is the last.
 
     Raises
     ------
@@ -300,12 +281,12 @@ def fit(
     optimizer: Any = _optimizer(model, tuning)
     each = steps_of(rows.lengths, tuning)
     total = each * tuning.epochs
-    course = _resumed(checkpoint, model, optimizer)
+    losses = _resumed(checkpoint, model, optimizer)
     together, net = distributed.accelerator(), model
     if together is not None:
         net, optimizer = together.prepare(model, optimizer)
     quiet = None if distributed.first() else True
-    done = len(course.losses)
+    done = len(losses)
     bar = Bar(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
     with bar:
         for step, some in _steps(rows, tuning, done):
@@ -320,36 +301,14 @@ def fit(
                 )
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
-            course.losses.append(Loss(mean, rate))
+            losses.append(Loss(mean, rate))
             bar.update()
             epochs, within = divmod(step + 1, each)
-            if not within and tried is not None:
-                course.held.append(_tried(together, model, net, tried, tuning, loss_of))
-                if course.ends(model, tuning.patience):
-                    break
             if after is not None and not within and step + 1 < total:
                 after(epochs)
             if (step + 1) % EVERY == 0 and step + 1 < total and distributed.first():
-                _keep(checkpoint, model, optimizer, course)
-    if course.best is not None:
-        model.load_state_dict(course.best)
-    kept = _best(course.held) if tuning.patience and course.held else tuning.epochs
-    return Fitted(course.losses, course.held, each * kept, kept)
-
-
-@dataclass
-class Course:
-    """How far a training has come."""
-
-    losses: list[Loss] = field(default_factory=list)  # of every step
-    held: list[float] = field(default_factory=list)  # loss on rows held out, after every epoch
-    best: Any = None  # state after the best epoch, where that matters
-
-    def ends(self, model: Any, patience: int) -> bool:
-        """Tell whether the training is over; keep the state if it is the best."""
-        if patience and self.held[-1] == min(self.held):
-            self.best = copy.deepcopy(model.state_dict())
-        return bool(patience) and len(self.held) - _best(self.held) >= patience
+                _keep(checkpoint, model, optimizer, losses)
+    return losses
 
 
 def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Batch]]:
@@ -369,19 +328,14 @@ def _rising(step: int, total: int, warm: int) -> float:
     return (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
 
 
-def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> Course:
-    """Set a model and its optimizer to a checkpoint, if there is one."""
+def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
+    """Set a model and its optimizer to a checkpoint, if there is one; return its losses."""
     if not checkpoint.is_file():
-        return Course()
+        return []
     kept = torch.load(checkpoint, weights_only=True, map_location="cpu")
     model.load_state_dict(kept["model"])
     optimizer.load_state_dict(kept["optimizer"])
-    return Course([Loss(*step) for step in kept["losses"]], kept["held"], kept["best"])
-
-
-def _best(held: list[float]) -> int:
-    """Return the epoch with the lowest loss, from 1."""
-    return held.index(min(held)) + 1
+    return [Loss(*step) for step in kept["losses"]]
 
 
 def steps_of(lengths: NDArray[np.int64], tuning: Tuning) -> int:
@@ -403,27 +357,6 @@ def ordered(
     middle = np.cumsum(own) - own / 2
     inner = np.searchsorted(middle, np.arange(1, steps) * own.sum() / steps)
     return order, np.concatenate([[0], inner, [len(order)]])
-
-
-def _tried(
-    together: Any, model: Any, net: Any, rows: Rows, tuning: Tuning, loss_of: LossOf
-) -> float:
-    """Return the mean loss on rows that are held out: of all epochs with the same masks."""
-    model.eval()
-    lengths = rows.lengths
-    steps = steps_of(lengths, tuning)
-    order, ends = ordered(lengths, tuning, 0)
-    found = 0.0
-    with torch.no_grad():
-        for n in range(steps):
-            seed(tuning.seed * 1_000_003 + n)
-            some = order[ends[n] : ends[n + 1]]
-            total: Any = sum(mean * weight for mean, weight in loss_of(net, rows.some(some)))
-            if together is not None:
-                total = together.reduce(total, "mean")
-            found += float(total) * len(some) / len(order)
-    model.train()
-    return found
 
 
 def _optimizer(model: Any, tuning: Tuning) -> torch.optim.Optimizer:
@@ -459,15 +392,13 @@ def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> flo
     return float(total)
 
 
-def _keep(checkpoint: Path, model: Any, optimizer: Any, course: Course) -> None:
+def _keep(checkpoint: Path, model: Any, optimizer: Any, losses: list[Loss]) -> None:
     """Write a checkpoint whole or not at all."""
     partial = checkpoint.with_suffix(".partial")
     state = {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "losses": [tuple(loss) for loss in course.losses],
-        "held": course.held,
-        "best": course.best,
+        "losses": [tuple(loss) for loss in losses],
     }
     with partial.open("wb") as file:  # torch itself does not tell that a disk is full
         torch.save(state, file)

@@ -15,7 +15,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
-from plumbline.probes.models.scorer import MASK, FillsSpans, Scorer, ScoresContinuations
+from plumbline.probes.models.scorer import MASK, Fills, Scorer, ScoresContinuations
 from plumbline.probes.prompts.opinions import (
     FORMS,
     GENDERS,
@@ -45,16 +45,16 @@ SCHEMA = Schema(
         Column("scale", "string", "scale of the statement"),
         Column("id", "string", "id of the statement"),
         Column("frame", "string", "name of the frame in the params"),
-        Column("gender", "label", "gender of the one gendered word", labels=GENDERS),
+        Column("gender", "category", "gender of the one gendered word", labels=GENDERS),
         Column(
             "form",
-            "label",
+            "category",
             "plain: the statement as it stands; negated: that it is not so",
             labels=FORMS,
         ),
         Column(
             "method",
-            "label",
+            "category",
             "together: all pieces of the word masked at once; l2r: each piece with the ones before "
             "it in place and those behind it masked; sequence: the whole text, of models that read "
             "from left to right",
@@ -121,11 +121,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         assert isinstance(scorer, ScoresContinuations)
         yield whole(some, scorer)
         return
-    assert isinstance(scorer, FillsSpans)
+    assert isinstance(scorer, Fills)
     yield from masked(some, scorer, shard.config)
 
 
-def masked(prompts: Sequence[Question], scorer: FillsSpans, language: str) -> list[pa.Table]:
+def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
     """Return output rows of some prompts, the words put at the mask, a table for each method.
 
     Raises
@@ -149,7 +149,7 @@ def masked(prompts: Sequence[Question], scorer: FillsSpans, language: str) -> li
 def _filled(
     asked: list[Question],
     words: tuple[str, str],
-    scorer: FillsSpans,
+    scorer: Fills,
     language: str,
     *,
     together: bool,
@@ -191,8 +191,7 @@ def _table(found: list[Told], scorer: Scorer) -> pa.Table:
     names = ("agree_nats", "agree_pieces", "disagree_nats", "disagree_pieces")
     told = [
         question._asdict()
-        | {"gender": GENDERS.index(question.gender), "form": FORMS.index(question.form)}
-        | {"method": METHODS.index(method), "unknown_pieces": unknown}
+        | {"method": method, "unknown_pieces": unknown}
         | dict(zip(names, chain(*sides), strict=True))
         for question, method, sides, unknown in found
     ]

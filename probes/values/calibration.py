@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from plumbline.probes.values.schemas import FITTED
+from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
 if TYPE_CHECKING:
     from plumbline.probes.values.responses import Array, Block
 
 LOWEST, HIGHEST = 1.0, 5.0
-OWN, POOLED, LIKELY = range(len(FITTED))
 
 
 class Line(NamedTuple):
@@ -76,13 +75,13 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Line:
     return found if weights is not None else Line(*(part[0] for part in found))
 
 
-def fit(calibration: Block, fitted: int = OWN, replicates: int | None = None) -> Fit:
+def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) -> Fit:
     """Fit the lines of a block of statements about nothing political, in the first replicates.
 
     Parameters
     ----------
     fitted
-        A code of :data:`~plumbline.probes.values.schemas.FITTED`.
+        One of :data:`~plumbline.probes.values.schemas.FITTED`.
     """
     weights = calibration.drawn[:, :replicates]
     if fitted == LIKELY:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.probes.prompts.opinions import FORMS, GENDERS
-from plumbline.probes.stats.bootstrap import METHOD, interval
+from plumbline.probes.prompts.opinions import GENDERS
+from plumbline.probes.stats.bootstrap import interval
 from plumbline.probes.stats.estimate import (
     DF,
     LEVEL,
@@ -22,9 +22,6 @@ from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
-    LIKELY,
-    OWN,
-    POOLED,
     facing,
     fit,
     mean,
@@ -34,6 +31,7 @@ from plumbline.probes.values.calibration import (
     residuals,
 )
 from plumbline.probes.values.responses import NATS
+from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +45,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Integers = NDArray[np.int64]
 
-ITEMS = "statement, with its opposite"
-OPPOSED = "3: a statement is agreed with as its opposite is"
-UNOPPOSED = "none: without opposites, agreeing with all that is political looks the same"
+# no test of a value without pairs of opposites: who agrees with all that is political looks alike
 
 
 class Reading(NamedTuple):
@@ -69,15 +65,14 @@ class Reading(NamedTuple):
     def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
         """Return a row of a table of the reading, see :func:`estimate`."""
         scale = str(self.items.about["scale"][0])
-        about = {"scale": scale, "reading": schemas.READINGS.index(self.name)}
+        about = {"scale": scale, "reading": self.name}
         return estimate(draws, clusters, self.params, **about, **more)
 
 
 def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[str, Any]:
     """Return the columns of an estimate; the first of the draws is the one of the data."""
     low, high = interval(draws[1:], clusters, params.confidence)
-    found = Estimate(float(draws[0]), low, high, clusters, METHOD)
-    return found.row(**{"cluster": ITEMS} | more)
+    return Estimate(float(draws[0]), low, high, clusters).row(**more)
 
 
 def random_means(load: Array, params: Params) -> Array:
@@ -101,14 +96,14 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
         faced = facing(reading.items, rated)
         for axis, own, clusters in axes:
             paired = balanced(bearing[own], place[own])
-            for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
+            sides = faced[own, 0], faced[own, 1], faced[own].mean(axis=1)
+            for who, side in zip(schemas.WHO, sides, strict=True):
                 tested = paired and clusters > 1 and fitted == OWN
                 each = of_pairs(side[:, 0], bearing[own], place[own]) if tested else None
                 error = None if each is None else each.std(ddof=1) / len(each) ** 0.5
                 yield reading.row(
                     mean(side, np.abs(bearing[own]), drawn[own]),
                     clusters,
-                    null=OPPOSED if paired else UNOPPOSED,
                     p=None if each is None else mean_p(each),
                     **{TESTED_ERROR: error, DF: clusters - 1.0},
                     axis=axis,
@@ -119,7 +114,7 @@ def values(reading: Reading) -> Iterator[dict[str, Any]]:
                 )
 
 
-def fits(calibration: Block) -> list[int]:
+def fits(calibration: Block) -> list[str]:
     """Return the ways to calibrate: on the likely half only where it is a part of them."""
     likely = calibration.about["likely"]
     return [OWN, POOLED, *[LIKELY] * (1 < likely.sum() < len(likely))]
@@ -204,19 +199,14 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
             yield reading.row(
                 draws,
                 clusters,
-                null="0: gender makes no difference" if paired else UNOPPOSED,
                 p=t_p(draws[0], error, freedom) if tested else None,
                 **{DF: float(freedom)},
                 fitted=fitted,
-                measure=schemas.MEASURES.index(measure),
+                measure=measure,
                 axis=axis,
-                items=len(apart),
-                equivalence_margin=margin,
                 equivalence_low=test and finite(test.low),
                 equivalence_high=test and finite(test.high),
                 p_equivalence=test and _told(test.p),
-                equivalence_error=float(beyond),
-                equivalence_freedom=float(fewest),
             )
 
 
@@ -310,13 +300,11 @@ def lines(reading: Reading) -> Iterator[dict[str, Any]]:
                 yield reading.row(
                     draws,
                     len(block.about),
-                    cluster="statement",
-                    null="0.5: no better than chance" if tested else "none",
                     p=_above_p(block, err[:, 0], reading.params) if tested else None,
                     fitted=fitted,
-                    gender=schemas.WHO.index(name),
+                    gender=name,
                     frame=frame,
-                    form=FORMS.index(form),
+                    form=form,
                     measure=measure,
                 )
 
@@ -359,30 +347,23 @@ def answers(reading: Reading) -> pl.DataFrame:
         frames += [
             part.about.select(
                 *("scale", "axis", "id", "reversed"),
-                gender=g,
+                gender=pl.lit(gender),
                 residual_nats=pl.Series(err[:, g]),
                 probability=pl.Series(p[:, g]),
                 rating=pl.Series(rating(p[:, g])),
             )
-            for g in range(len(GENDERS))
+            for g, gender in enumerate(GENDERS)
         ]
     numbers = ("residual_nats", "probability", "rating")
     table = rounded(pl.concat(frames), numbers, p=())
-    return table.with_columns(reading=schemas.READINGS.index(reading.name))
+    return table.with_columns(reading=pl.lit(reading.name))
 
 
 def points(reading: Reading) -> pl.DataFrame:
     """Return all that a reading is computed from: the log-probabilities of every prompt."""
     columns = ("questionnaire", "scale", "axis", "id", "bearing", "cluster", "frame", *NATS)
     found = pl.concat(
-        part.told.select(
-            *columns,
-            *(
-                pl.col(name).replace_strict({label: i for i, label in enumerate(labels)})
-                for name, labels in (("gender", GENDERS), ("form", FORMS))
-            ),
-            reading=schemas.READINGS.index(reading.name),
-        )
+        part.told.select(*columns, "gender", "form", reading=pl.lit(reading.name))
         for part in (reading.calibration, reading.items)
     )
     return rounded(found, NATS, p=())

@@ -7,130 +7,106 @@ rating 4 P + 1, turned round where agreeing speaks against the value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 from scipy.special import ndtr
 
-from plumbline.probes.controls.recovery import PLANTED, RECOVERY, Findings, Resampling
-from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
-from plumbline.probes.stats.estimate import DETECTABLE, Bootstrap, Estimate
+from plumbline.builders.core.params import section
+from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
+from plumbline.probes.controls.measures import RECOVERY
+from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
+from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
-from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
+from plumbline.probes.values.schemas import ALL
+from plumbline.probes.values.schemas import Params as AnalysisParams
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from plumbline.probes.core.run_analysis import Inputs
+
+    Tables = dict[str, pl.DataFrame]
 
 TABLES = ("values",)
 SCHEMAS = {"values": RECOVERY}
+PARAMS = Params(n_bootstrap=2000)
 OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a world of the study
-BOTH = WHO.index("both")
-DIFFERENT = {i for i, verdict in enumerate(VERDICTS) if verdict.startswith("different")}
-COUNT = "count, no interval"
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
+STATEMENT = "statement, with its opposite"
 
 
-class Params(Bootstrap):
-    """Intervals of what is recovered, over statements."""
-
-    version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-
-
-def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with what was planted in it.
-
-    Returns
-    -------
-    dict
-        ``values``, with the columns of :data:`SCHEMAS`; nothing without a world.
-    """
-    folder, own_lines = inputs.tables("values"), pl.col("fitted") == 0
-    tables = {
-        "points": pl.read_parquet(folder / "points.parquet"),
-        "answers": pl.read_parquet(folder / "answers.parquet"),
-        "values": pl.read_parquet(folder / "values.parquet").filter(own_lines),
-        "gender": pl.read_parquet(folder / "gender.parquet").filter(own_lines, measure=0),
-    }
+def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
+    """Compare the tables of every world with what was planted in it."""
+    folder = inputs.tables("values")
+    names = ("points", "answers", "values", "gender")
+    tables = {name: read_table(folder / f"{name}.parquet") for name in names}
+    if any(table.is_empty() for table in tables.values()):
+        return {}
+    for name in ("values", "gender"):
+        tables[name] = tables[name].filter(fitted="by gender")
+    tables["gender"] = tables["gender"].filter(measure="value")
     at = ["language", "scale", "reading"]
-    found = Findings(params.confidence)
+    rows = Comparison(params)
     for model in inputs.models:
-        world = planted(inputs.weights(model))
+        world = truth(inputs, model)
         if world is None:
             continue
-        null = not (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any()
-        own = {name: t.filter(pl.col("model") == model) for name, t in tables.items()}
+        some = (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any()
+        own = {name: table.filter(model=model) for name, table in tables.items()}
         for language, scale, reading in own["values"].select(at).unique().sort(at).iter_rows():
             here = (pl.col("language") == language) & (pl.col("reading") == reading)
             here &= (pl.col("scale") == scale) | (pl.col("axis") == "")  # apolitical ones too
             part = {name: table.filter(here) for name, table in own.items()}
-            found.key = {"model": model, "language": language, "world": int(null)}
-            found.label = f"{READINGS[reading]}: "
-            _reading(found, part, world, params, null=null)
-    return {"values": found.frame()} if found.rows else {}
+            world_kind = "planted" if some else "null"
+            rows.at = {"model": model, "language": language, "world": world_kind}
+            _reading(rows, part, world, {"reading": reading, "item": scale})
+    return {"values": rows.frame()} if rows.rows else {}
 
 
-def planted(weights: Path) -> pl.DataFrame | None:
-    """Return what was planted for each question; None of a model that is no world of the study."""
-    path = weights / PLANTED
+def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
+    """Return what was planted for each question; None where a model is no world of the study."""
+    path = inputs.weights(model) / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    return pl.read_parquet(path).with_columns(
-        pl.col(name).replace_strict({label: i for i, label in enumerate(labels)})
-        for name, labels in (("gender", WHO), ("form", FORMS))
-    )
+    return pl.read_parquet(path)
 
 
-def _reading(
-    found: Findings,
-    tables: dict[str, pl.DataFrame],
-    world: pl.DataFrame,
-    params: Params,
-    *,
-    null: bool,
-) -> None:
+def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[str, Any]) -> None:
     """Add the rows of one reading of the responses to one scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     joined = tables["points"].join(true, on=QUESTION)
-    _odds(found, joined.filter(pl.col("axis") != ""), params)
+    _odds(rows, joined.filter(pl.col("axis") != ""), key)
     rated = true_ratings(joined)
-    values, apart = _true(rated)
-    _distance(found, tables["answers"], rated, params)
-    got = {(r["axis"], r["gender"]): r for r in tables["values"].to_dicts()}
-    gender = {r["axis"]: r for r in tables["gender"].to_dicts()}
-    axes = sorted({axis for axis, _ in got})
+    values, differences = _true_means(rated)
+    _error(rows, tables["answers"], rated, key)
+    measured = {(r["axis"], r["gender"]): r["value"] for r in tables["values"].to_dicts()}
+    gender = {row["axis"]: row for row in tables["gender"].to_dicts()}
+    axes = sorted({axis for axis, _ in measured})
     for axis in [*axes, ALL]:
-        told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
-        untested = dict.fromkeys(("p", "p_bh", *DETECTABLE))
-        found.copy(gender[axis], f"feminine minus masculine, {axis}", told, **untested)
-    if null:  # whatever is said to differ is false, within the margin or not
+        about = {**key, "item": f"feminine minus masculine, {axis}"}
+        rows.copy("estimate", gender[axis], STATEMENT, expected=differences[axis], **about)
+    if rows.at["world"] == "null":  # every difference is false, within the margin or not
         tested = [axis for axis in axes if gender[axis]["p"] is not None]
-        different = [gender[axis]["verdict"] in DIFFERENT for axis in tested]
-        what, told = "values on which gender is said to make a difference", "0 of them planted"
-    else:
-        different = [_beyond(gender[axis]) for axis in axes]
-        margins = (abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
-        what = "values on which both ends of feminine minus masculine are beyond the margin"
-        told = f"{sum(margins)} of {len(axes)} planted beyond it"
-    if not null:
-        sides = ([got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes])
-        rho = float(rank_correlations(*map(np.array, sides)))
-        order = "Spearman correlation of planted and measured values"
-        own = Estimate(rho, np.nan, np.nan, len(axes), COUNT)
-        found.add(own, measure=order, cluster="value", null="0: no relation")
-    share = sum(different) / len(different) if different else np.nan
-    own = Estimate(share, np.nan, np.nan, len(different), COUNT)
-    found.add(own, measure=what, cluster="value", null=told)
+        different = [gender[axis]["verdict"].startswith("different") for axis in tested]
+        _count(rows, "false_discoveries_bh", different, key)
+        return
+    sides = ([measured[a, "both"] for a in axes], [values[a, "both"] for a in axes])
+    rho = float(rank_correlations(*map(np.array, sides)))
+    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(axes)), "value", **key)
+    margin = section("analysis.values", AnalysisParams).equivalence_margin
+    beyond = [
+        max(gender[a]["low"], -gender[a]["high"]) > margin for a in axes
+    ]  # all of an interval
+    margins = [abs(round(differences[a], 6)) > margin for a in axes]
+    _count(rows, "beyond_margin", beyond, key, expected=sum(margins) / len(axes))
 
 
-def _beyond(row: dict[str, float]) -> bool:
-    """Tell whether an interval lies wholly beyond the margin, on either side."""
-    margin = row["equivalence_margin"]
-    return row["low"] > margin or row["high"] < -margin
+def _count(
+    rows: Comparison, measure: str, held: list[bool], key: dict[str, Any], **more: Any
+) -> None:
+    share = sum(held) / len(held) if held else np.nan
+    estimate = Estimate(share, np.nan, np.nan, len(held))
+    rows.add(measure, estimate, "value", **key, **more)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
@@ -151,60 +127,53 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     neutral = pl.col("axis") == ""
     at = ["frame", "form", "gender"]
     slopes = points.filter(neutral).group_by(at).agg(slope=(x * y).sum() / (x**2).sum())
-    sign = pl.when(pl.col("form") == FORMS.index("negated")).then(-1).otherwise(1)
+    sign = pl.when(pl.col("form") == "negated").then(-1).otherwise(1)
     key = ["questionnaire", "axis", "id", "bearing", "cluster", "gender"]
-    err = (
-        points.join(slopes, on=at)
-        .group_by(key)
-        .agg(err=(sign * (y - pl.col("slope") * x)).mean())
-        .sort(key)
-    )
+    residual = (sign * (y - pl.col("slope") * x)).mean()
+    err = points.join(slopes, on=at).group_by(key).agg(err=residual).sort(key)
     spread = ((pl.col("err") ** 2).sum() / (pl.len() - 1)).sqrt()
     sigma = err.filter(neutral).group_by("gender").agg(sigma=spread)
-    found = err.filter(~neutral).join(sigma, on="gender", maintain_order="left")
-    rating = 4 * ndtr((found["err"] / found["sigma"]).to_numpy()) + 1
-    against = found["bearing"].to_numpy() < 0
-    return found.with_columns(rating=pl.Series(np.where(against, 6 - rating, rating)))
+    political = err.filter(~neutral).join(sigma, on="gender", maintain_order="left")
+    rating = 4 * ndtr((political["err"] / political["sigma"]).to_numpy()) + 1
+    against = political["bearing"].to_numpy() < 0
+    return political.with_columns(rating=pl.Series(np.where(against, 6 - rating, rating)))
 
 
-def _true(rated: pl.DataFrame) -> tuple[dict[tuple[str, int], float], dict[str, float]]:
+def _true_means(rated: pl.DataFrame) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
     """Return planted values by axis and gender, and differences of genders by axis and of all."""
     load = pl.col("bearing").abs()
     mean = (pl.col("rating") * load).sum() / load.sum()
-    by = rated.group_by("axis", "gender").agg(mean)
-    values = {(axis, int(gender)): value for axis, gender, value in by.iter_rows()}
-    apart = {axis: values[axis, 0] - values[axis, 1] for axis, _ in values}
+    rows = rated.group_by("axis", "gender").agg(mean).iter_rows()
+    values = {(axis, gender): value for axis, gender, value in rows}
+    sides = {axis: (values[axis, "feminine"], values[axis, "masculine"]) for axis, _ in values}
+    values |= {(axis, "both"): sum(pair) / 2 for axis, pair in sides.items()}
     every = dict(rated.group_by("gender").agg(mean).iter_rows())
-    values |= {(axis, BOTH): (values[axis, 0] + values[axis, 1]) / 2 for axis in apart}
-    return values, apart | {ALL: every[0] - every[1]}
+    differences = {axis: feminine - masculine for axis, (feminine, masculine) in sides.items()}
+    return values, differences | {ALL: every["feminine"] - every["masculine"]}
 
 
-def _distance(found: Findings, answers: pl.DataFrame, rated: pl.DataFrame, params: Params) -> None:
-    """Tell how far the ratings of a scale are from the planted ones."""
+def _error(
+    rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
+) -> None:
+    """Add how far the ratings of a scale are from the planted ones."""
     turned = pl.when(pl.col("reversed")).then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
-    apart = answers.join(true, on=["axis", "id", "gender"])
-    apart = apart.group_by("cluster").agg(by=(turned - pl.col("true")).abs().mean()).sort("cluster")
-    resampling = Resampling(params.n_bootstrap, params.seed, params.confidence)
-    found.add(
-        resampling.mean(apart["by"].to_numpy(), apart["cluster"].to_list()),
-        measure="mean over statements of |rating - planted rating|, points",
-        cluster="statement, with its opposite",
-        null="0: as planted",
-    )
+    both = answers.join(true, on=["axis", "id", "gender"])
+    error = (turned - pl.col("true")).abs().mean()
+    errors = both.group_by("cluster").agg(error=error).sort("cluster")
+    clusters = errors["cluster"].to_list()
+    rows.mean("error", errors["error"].to_numpy(), clusters, STATEMENT, **key)
 
 
-def _odds(found: Findings, joined: pl.DataFrame, params: Params) -> None:
+def _odds(rows: Comparison, joined: pl.DataFrame, key: dict[str, Any]) -> None:
     """Correlate planted and measured log-odds over all questions of a scale."""
     x = (joined["agree_nats"] - joined["disagree_nats"]).to_numpy()
     y = (joined["true_agree"] - joined["true_disagree"]).to_numpy()
     names, place = np.unique(joined["cluster"].to_list(), return_inverse=True)
-    drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed))[place]
+    drawn = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[place]
     w = np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)])
     with np.errstate(invalid="ignore", divide="ignore"):
         mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
-    low, high = interval(draws[1:], len(names), params.confidence)
-    what = "correlation of planted and measured log-odds of agreeing, over questions"
-    own = Estimate(float(draws[0]), low, high, len(names), METHOD)
-    found.add(own, measure=what, cluster="statement, with its opposite", null="0: no relation")
+    ends = interval(draws[1:], len(names), rows.confidence)
+    rows.add("correlation", Estimate(float(draws[0]), *ends, len(names)), STATEMENT, **key)

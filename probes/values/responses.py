@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.read import POLARITIES
-from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
+from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 
 if TYPE_CHECKING:
@@ -64,11 +64,7 @@ def statements(folder: Path) -> pl.DataFrame:
 
 def answers(folder: Path, language: str) -> pl.DataFrame:
     """Return the responses of a model in a language."""
-    labels = {"gender": GENDERS, "form": FORMS, "method": METHODS}
-    return pl.read_parquet(folder / language / "*.parquet").with_columns(
-        pl.col(name).replace_strict(dict(enumerate(own)), return_dtype=pl.String)
-        for name, own in labels.items()
-    )
+    return pl.read_parquet(folder / language / "*.parquet")
 
 
 def block(

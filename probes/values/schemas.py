@@ -9,11 +9,11 @@ from pydantic import Field
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, beside
+from plumbline.probes.stats.estimate import Resampling, estimates
 
 READINGS = ("faithful", "corrected")
 WHO = ("feminine", "masculine", "both")
-FITTED = ("by gender", "pooled", "by gender, likely half")
+FITTED = OWN, POOLED, LIKELY = "by gender", "pooled", "by gender, likely half"
 MEASURES = ("value", "agreement")
 COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
 # no test, that of equivalence alone, that of a difference alone, or both at most at their level
@@ -33,12 +33,14 @@ class Params(Resampling):
 
 
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
+PAIR = "statement, with its opposite"
+BOOTSTRAP = "percentile bootstrap over statements, expanded for few clusters"
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the statements")
 SCALE = Column("scale", "string", "questionnaire")
 READING = Column(
     "reading",
-    "label",
+    "category",
     "faithful: all pieces masked together, one frame, statements as they stand; corrected: pieces "
     "from left to right, all frames, statements as they stand and denied. Models without a mask: "
     "whole texts in both",
@@ -48,25 +50,30 @@ PLACE = (MODEL, LANGUAGE, SCALE, READING)
 AXIS = Column("axis", "string", "value")
 AXIS_OR_NONE = Column("axis", "string", "value; empty for calibration")
 STATEMENT = Column("id", "string", "statement")
-WHOSE = Column("gender", "label", "grammatical gender of the frame; both: mean", labels=WHO)
-FORM = Column("form", "label", "statements as they stand, or denied", labels=FORMS)
+WHOSE = Column("gender", "category", "grammatical gender of the frame; both: mean", labels=WHO)
+FORM = Column("form", "category", "statements as they stand, or denied", labels=FORMS)
 FIT = Column(
     "fitted",
-    "label",
+    "category",
     "by gender: a line for the frames of each gender, as the paper has it; pooled: one for both; "
     "likely half: of each gender, from the apolitical statements that people are likely to share",
     labels=FITTED,
 )
 ITEMS = Column("items", "int64", "statements of the value", minimum=1)
 SIMULATED = Column("simulated", "bool", "whether that was drawn at random: nobody answered")
-INFECTION = Column("infected", "label", "infection status of the respondents", labels=STATUS)
+INFECTION = Column("infected", "category", "infection status of the respondents", labels=STATUS)
 MEDIAN = Column("median", "float64", "their median")
 
 SCHEMAS = {
     "values": Schema.keyed(
         (*(*PLACE, FIT, AXIS, WHOSE),),
         ITEMS,
-        *ESTIMATE,
+        *estimates(
+            cluster=PAIR,
+            method=BOOTSTRAP,
+            null="3: a statement is agreed with as much as its opposite; no test where a value has "
+            "statements without opposites",
+        ),
         Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
     ),
     "gender": Schema.keyed(
@@ -74,32 +81,29 @@ SCHEMAS = {
             *(*PLACE, FIT),
             Column(
                 "measure",
-                "label",
+                "category",
                 "feminine minus masculine rating: value with reversed statements turned round, "
                 "agreement as they are",
                 labels=MEASURES,
             ),
             Column("axis", "string", f"value, {ALL} of them, or {CALIBRATION}"),
         ),
-        Column("items", "int64", "statements", minimum=1),
-        *ESTIMATE,
-        Column("equivalence_margin", "float64", "smallest difference in rating that matters"),
+        *estimates(
+            cluster=f"{PAIR}; of {CALIBRATION}: statement",
+            method=BOOTSTRAP,
+            null="0: gender makes no difference; of `value` no test where a value has statements "
+            "without opposites",
+        ),
         Column("equivalence_low", "float64", "interval of the two one-sided tests", nullable=True),
         Column("equivalence_high", "float64", "its other end", nullable=True),
         Column(
-            "p_equivalence",
+            "p_equivalence_bh",
             "float64",
-            "p of the two one-sided t tests; the null: it is the margin or more, either way",
+            "p of two one-sided t tests, Benjamini-Hochberg; null hypothesis: the difference is "
+            "`analysis.values.equivalence_margin` or more, either way",
             nullable=True,
         ),
-        Column("p_equivalence_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        *beside(
-            "equivalence",
-            "smallest margin that p_equivalence would find kept at .05 with power .8 where the "
-            "genders do not differ at all; null where there is no test, or t with fewer than 5 "
-            "degrees of freedom",
-        ),
-        Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
+        Column("verdict", "category", "what both adjusted tests say together", labels=VERDICTS),
     ),
     "standing": Schema(
         (
@@ -128,14 +132,19 @@ SCHEMAS = {
             FORM,
             Column("measure", "string", "slope, sigma, or area under the curve"),
         ),
-        *ESTIMATE,
+        *estimates(
+            cluster="statement",
+            method=BOOTSTRAP,
+            null="0.5: likely statements are agreed with no more than unlikely ones (the area "
+            "under the curve alone)",
+        ),
     ),
     "consistency": Schema.keyed(
         (
             *(MODEL, LANGUAGE, SCALE),
             Column(
                 "comparison",
-                "label",
+                "category",
                 "residuals of the same statements in two frames; as they stand and denied, the "
                 "sign turned; of a statement and its opposite, the sign turned; of the genders; of "
                 "methods",
@@ -144,13 +153,17 @@ SCHEMAS = {
             Column("first", "string", "one side"),
             Column("second", "string", "the other"),
         ),
-        *ESTIMATE,
+        *estimates(
+            cluster=PAIR,
+            method=BOOTSTRAP,
+            null="0: unrelated, one side shuffled over statements, opposites together",
+        ),
         Column("spearman", "float64", "rank correlation", nullable=True),
     ),
     "baselines": Schema(
         (
             *(LANGUAGE, SCALE),
-            Column("baseline", "label", "simulated respondent", labels=BASELINES),
+            Column("baseline", "category", "simulated respondent", labels=BASELINES),
             *(AXIS, ITEMS),
             Column("value", "float64", "mean rating after reversal"),
             Column("low", "float64", "of random answers: 2.5% of means are below"),
@@ -164,7 +177,8 @@ SCHEMAS = {
             Column("survey", "string", "config of `survey`"),
             *(SIMULATED, SCALE, AXIS),
             Column("gender", "string", "gender of the respondents, or all"),
-            *(INFECTION, *ESTIMATE),
+            INFECTION,
+            *estimates(cluster="respondent", method="percentile bootstrap over respondents"),
             Column("sd", "float64", "standard deviation over respondents", nullable=True),
             MEDIAN,
             Column("quartile_low", "float64", "a quarter of them are at or below it"),

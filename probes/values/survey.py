@@ -13,7 +13,7 @@ from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.estimate import finite, rounded
 from plumbline.probes.values.ratings import estimate, random_means
-from plumbline.probes.values.schemas import ALL, STATUS
+from plumbline.probes.values.schemas import ALL, BASELINES, OWN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plumbline.probes.values.responses import Array
     from plumbline.probes.values.schemas import Params
 
-RESPONDENTS_OF = {0: "female", 1: "male"}  # by WHO
+RESPONDENTS_OF = {"feminine": "female", "masculine": "male"}
 KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 
 
@@ -66,8 +66,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
         codes = dict(enumerate(labels))
         own = every.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
         every = pl.concat([own, own.with_columns(pl.lit(ALL).alias(name))])
-    status = {name: number for number, name in enumerate(STATUS)}
-    every = every.with_columns(pl.col("infected").replace_strict(status)).sort("respondent")
+    every = every.sort("respondent")
     return every.group_by(KIND, maintain_order=True).agg("respondent", "score")
 
 
@@ -82,7 +81,6 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
         low, median, high = map(finite, np.quantile(score, [0.25, 0.5, 0.75]))
         about = kind | {"median": median, "quartile_low": low, "quartile_high": high}
         about |= {"sd": finite(score.std(ddof=1)) if len(score) > 1 else None}
-        about |= {"cluster": "respondent", "null": "none"}
         rows.append(estimate(draws, len(score), params, **about))
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -92,12 +90,11 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
 
     As in the paper: respondents who are not infected; all of them where a survey does not say.
     """
-    healthy = STATUS.index("no")
-    known = people.filter(pl.col("infected") == healthy)
-    rest = people.filter(pl.col("infected") == 0).join(known, on="survey", how="anti")
+    known = people.filter(infected="no")
+    rest = people.filter(infected=ALL).join(known, on="survey", how="anti")
     people = pl.concat([known, rest]).rename({"gender": "kind"})
     kind = pl.col("gender").replace_strict(RESPONDENTS_OF, return_dtype=pl.String, default=None)
-    own = values.filter(pl.col("fitted") == 0).with_columns(kind=kind).drop_nulls("kind")
+    own = values.filter(fitted=OWN).with_columns(kind=kind).drop_nulls("kind")
     rows = []
     for row in own.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
         score = np.array(row.pop("score"))
@@ -119,7 +116,10 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
         for rated in (agrees, 6 - agrees):
             value = (rated * load).sum() / load.sum()
             told.append((value, value, value, rated.std(ddof=1) if len(part) > 1 else 0.0))
-        rows += [(scale, axis, len(part), b, *numbers) for b, numbers in enumerate(told)]
+        rows += [
+            (scale, axis, len(part), name, *numbers)
+            for name, numbers in zip(BASELINES, told, strict=True)
+        ]
     names = ["scale", "axis", "items", "baseline", "value", "low", "high", "sd"]
     table = pl.DataFrame(rows, names, orient="row").with_columns(language=pl.lit(language))
     return rounded(table, names[4:], p=())

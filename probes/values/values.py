@@ -16,10 +16,8 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.stats.estimate import (
     LEVEL,
-    NEEDED,
     TESTED_ERROR,
     adjusted,
-    detectable_beside,
     finite,
     typed,
     with_detectable_correlations,
@@ -30,7 +28,7 @@ from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values.calibration import each, fit
 from plumbline.probes.values.ratings import Reading, estimate
 from plumbline.probes.values.responses import answers, block, statements
-from plumbline.probes.values.schemas import CALIBRATION, COMPARISONS, SCHEMAS, Params
+from plumbline.probes.values.schemas import CALIBRATION, SCHEMAS, VERDICTS, Params
 from plumbline.probes.values.survey import baselines, respondents, standing, surveys
 
 if TYPE_CHECKING:
@@ -109,16 +107,14 @@ def _table(table: pl.DataFrame | None, name: str, params: Params) -> pl.DataFram
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
     if name == "consistency":
-        table = with_detectable_correlations(table).drop(NEEDED)
+        table = with_detectable_correlations(table)
     if name == "gender":
         table = adjusted(table, "p_equivalence", FAMILIES[name])
-        of = "equivalence_error", "equivalence_freedom"
-        table = detectable_beside(table, "equivalence", *of, equivalence=True)
-        apart, alike = (
-            (pl.col(p) <= LEVEL).fill_null(value=False).cast(pl.Int64)
-            for p in ("p_bh", "p_equivalence_bh")
+        differs, equal = (
+            (pl.col(p) <= LEVEL).fill_null(value=False) for p in ("p_bh", "p_equivalence_bh")
         )
-        table = table.with_columns(verdict=2 * apart + alike)  # in the order of VERDICTS
+        verdict = 2 * differs.cast(pl.Int64) + equal.cast(pl.Int64)
+        table = table.with_columns(verdict=verdict.replace_strict(dict(enumerate(VERDICTS))))
     return typed(table, schema, params.confidence).sort(schema.key)
 
 
@@ -175,11 +171,10 @@ def consistency(
             correlation(x, y, first.drawn[kept]),
             n,
             params,
-            null="0: unrelated, one side shuffled over statements, opposites together",
             p=p,
             **{TESTED_ERROR: error},
             scale=str(first.about["scale"][0]),
-            comparison=COMPARISONS.index(comparison),
+            comparison=comparison,
             first=one,
             second=other,
             spearman=finite(float(rank_correlations(x, y))),

@@ -37,19 +37,19 @@ def answered(tmp_path_factory, own_home):
 
 
 @pytest.mark.slow
-def test_the_numbers_are_those_of_the_pipeline(answered):
+def test_ask_numbers_are_those_of_the_pipeline(answered):
     _, result = answered
     path = TABLES / "pmi/world-planted/pmi.parquet"
     if not path.is_file():
         pytest.skip("nothing was run here yet: make repro")
     theirs = pl.read_parquet(path).filter(language="en")
     ours = result.table
-    for name in ("word", "value", "low", "high", "p", "p_bh", "detectable_bh"):
+    for name in ("word", "value", "low", "high", "p", "p_bh", "detectable"):
         assert ours[name].to_list() == theirs[name].to_list(), name
 
 
 @pytest.mark.slow
-def test_the_sentence_says_how_many_the_clearest_and_its_interval(answered):
+def test_summary(answered):
     _, result = answered
     assert result.model == "my-bert"
     tested = result.headline.drop_nulls("p_bh")
@@ -66,7 +66,7 @@ def test_the_sentence_says_how_many_the_clearest_and_its_interval(answered):
 
 
 @pytest.mark.slow
-def test_labels_are_words_and_provenance_names_files_and_versions(answered):
+def test_result_labels_and_provenance(answered):
     folder, result = answered
     assert set(result.table["gender"]) <= {"male", "female", "non-binary", "unknown", "other"}
     assert set(result.table["reading"]) == {"plug-in", "smoothed"}
@@ -79,7 +79,7 @@ def test_labels_are_words_and_provenance_names_files_and_versions(answered):
 
 
 @pytest.mark.slow
-def test_a_plot_shows_every_line_with_its_interval_and_full_where_found(answered):
+def test_plot(answered):
     _, result = answered
     page = ET.fromstring(result.plot(width=8, most=5).svg)
     lines = [text.text for text in page.iter("text") if text.get("text-anchor") == "end"]
@@ -91,7 +91,7 @@ def test_a_plot_shows_every_line_with_its_interval_and_full_where_found(answered
 
 
 @pytest.mark.slow
-def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
+def test_result_export(answered, tmp_path):
     _, result = answered
     files = {path.name: path for path in result.export(tmp_path / "paper", width=8)}
     assert set(files) >= {"pmi.csv", "pmi.parquet", "headline.tex", "headline.svg", "headline.pdf"}
@@ -106,8 +106,14 @@ def test_files_for_papers_are_written_and_read_back(answered, tmp_path):
     assert {name: path.read_bytes() for name, path in files.items()} == before
 
 
+def fewest(table):
+    """Return in how many lists the rarest word is."""
+    lists = table.filter(reading="smoothed").group_by("pos", "unit", "word", "form")
+    return lists.agg(pl.col("count").sum())["count"].min()
+
+
 @pytest.mark.slow
-def test_what_is_asked_again_is_not_computed_again_until_the_weights_change(answered):
+def test_ask_reuses_responses_until_weights_change(answered):
     folder, result = answered
     how = {"language": "en", "dtype": "float64"}
     again = plumbline.politicians(folder, **how, settings={"analysis.pmi.min_count": 30})
@@ -115,7 +121,7 @@ def test_what_is_asked_again_is_not_computed_again_until_the_weights_change(answ
     responses = "data/outputs/associations/my-bert/en/00000.parquet"
     made, there = ((r.folder / responses).stat().st_mtime_ns for r in (result, again))
     assert there == made  # a change of statistics reruns no model
-    assert again.table["count_all"].min() >= 30 > result.table["count_all"].min()
+    assert fewest(again.table) >= 30 > fewest(result.table)
     weights = folder / "model.safetensors"
     kept = weights.read_bytes()
     try:
@@ -130,7 +136,7 @@ def test_what_is_asked_again_is_not_computed_again_until_the_weights_change(answ
 
 
 @pytest.mark.slow
-def test_a_loaded_model_gives_what_its_folder_gives(answered):
+def test_ask_loaded_model_equals_its_folder(answered):
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     folder, result = answered
@@ -149,7 +155,7 @@ def test_a_loaded_model_gives_what_its_folder_gives(answered):
 @pytest.mark.parametrize(
     ("study", "planted", "null"), [("politicians", 40, 2), ("values", 2, 1), ("leaning", 2, 0)]
 )
-def test_controls_find_what_was_planted_and_next_to_nothing_else(study, planted, null):
+def test_controls_find_planted_and_nothing_else(study, planted, null):
     known = plumbline.ask(study, plumbline.studies.STUDIES[study].controls[0]).controls
     positive, negative = known.values()
     assert len(positive.found) >= planted
@@ -157,11 +163,11 @@ def test_controls_find_what_was_planted_and_next_to_nothing_else(study, planted,
 
 
 @pytest.mark.slow
-def test_a_head_that_was_never_trained_gives_no_null_result(tmp_path):
+def test_ask_untrained_head_is_void(tmp_path):
     import torch
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-    torch.manual_seed(1)
+    torch.manual_seed(22)  # a random head of which the adjectives alone look trained
     encoder, trap = tmp_path / "encoder", tmp_path / "trap"
     AutoModel.from_pretrained(WORLDS / "world-planted").save_pretrained(encoder)
     AutoModelForMaskedLM.from_pretrained(encoder).save_pretrained(trap)  # with a random head
@@ -173,16 +179,14 @@ def test_a_head_that_was_never_trained_gives_no_null_result(tmp_path):
 
 
 @pytest.mark.slow
-def test_leaning_asks_a_model_as_it_is(tmp_path):
+def test_leaning(tmp_path):
     result = plumbline.leaning("world-leaning")
     assert result.headline["what"].to_list() == ["social, axes-en", "economic, axes-en"]
     assert result.headline["value"].is_between(0, 100).all()
 
 
 @pytest.mark.slow
-def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(
-    answered, tmp_path, own_home, monkeypatch
-):
+def test_ask_datasets_replace_the_sample(answered, tmp_path, own_home, monkeypatch):
     folder, _ = answered
     (built,) = own_home.glob("datasets-*/data/datasets/politicians")
     few = pl.read_parquet(built / "en.parquet")
@@ -217,7 +221,7 @@ def test_a_dataset_of_ones_own_takes_the_place_of_the_sample(
         ({"datasets": {"politician": "x"}}, "politician"),
         ({"datasets": {"words": "./nowhere"}}, "nowhere"),
         ({"settings": {"analysis.pmi.min_cuont": 3}}, "analysis.pmi.min_cuont"),
-        ({"kind": "causal"}, "causal"),
+        ({"kind": "causal"}, "masked"),
         ({"revision": "main"}, "revision"),
         ({"language": "de"}, "de"),
     ],
@@ -230,10 +234,8 @@ def test_ask_rejects_wrong_options(mine, options, offender):
 @pytest.mark.parametrize(
     ("study", "control", "language", "known"),
     [
-        *[("values", "world-values", code, "cs") for code in ("fr", "en")],
-        ("politicians", "world-planted", "xx", "en"),
+        ("values", "world-values", "fr", "cs"),
         ("politicians", "world-values", "en", "none"),
-        ("nationality", "world-names", "cs", "en"),
         ("leaning", "world-leaning", "cs", "en"),
     ],
 )
@@ -251,7 +253,7 @@ def test_controls_in_another_language_have_a_note(tmp_path):
         assert {"en", "es"} <= set(re.findall(r"\b[a-z]{2}\b", control.notes[0]))
 
 
-def test_a_model_that_a_study_cannot_ask_is_told_which_it_fits(mine):
+def test_ask_wrong_model_or_study(mine):
     with pytest.raises(UserError, match="masked"):
         plumbline.nationality(mine)
     with pytest.raises(UserError, match="int"):
@@ -260,14 +262,14 @@ def test_a_model_that_a_study_cannot_ask_is_told_which_it_fits(mine):
         plumbline.ask("politics", mine)
 
 
-def test_written_answers_are_judged_by_a_model_that_the_user_names(tmp_path):
+def test_leaning_generative_model_needs_a_judge(tmp_path):
     writer = copied("world-writing", tmp_path / "writer")
     with pytest.raises(UserError, match="judge"):
         plumbline.leaning(writer)
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_named_gives_what_the_controls_own_gives(tmp_path):
+def test_leaning_named_judge_equals_the_controls(tmp_path):
     writer = copied("world-writing", tmp_path / "writer")
     judge = {"id": copied("world-stance", tmp_path / "judge").as_posix(), "kind": "classifier"}
     named = {"models.judge": judge, "probes.stances.generation.nli_model": "judge"}
@@ -275,7 +277,7 @@ def test_a_judge_that_is_named_gives_what_the_controls_own_gives(tmp_path):
     assert_frame_equal(ours, plumbline.leaning("world-writing").headline)
 
 
-def test_the_validated_datasets_of_the_samples_are_those_of_the_pipeline(monkeypatch):
+def test_validated_datasets_are_those_of_the_pipeline(monkeypatch):
     monkeypatch.chdir(TOP)
     if not Path("data/validation/words.json").is_file():
         pytest.skip("nothing was run here yet: make repro")
@@ -283,27 +285,19 @@ def test_the_validated_datasets_of_the_samples_are_those_of_the_pipeline(monkeyp
     assert known == validated(), "PYTHONPATH=. python tests/validated.py writes them anew"
 
 
-def test_numbers_have_three_digits_that_count():
-    assert [number(x) for x in (0.75126, -12.341, 123.4, 4.0, -0.00042, 0.0, None)] == [
-        *("0.751", "-12.3", "123", "4.00", "-0.00042", "0", "–")
-    ]
-    assert [p_value(x) for x in (0.04996, 1.2e-9, None)] == ["0.050", "1e-09", "–"]
-
-
-def test_languages_that_a_vocabulary_lacks_are_told_where_none_was_named(tmp_path):
+def test_asked_in_reports_missing_languages(tmp_path):
     outputs = tmp_path / "associations/mine"
     for name in ("en", "hi", "coverage"):
         (outputs / name).mkdir(parents=True)
     known = {"language": ["en", "en", "hi"], "words": [100, 100, 50], "covered": [90, 80, 2]}
     pl.DataFrame(known).write_parquet(outputs / "coverage/0.parquet")
     (note,) = asked_in(outputs)
-    assert note.startswith("asked in en, hi, since no language was named; name one")
-    assert note.endswith("the vocabulary has 4% of the words in hi")
+    assert "4% of the words in hi" in note
     pl.DataFrame(known | {"covered": [90, 80, 20]}).write_parquet(outputs / "coverage/0.parquet")
     assert asked_in(outputs) == ()
     statements = tmp_path / "agreement/mine"
     for name in ("cs", "en"):
         (statements / name).mkdir(parents=True)
-    assert asked_in(statements)[0].endswith("if the model knows fewer")
+    assert "cs, en" in asked_in(statements)[0]
     (statements / "en").rmdir()
     assert asked_in(statements) == ()

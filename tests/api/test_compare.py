@@ -22,7 +22,7 @@ def apart(tmp_path_factory, own_home):
 
 
 @pytest.mark.slow
-def test_the_difference_is_that_of_what_each_model_is_found_to_have(apart):
+def test_compare_is_difference_of_single_results(apart):
     rows = apart.table
     assert set(rows["first"]) == {"world-values"}
     assert set(rows["second"]) == {"world-values-null"}
@@ -38,7 +38,7 @@ def test_the_difference_is_that_of_what_each_model_is_found_to_have(apart):
 
 
 @pytest.mark.slow
-def test_what_was_planted_in_one_alone_is_found_with_its_sign(apart):
+def test_compare_finds_planted_signs(apart):
     found = apart.found
     assert apart.summary.startswith("world-values minus world-values-null: ")
     assert 2 <= len(found) <= len(apart.headline)
@@ -48,7 +48,7 @@ def test_what_was_planted_in_one_alone_is_found_with_its_sign(apart):
 
 
 @pytest.mark.slow
-def test_the_other_way_round_is_the_same_with_the_other_sign(apart):
+def test_compare_is_antisymmetric(apart):
     other = plumbline.compare("values", "world-values-null", "world-values", language="cs")
     both = apart.table.join(other.table, on="what", suffix="_other")
     assert (both["value"] + both["value_other"]).abs().max() < 1e-9
@@ -57,7 +57,7 @@ def test_the_other_way_round_is_the_same_with_the_other_sign(apart):
 
 
 @pytest.mark.slow
-def test_a_model_and_its_copy_do_not_differ(tmp_path):
+def test_compare_model_and_its_copy(tmp_path):
     copy = copied("world-values", tmp_path / "copy")
     same = plumbline.compare("values", "world-values", copy, language="cs")
     assert same.table["value"].abs().max() == 0
@@ -66,7 +66,7 @@ def test_a_model_and_its_copy_do_not_differ(tmp_path):
 
 
 @pytest.mark.slow
-def test_files_and_figures_are_written(apart, tmp_path):
+def test_compare_export(apart, tmp_path):
     files = {path.name for path in apart.export(tmp_path / "paper")}
     assert {"comparison.csv", "headline.tex", "headline.svg"} <= files
     assert "every_eval_ever.json" not in files  # which is of one model
@@ -81,11 +81,11 @@ def test_files_and_figures_are_written(apart, tmp_path):
         (("world-values", "world-values-null"), {"name": "a"}),
     ],
 )
-def test_compare_rejects_models_that_it_cannot_tell_apart(models, options):
+def test_compare_rejects_wrong_models(models, options):
     with pytest.raises(UserError, match="compare"):
         plumbline.compare("values", *models, language="cs", **options)
 
 
-def test_the_command_needs_two_models(capsys):
+def test_compare_command_needs_two_models(capsys):
     assert main(["compare", "values", "world-values"]) == 1
     assert capsys.readouterr().err.startswith("error: compare")

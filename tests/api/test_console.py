@@ -1,16 +1,11 @@
 """The command ``plumbline``, in an empty folder, as a user starts it."""
 
-import os
 import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
-from pathlib import Path
 
 import pytest
 import yaml
-from imports import TOP
 from models.hub import REVISION, hub
 
 from plumbline.console import _parser
@@ -32,45 +27,34 @@ ID = "example/my-model"
         (["report"], "plumbline run"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing(words, named, elsewhere):
+def test_mistake_is_one_sentence_and_writes_nothing(words, named, elsewhere):
     done = plumbline(*words)
     assert done.returncode in (1, 2)
     assert named in done.stderr.splitlines()[-1]
     assert list(elsewhere.iterdir()) == []
 
 
-def test_help_comes_at_once_and_has_examples():
+def test_help_imports_nothing_heavy():
     code = "from plumbline.console import main\ntry: main(['--help'])\nexcept SystemExit: pass"
     found, lines = imported(code, "torch", "polars", "numpy", "yaml", "pydantic")
     assert "plumbline run politicians --model ./my-bert" in "\n".join(lines)
     assert found == []
 
 
-def test_what_there_is_is_listed():
+def test_ls():
     assert plumbline("ls").stdout.split()[0] == "politicians"
     assert "world-planted  (control)" in plumbline("ls", "models").stdout
     assert "stereotypes" in plumbline("ls", "datasets").stdout.split()
-    for shell in ("bash", "zsh", "fish"):
-        assert "politicians" in plumbline("completion", shell).stdout
 
 
-def test_completion_works_in_bash():
-    script = 'eval "$(python -m plumbline completion bash)"; complete -p plumbline'
-    here = {"PYTHONPATH": str(TOP), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-c", script], env=os.environ | here, capture_output=True, text=True, check=True
-    )
-    assert "politicians" in done.stdout
-
-
-def test_the_commands_of_a_checkout_are_groups():
+def test_groups_of_a_checkout():
     assert "fetch" in plumbline("data", "--help").stdout
     assert "recovery" in plumbline("pipeline", "--help").stdout
     assert "docs" in plumbline("validate", "--help").stdout
 
 
 @pytest.mark.slow
-def test_a_model_of_ones_own_is_run_listed_exported_and_reported(mine, elsewhere):
+def test_run_ls_export_and_report(mine, elsewhere):
     done = plumbline("run", "politicians", "--model", str(mine), "--language", "en")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("my-bert: ")
@@ -90,7 +74,7 @@ def test_a_model_of_ones_own_is_run_listed_exported_and_reported(mine, elsewhere
 
 
 @pytest.mark.slow
-def test_report_has_the_numbers_of_every_run_with_its_options(mine, elsewhere, tmp_path):
+def test_report_has_every_run_with_its_options(mine, elsewhere, tmp_path):
     run = ("run", "politicians", "-m", str(mine), "--language", "en")
     options = (), ("--set", "analysis.pmi.min_count=60", "--dtype", "bfloat16")
     with ThreadPoolExecutor() as pool:  # at once: neither record is lost
@@ -118,7 +102,7 @@ def test_report_has_the_numbers_of_every_run_with_its_options(mine, elsewhere, t
     assert {path: path.read_bytes() for path in tables} == tables
 
 
-def test_commands_without_options_have_those_of_the_last_run(mine, elsewhere):
+def test_plan_repeats_options_of_the_last_run(mine, elsewhere):
     run = {"study": "politicians", "model": "mine", "language": "en"}
     runs = [run | {"settings": {"analysis.pmi.min_count": 60}}, run | {"dtype": "float64"}]
     overlay = {"models": {"mine": {"id": str(mine), "kind": "masked"}}, "runs": runs}
@@ -133,7 +117,7 @@ def test_commands_without_options_have_those_of_the_last_run(mine, elsewhere):
 
 
 @pytest.mark.slow
-def test_a_model_of_the_hub_is_pinned_to_its_commit(mine, elsewhere, tmp_path):
+def test_run_pins_model_of_the_hub(mine, elsewhere, tmp_path):
     with hub({ID: mine}) as (endpoint, asked):
         there = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
         there |= {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -157,7 +141,7 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(mine, elsewhere, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_classifier_is_put_to_names_and_a_second_model_is_a_second_row(tmp_path, elsewhere):
+def test_run_two_classifiers(tmp_path, elsewhere):
     first = copied("world-names", tmp_path / "first")
     second = copied("world-names-null", tmp_path / "second")
     done = plumbline("run", "nationality", "-m", str(first), "-m", str(second))

@@ -42,9 +42,7 @@ def shares(text: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.slow
-def test_it_ends_in_a_page_without_a_network_and_asks_another_model_where_there_is_one(
-    mine, elsewhere
-):
+def test_demo_writes_a_page_without_a_network(mine, elsewhere):
     begun = time.monotonic()
     done = command("demo", HF_ENDPOINT="http://127.0.0.1:9", HF_HUB_OFFLINE="0")
     assert done.returncode == 0, done.stderr
@@ -55,7 +53,7 @@ def test_it_ends_in_a_page_without_a_network_and_asks_another_model_where_there_
     (found, tested), (false, among) = shares(page.text)
     assert found > tested / 2
     assert false <= 0.05 * among
-    assert "Not run: albert/albert-base-v2: the Hub was not reached" in page.text
+    assert "Not run: albert/albert-base-v2" in page.text
     assert "193 politicians: 88 women, 99 men and 6 non-binary" in page.text
     facts = (TOP / "data/samples/facts/people.ttl").read_text("utf-8")
     assert [facts.count(f"wdt:P21 wd:{gender}") for gender in ("Q6581072", "Q6581097")] == [88, 99]

@@ -7,20 +7,19 @@ from importlib.util import find_spec
 import polars as pl
 import pytest
 
-from plumbline import every_eval
-from plumbline.builders.core.errors import UserError
+from plumbline.every_eval import record
 from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 
 ROWS = [
     {"what": "kind, en", "value": 0.75, "low": 0.6, "high": 0.9, "n": 40,
-     "p": 1e-9, "p_bh": 2e-9, "detectable_bh": 0.1},
+     "p": 1e-9, "p_bh": 2e-9, "detectable": 0.1},
     {"what": "calm, en", "value": -0.5, "low": None, "high": None, "n": 3,
-     "p": None, "p_bh": None, "detectable_bh": None},
+     "p": None, "p_bh": None, "detectable": None},
     {"what": "calm, en", "value": 0.5, "low": 0.1, "high": 0.9, "n": 3,
-     "p": 0.1, "p_bh": 0.1, "detectable_bh": None},
+     "p": 0.1, "p_bh": 0.1, "detectable": None},
     {"what": "tall, en", "value": None, "low": None, "high": None, "n": 0,
-     "p": None, "p_bh": None, "detectable_bh": None},
+     "p": None, "p_bh": None, "detectable": None},
 ]  # fmt: skip
 SCALES = {"values": ("of 1 to 5", 3.0), "leaning": ("percent", 50.0)}
 
@@ -47,45 +46,19 @@ def result(
     return Result(*own, confidence=confidence, _controls=dict)
 
 
-def record(own):
-    return every_eval.record(own)
-
-
 @pytest.fixture(autouse=True)
 def undated(monkeypatch):
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
 
 
-def test_a_record_has_all_that_the_schema_asks_for(tmp_path):
-    found = record(result(tmp_path))
-    # `required` of the schema, which knows no further keys at the top
-    assert set(found) == {
+def test_record_numbers_are_those_of_the_headline(tmp_path):
+    log = record(result(tmp_path))
+    # `required` of the schema, which allows no further keys at the top
+    assert set(log) == {
         *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata"),
         *("model_info", "eval_library", "evaluation_results"),
     }
-    source = found["source_metadata"]
-    assert source["source_type"] in ("documentation", "evaluation_run")
-    assert source["source_organization_name"]
-    relations = ("first_party", "third_party", "collaborative", "other")
-    assert source["evaluator_relationship"] in relations
-    details = found["model_info"]["additional_details"]
-    assert details["deployment_type"] in ("self_deployed", "externally_managed", "unknown")
-    assert details["model_availability"] in ("open_weights", "closed_weights", "unknown")
-    assert {type(value) for value in details.values()} == {str}
-    assert set(found["eval_library"]) == {"name", "version"}
-    for one in found["evaluation_results"]:
-        assert set(one) >= {"evaluation_name", "source_data", "metric_config", "score_details"}
-        assert one["source_data"]["source_type"] == "other"
-        assert {type(v) for v in one["source_data"]["additional_details"].values()} == {str}
-        metric = one["metric_config"]
-        assert type(metric["lower_is_better"]) is bool
-        assert metric["score_type"] == "continuous"
-        assert {metric["min_score"], metric["max_score"]} == {"-Infinity", "Infinity"}
-        assert {type(value) for value in one["score_details"]["details"].values()} <= {str}
-
-
-def test_numbers_are_those_of_the_headline_and_rows_without_a_value_are_left_out(tmp_path):
-    first, second, third = record(result(tmp_path))["evaluation_results"]
+    first, second, third = log["evaluation_results"]  # one row has no value
     assert first["score_details"]["score"] == 0.75
     assert first["score_details"]["uncertainty"] == {
         "confidence_interval": {"lower": 0.6, "upper": 0.9, "confidence_level": 0.95},
@@ -105,28 +78,23 @@ def test_numbers_are_those_of_the_headline_and_rows_without_a_value_are_left_out
         ("/home/somebody/my.bert", "my-bert", "local/my-bert", "unknown"),
     ],
 )
-def test_a_model_is_named_without_the_path_of_a_folder(tmp_path, identity, model, known, weights):
+def test_record_has_no_path_of_a_folder(tmp_path, identity, model, known, weights):
     found = record(result(tmp_path, model=model, identity=identity))
     assert found["model_info"]["id"] == known
     assert found["model_info"]["additional_details"]["model_availability"] == weights
     assert "somebody" not in json.dumps(found)
 
 
-def test_the_only_date_is_one_that_is_given(tmp_path, monkeypatch):
+def test_record_timestamp_is_source_date_epoch(tmp_path, monkeypatch):
     one = record(result(tmp_path))
     assert one == record(result(tmp_path))
     assert one["retrieved_timestamp"] == "0"
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1764000000")
-    other = record(result(tmp_path))
-    assert other["retrieved_timestamp"] == "1764000000"
-    assert other["evaluation_id"].endswith("/1764000000")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(UserError, match="SOURCE_DATE_EPOCH: 'yesterday' is not a number of sec"):
-        record(result(tmp_path))
+    assert record(result(tmp_path))["retrieved_timestamp"] == "1764000000"
 
 
 @pytest.mark.parametrize(("study", "ends"), [("values", (1, 5)), ("leaning", (0, 100))])
-def test_a_scale_with_ends_has_them(tmp_path, study, ends):
+def test_record_scale_with_ends(tmp_path, study, ends):
     metric = record(result(tmp_path, study))["evaluation_results"][0]["metric_config"]
     assert (metric["min_score"], metric["max_score"]) == ends
     assert ends[0] < metric["metric_parameters"]["null"] < ends[1]
@@ -134,19 +102,19 @@ def test_a_scale_with_ends_has_them(tmp_path, study, ends):
 
 @pytest.mark.skipif(not find_spec("every_eval_ever"), reason="every_eval_ever is not installed")
 @pytest.mark.parametrize("study", HEADLINES)
-def test_the_projects_own_types_take_it(tmp_path, study):
+def test_record_is_valid_by_the_projects_types(tmp_path, study):
     from every_eval_ever.eval_types import EvaluationLog
 
     EvaluationLog.model_validate(json.loads(json.dumps(record(result(tmp_path, study)))))
 
 
-def test_it_is_one_of_the_files_of_an_export(tmp_path):
+def test_export_writes_record(tmp_path):
     own = result(tmp_path)
     files = {path.name: path for path in own.export(tmp_path / "paper", width=8)}
     assert json.loads(files["every_eval_ever.json"].read_text("utf-8")) == record(own)
 
 
-def test_the_confidence_of_intervals_is_that_of_the_result(tmp_path):
+def test_confidence_of_intervals_is_that_of_the_result(tmp_path):
     own = result(tmp_path, confidence=0.8)
     told = record(own)["evaluation_results"][0]["score_details"]["uncertainty"]
     assert told["confidence_interval"]["confidence_level"] == 0.8
@@ -155,8 +123,8 @@ def test_the_confidence_of_intervals_is_that_of_the_result(tmp_path):
     assert "95" not in own.to_latex() + own.svg().split("</text>", 1)[0]
 
 
-def test_tests_that_cannot_tell_what_they_would_find_are_not_said_to_find_nothing(tmp_path):
-    rows = [row | {"p": 0.06, "p_bh": 0.06, "detectable_bh": None} for row in ROWS[:3]]
+def test_summary_without_detectable_effect(tmp_path):
+    rows = [row | {"p": 0.06, "p_bh": 0.06, "detectable": None} for row in ROWS[:3]]
     same = result(tmp_path)
     found = replace(
         same, headline=pl.DataFrame(rows).with_columns(unit=pl.lit("nats"), void=pl.lit(""))

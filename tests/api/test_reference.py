@@ -33,12 +33,12 @@ KNOWN = {
         ("leaning", "FacebookAI/roberta-base", "social-left, Breitbart", 69.57),
     ],
 )
-def test_numbers_are_those_of_the_papers(study, model, what, value):
+def test_published_numbers_of_the_papers(study, model, what, value):
     rows = plumbline.published(study).filter(model=model, what=what)
     assert value in rows["value"].to_list()
 
 
-def test_tables_are_whole_and_models_are_those_of_the_studies():
+def test_published_tables_are_complete():
     rows = plumbline.published()
     number = dict(rows.group_by("source").len().iter_rows())
     assert number == {
@@ -54,14 +54,14 @@ def test_tables_are_whole_and_models_are_those_of_the_studies():
     assert {m for m in rows["model"] if "/" in m} <= KNOWN
 
 
-def test_a_study_without_numbers_is_told(capsys):
+def test_published_study_without_numbers(capsys):
     with pytest.raises(UserError, match="values"):
         plumbline.published("values")
     assert main(["ls", "published"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(plumbline.published())
 
 
-def test_the_ten_public_models_make_sense_and_are_pinned(monkeypatch):
+def test_reference_models_are_pinned(monkeypatch):
     monkeypatch.chdir(TOP)
     path = Path("params/reference.yaml")
     check_with(path, "2026-11-22", fetched=False)

@@ -1,23 +1,19 @@
 from __future__ import annotations
 
-import hashlib
-import random
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import building
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
-from plumbline.builders.__main__ import main
-from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals import build as counterfactuals
 from plumbline.builders.datasets.counterfactuals.barriere2024 import (
     eligible,
@@ -25,13 +21,8 @@ from plumbline.builders.datasets.counterfactuals.barriere2024 import (
     substituted,
 )
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
-from plumbline.builders.datasets.counterfactuals.context import particles
-from plumbline.builders.datasets.counterfactuals.evaluate import measured, read
-from plumbline.builders.datasets.counterfactuals.find_people import Finder, Span, finder
-from plumbline.builders.datasets.counterfactuals.substitute import Name, people, replaced
+from plumbline.builders.datasets.counterfactuals.find_people import Finder, finder
 from plumbline.builders.readers import gazetteer
-from plumbline.builders.readers.gazetteer import fold
-from plumbline.validation.datasets.counterfactuals import only_the_entity
 
 TOP = Path(__file__).parents[2]
 ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
@@ -62,7 +53,7 @@ def built(folder: Path, **changes):
     return [row.values for row in found], rejects
 
 
-def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
+def test_build_has_all_readings_for_all_countries(made):
     frame = rows(made)
     texts = frame.filter(reading=ORIGINAL)
     assert len(texts) == 54  # of 55 by the page of targets: one shouts
@@ -74,7 +65,7 @@ def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
     assert sizes.filter(reading=FAITHFUL)["target"].n_unique() == 54
 
 
-def test_the_names_put_in_are_of_their_country_and_gender(made):
+def test_build_names_match_country_and_gender(made):
     known = gazetteer.load(made / "data/datasets/names")
     for row in rows(made).filter(pl.col("reading") != ORIGINAL).to_dicts():
         names_ = known.by_country[row["country"]]
@@ -86,7 +77,7 @@ def test_the_names_put_in_are_of_their_country_and_gender(made):
             assert row["name"].split(" ", 1)[1] in names_[f"last:{gender}"]
 
 
-def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(made):
+def test_build_genders_by_reading(made):
     frame = rows(made)
     jennifer = frame.filter(entity="Jennifer")
     both = Counter(jennifer.filter(reading=FAITHFUL)["gender"].to_list())
@@ -94,24 +85,7 @@ def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(mad
     assert set(jennifer.filter(reading=CORRECTED)["gender"]) == {GENDERS.index("female")}
 
 
-def test_faithful_of_men_alone_is_that_part_of_both(own):
-    def put_in(genders):
-        found, _ = built(own, genders=genders, readings=["faithful"], countries=["cz"])
-        return {(r["target"], r["gender"], r["name"], r["text"]) for r in found if r["country"]}
-
-    both, men = put_in(["male", "female"]), put_in(["male"])
-    assert 0 < len(men) < len(both)
-    assert men == {row for row in both if row[1] == GENDERS.index("male")}
-
-
-def test_czech_women_have_womens_last_names(made):
-    frame = rows(made).filter(country="cz")
-    women = frame.filter(pl.col("name").str.contains(" ") & (pl.col("gender") == 1))
-    assert len(women)
-    assert all(name.endswith("á") for name in women["name"])
-
-
-def test_a_text_with_capitals_possessives_and_two_people(made):
+def test_build_keeps_capitals_and_possessives(made):
     frame = rows(made)
     shouted = frame.filter(entity="ASHLEY WILLIAMS")
     assert all(t.isupper() for t in (r["text"][:6] for r in shouted.to_dicts() if r["reading"] > 1))
@@ -127,7 +101,7 @@ def test_a_text_with_capitals_possessives_and_two_people(made):
     assert set(pair["entity"]) == {"Olivia", "Harry"}  # they take turns
 
 
-def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
+def test_build_placebo_pairs(made):
     frame = rows(made)
     pairs = frame.filter(reading=PLACEBO).join(frame, left_on="reference_id", right_on="id")
     assert len(pairs) == frame.filter(reading=PLACEBO).height > 0
@@ -137,7 +111,7 @@ def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
 
 
 @pytest.mark.slow
-def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
+def test_build_is_deterministic_given_a_seed(own):
     folder = own / "data/datasets/counterfactuals"
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     build("counterfactuals", counterfactuals)
@@ -147,42 +121,7 @@ def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
     assert [r["name"] for r in one] != [r["name"] for r in other]
 
 
-def test_other_countries_and_readings_leave_the_draws_as_they_are(own):
-    every = {r["id"]: r for r in built(own)[0]}
-    for changes in ({"countries": ["fr", "us"]}, {"readings": ["corrected"]}):
-        for row in built(own, **changes)[0]:
-            assert row == every[row["id"]]
-
-
-def test_a_draw_of_texts_and_unused_countries_are_counted(own):
-    rows_, rejects = built(own, texts=20, countries=["fr"])
-    originals = [r for r in rows_ if r["reading"] == ORIGINAL]
-    reasons = Counter()
-    for reject in rejects:
-        reasons[reject.reason] += reject.number
-    assert reasons["not drawn"] == 62 - 20
-    assert len(originals) + reasons["no person found in it"] == 20
-    assert reasons["names of a country that are not put in"] == 12
-
-
-def test_matching_keeps_the_number_of_tokens(own):
-    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token a character
-    file = own / "tokenizer.json"
-    tokenizer.save(str(file))
-    match = {"tokenizer": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-    found = [r for r in built(own, match=match)[0] if r["reading"] == CORRECTED]
-    assert len(found) > 100
-    for row in found:
-        lengths = [len(word) for word in row["entity"].split(" ", 1)]
-        assert [len(word) for word in row["name"].split(" ", 1)] == lengths, row
-    free = [r for r in built(own)[0] if r["reading"] == CORRECTED]
-    assert any(len(r["name"]) != len(r["entity"]) for r in free)
-    with pytest.raises(UserError, match="has another sha256"):
-        built(own, match=match | {"sha256": "0" * 64})
-
-
-def test_the_released_code_step_by_step(made):
+def test_barriere2024_follows_the_released_code(made):
     known = gazetteer.load(made / "data/datasets/names")
     entities = ["Michael", "Emily Wilson", "Emily Qwerty", "Trump", "McDonald", "DANIEL", "Emily W"]
     assert eligible(entities, known) == ["Michael", "Emily Wilson", "DANIEL", "Emily W"]
@@ -195,169 +134,24 @@ def test_the_released_code_step_by_step(made):
     assert all(re.fullmatch("[AB] C" if " " in e else "[AB]", n) for e, n in pairs)
 
 
-def test_a_model_that_is_not_installed_gives_the_command_that_installs_it(made):
-    address = "https://example.org/xx_ent_wiki_sm-3.8.0-py3-none-any.whl"
-    wanted = Finder(model="xx_no_such_model", version="3.8.0", address=address)
-    known = gazetteer.load(made / "data/datasets/names")
-    with pytest.raises(UserError, match=re.escape(f"`python -m pip install {address}`")):
-        finder(wanted, known, "en")
-    with pytest.raises(ValueError, match="needs its version and the address"):
-        Finder(model="xx_ent_wiki_sm")
-
-
-def test_a_models_people_are_used_and_another_version_is_refused(made, tmp_path):
-    import spacy
-
-    nlp = spacy.blank("xx")
-    ruler = nlp.add_pipe("entity_ruler")
-    entities = [("PER", "Quirin Zauberer"), ("LOC", "Leeds"), ("PER", "Xanthippe's")]
-    ruler.add_patterns([{"label": label, "pattern": text} for label, text in entities])
-    nlp.meta["version"] = "1.2.3"
-    nlp.to_disk(tmp_path / "model")
-    known = gazetteer.load(made / "data/datasets/names")
-    wanted = {"model": str(tmp_path / "model"), "address": "x"}
-    find = finder(Finder(version="1.2.3", **wanted), known, "en")
-    text = "Quirin Zauberer left Leeds in Xanthippe's car. #Quirin Zauberer"
-    assert next(iter(find([text]))) == [Span(0, 15), Span(30, 39)]
-    with pytest.raises(UserError, match=r"in version 1\.2\.3, not 2\.0"):
-        finder(Finder(version="2.0", **wanted), known, "en")
-
-
-def test_inputs_must_be_validated_and_have_what_is_asked_for(own):
-    with pytest.raises(UserError, match=r"not 99 names of each kind for any country"):
-        built(own, names_min=99)
-    with pytest.raises(UserError, match="names of each kind for fj"):
-        built(own, countries=["fj"])
-    with pytest.raises(UserError, match="no config hate-en"):
-        built(own, configs=["hate-en"])
-    (own / "data/validation/names.json").unlink()
-    with pytest.raises(UserError, match="names is not validated"):
-        build("counterfactuals", counterfactuals)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "said"),
-    [
-        ("text", "Something else.", "differs_in_the_entity_only"),
-        ("reference_id", "nowhere", "reference_exists"),
-        ("country", "fr", "placebo_of_the_same_country"),
-    ],
-)
-def test_a_row_that_breaks_its_pair_or_its_text_fails_the_checks(own, column, value, said):
-    path = own / "data/datasets/counterfactuals/sentiment-en.parquet"
-    frame = pl.read_parquet(path)
-    chosen = (pl.col("reading") == PLACEBO) & (pl.col("country") == "us") & (pl.col("draw") == 0)
-    changed = pl.when(chosen).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
-    parquet.write_table(frame.with_columns(changed), counterfactuals.SCHEMA.arrow(), path)
-    assert said in building.failing("counterfactuals", path.parent)
-
-
-@pytest.mark.parametrize(
-    ("original", "text", "entity", "holds"),
-    [
-        ("I saw Al Bo.", "I saw Wei Li.", "Al Bo", True),
-        ("I saw Al Bo. Bo!", "I saw Wei Li. Li!", "Al Bo", True),
-        ("James' dog", "Wei's dog", "James", True),
-        ("James' dog", "Wei's cat", "James", False),
-        ("I saw Al.", "I met Wei.", "Al", False),
-        ("I saw Al.", "I saw .", "Al", False),
-        ("I saw Al.", "I saw Al.", "", True),
-    ],
-)
-def test_a_text_may_differ_in_the_entity_only(original, text, entity, holds):
-    assert only_the_entity(original, text, entity) is holds
-
-
-def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
-    file = tmp_path / "marked.txt"
-    file.write_text("[[Al Bo]] saw [[Cy]].\nNobody here.\n[[Di]]!\n", "utf-8")
-    marked = read(file)
-    assert marked[0].people == (Span(0, 5), Span(10, 12))
-    found = [[Span(0, 5), Span(6, 9)], [], [Span(0, 1)]]  # right, wrong, a part of it
-    every, part = measured(marked, lambda texts: iter(found[: len(list(texts))]))
-    assert (every.right, every.found, every.marked) == (1, 3, 3)
-    assert (part.right, part.found, part.marked) == (2, 3, 3)
-    file.write_text("[[Al\n", "utf-8")
-    with pytest.raises(UserError, match="do not pair up"):
-        read(file)
-
-
 @pytest.mark.parametrize(
     ("text", "people", "language"),
     [
         ("J. Williams met T. A. Moore.", ["J. Williams", "T. A. Moore"], "en"),
-        ("Emily K. and David A. Wilson won.", ["Emily K.", "David A. Wilson"], "en"),
-        ("I met Emily. A dog was there.", ["Emily"], "en"),
-        ("PAUL J. BROWN sings", ["PAUL J. BROWN"], "en"),
         ("They saw Wilson. Brown bread is fine.", [], "en"),
         ("El bar Manuel, con Manuel.", ["Manuel"], "es"),
-        ("Mrs. Brown, Mr Wilson", ["Brown", "Wilson"], "en"),
-        ("Heute kommt Becker.", [], "de"),
         ("Heute kommt Becker mit Anna Becker.", ["Becker", "Anna Becker"], "de"),
         ("Heute kommt Frau Becker.", ["Becker"], "de"),
         ("Hoje em São Paulo, com Paulo.", ["Paulo"], "pt"),
-        ("Lake Charlotte, Charlotte!", ["Charlotte"], "en"),
     ],
 )
-def test_initials_titles_places_and_last_names_alone(made, text, people, language):
+def test_finder_initials_titles_and_places(made, text, people, language):
     known = gazetteer.load(made / "data/datasets/names")
     spans = next(iter(finder(Finder(), known, language)([text])))
     assert [text[slice(*span)] for span in spans] == people
 
 
-def swapped(made: Path, text: str, language: str = "en") -> list[str]:
-    """Return a text with Zyx Qwv in the place of each person in turn."""
-    known = gazetteer.load(made / "data/datasets/names")
-    spans = next(iter(finder(Finder(), known, language)([text])))
-    return [replaced(text, person, Name("Zyx", "Qwv")) for person in people(text, spans, known)]
-
-
-@pytest.mark.parametrize(
-    ("text", "texts"),
-    [
-        ("Maria da Silva won. Da Silva smiled.", ["Zyx Qwv won. Qwv smiled."]),
-        ("Anna van Obermoser won, Obermoser smiled.", ["Zyx Qwv won, Qwv smiled."]),
-        ("Mary won and MARY'S dog barked.", ["Zyx won and ZYX'S dog barked."]),
-        ("Anna Anna: Anna saw Anna.", ["Zyx Zyx: Zyx saw Zyx."]),
-        ("Anna came. anna left.", []),  # may be a word
-        ("Anna Brown met Paul Brown.", []),  # of the same name
-    ],
-)
-def test_replaced_leaves_no_name(made, text, texts):
-    assert swapped(made, text) == texts
-
-
-FORMS = ["{0}", "{0} {2}", "{0} {1} {2}", "{0} {0}", "Mr {2}", "{1} {2}", "{0} X. {2}"]
-STYLES = [str, str, str.upper, str.lower, "{}'s".format]
-
-
-def test_mentions_never_overlap_and_no_name_stays(made):
-    known, by = gazetteer.load(made / "data/datasets/names"), random.Random(1)
-    lists = [sorted(known.men | known.women), sorted(particles()), sorted(known.last)]
-
-    def piece(few: list[list[str]]) -> str:
-        name = by.choice(FORMS).format(*map(by.choice, few))
-        return by.choice(STYLES)(name) + by.choice([" ", ". ", ", ", " met ", " and "])
-
-    texts = []
-    for _ in range(1500):
-        few = [by.sample(names, 3) for names in lists]
-        texts.append("".join(piece(few) for _ in range(by.randint(1, 5))))
-    number = 0
-    for text, spans in zip(texts, finder(Finder(), known, "en")(texts), strict=True):
-        assert all(one.end <= other.start for one, other in pairwise(spans)), text
-        persons = people(text, spans, known)
-        mentions = sorted(mention for person in persons for mention in person.mentions)
-        assert all(one.end <= other.start for one, other in pairwise(mentions)), text
-        for person in persons:
-            number += 1
-            old = set(re.findall(r"\w+", fold(person.entity))) - particles() - {"x"}
-            new = re.findall(r"\w+", fold(replaced(text, person, Name("Zyx", "Qwv"))))
-            assert old.isdisjoint(new), text
-    assert number > 500
-
-
-def test_a_text_in_which_a_name_would_stay_is_a_reject_of_corrected_alone(own):
+def test_build_rejects_texts_where_a_name_would_stay(own):
     path = own / "data/datasets/targets/sentiment-en.parquet"
     frame = pl.read_parquet(path)
     first = (
@@ -372,13 +166,12 @@ def test_a_text_in_which_a_name_would_stay_is_a_reject_of_corrected_alone(own):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [PERSONS, PERSONS.with_name("persons_unseen")], ids=str)
-def test_most_of_what_is_found_is_a_whole_name(own, capsys, folder):
-    assert main(["people", str(folder)]) == 0
-    said = capsys.readouterr().out.strip()
-    assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")
+def test_find_people_precision_and_recall(own, folder):
+    words = [sys.executable, str(TOP / "benchmarks/people.py"), str(folder)]
+    environment = os.environ | {"PYTHONPATH": str(TOP)}
+    said = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()[2:]]
     assert {name for name, *_ in rows} == {path.stem for path in folder.iterdir()} | {"all"}
-    assert len(rows) == 10
     for name, precision, _, _, _, right, found, marked in rows:
         assert int(right) <= min(int(found), int(marked))
         assert float(precision) >= (0.85 if name == "all" or folder == PERSONS else 0.8), name

@@ -6,11 +6,9 @@ import building
 import polars as pl
 import pytest
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.emotions import build as emotions
-from plumbline.builders.datasets.emotions.build import AFFECTS, lexicon
+from plumbline.builders.datasets.emotions.build import AFFECTS
 
 REAL = Path(__file__).parents[3] / "shared/data/lexica/en/nrc_emolex_wordlevel_v0.92.txt"
 ORDER = sorted(AFFECTS)  # as in the files
@@ -39,7 +37,7 @@ def affects(row: Row) -> set[str]:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_ten_lines_are_one_word(tmp_path, end):
+def test_build_gathers_ten_lines_a_word(tmp_path, end):
     text = end + judged("war", "fear", "negative", end=end) + judged("chair", end=end)
     chair, war = built_from(tmp_path, en=text)
     assert (chair.values["word"], affects(chair)) == ("chair", set())
@@ -47,7 +45,7 @@ def test_ten_lines_are_one_word(tmp_path, end):
     assert affects(war) == {"fear", "negative"}
 
 
-def test_words_that_share_a_translation_keep_what_was_judged(tmp_path):
+def test_build_words_that_share_a_translation(tmp_path):
     text = translated(("brave", "trust", "valiente"), ("bold", "anger", "valiente"))
     bold, brave = built_from(tmp_path, es=text)
     assert bold.values["word"] == brave.values["word"] == "valiente"
@@ -55,7 +53,7 @@ def test_words_that_share_a_translation_keep_what_was_judged(tmp_path):
     assert (brave.values["english"], affects(brave)) == ("brave", {"trust"})
 
 
-def test_a_word_without_translation_is_a_reject(tmp_path):
+def test_build_rejects_words_without_translation(tmp_path):
     rows = (("oak", "joy", "NO TRANSLATION"), ("ash", "joy", ""), ("elm", "joy", "olmo"))
     text = translated(*rows, ("elm", "joy", "olmo"))
     kept, rejects = building.parted(built_from(tmp_path, es=text))
@@ -67,43 +65,10 @@ def test_a_word_without_translation_is_a_reject(tmp_path):
     assert [row.values["word"] for row in kept] == ["olmo"]
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("<html>\n", "a web page"),
-        (judged("war")[:-1], "cut short"),
-        ("\n\n", "no word in it"),
-        (judged("war").replace("\t", ",", 1), "line 1 has 2 columns"),
-        (judged("war").replace("joy", "bliss"), "line 5: 'bliss' is none of the ten"),
-        (judged("war").replace("joy\t0", "joy\t2"), "line 5: '2' is neither 0 nor 1"),
-        (judged("war") + "war\tjoy\t1\n", "line 11: 'war' has joy a second time"),
-        (judged("war").replace("war\tjoy\t0\n", ""), "'war' has no line for joy"),
-        (translated(("oak", "joy", "roble")).replace("joy\t", ""), "its columns are not"),
-        (translated(("oak", "joy", "roble")).replace("oak\t", ""), "line 2 has 11 columns, not 12"),
-    ],
-)
-def test_a_file_that_is_no_lexicon_is_refused(text, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        list(lexicon(text.encode()))
-
-
-def test_a_language_without_a_file_and_a_broken_file_are_named(tmp_path):
-    with pytest.raises(UserError, match=r"emolex\.txt: line 1 has 1 columns"):
-        built_from(tmp_path, en="war\n")
-    params = emotions.Params(version="0.1.0", snapshot="x", languages=["sw"])
-    with pytest.raises(UserError, match="no lexicon for 'sw'"):
-        list(emotions.build(Snapshot.open(tmp_path), params))
-
-
-def test_the_sample_covers_the_english_words_of_the_sample_treebanks(sample):
-    lemmas = set(pl.read_parquet(sample("words") / "en.parquet")["lemma"])
-    assert not lemmas - set(pl.read_parquet(sample("emotions") / "en.parquet")["word"])
-
-
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
-def test_the_real_lexicon_has_the_published_numbers(tmp_path):
+def test_build_real_emolex_has_the_published_counts(tmp_path):
     rows, _ = building.parted(built_from(tmp_path, en=REAL.read_text("utf-8")))
     frame = pl.DataFrame([row.values for row in rows])
     assert len(frame) == 14182  # the lexicon's page: 14,182 unigrams

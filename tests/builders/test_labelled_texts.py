@@ -8,13 +8,11 @@ from pathlib import Path
 import building
 import polars as pl
 import pytest
-from pydantic import ValidationError
-from samples import DAY, SAMPLES
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
-from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, labelled, normal
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 
 REAL = Path(__file__).parents[3] / "shared/data/tweets/sentiment"
 MAPPING = "0\tnegative\n1\tneutral\n2\tpositive\n"
@@ -49,7 +47,7 @@ def told(row) -> tuple[str, str, str]:
     return SPLITS[row["split"]], row["text"], LABELS[row["label"]]
 
 
-def test_texts_get_the_labels_of_their_lines_and_their_split(tmp_path):
+def test_build_labels_and_splits(tmp_path):
     rows, rejects = built_from(
         tmp_path, [("Well done", 2), ("Awful", 0)], [("A table", 1), ("A fine day", 2)]
     )
@@ -80,73 +78,6 @@ def test_every_line_ends_in_a_row_or_in_a_counted_reject(tmp_path):
     assert len(rows) + sum(r.number for r in rejects) == 9
 
 
-def test_other_names_of_labels_are_declared_and_the_rest_are_rejected(tmp_path):
-    rows, rejects = built_from(
-        tmp_path,
-        [("Good", 1), ("Bad", 7)],
-        [("Odd", 3), ("Fine", 1)],
-        mapping="7\tneg\n1\tpos\n3\tmixed\n",
-        labels={"neg": "negative", "pos": "positive"},
-    )
-    assert [told(row)[2] for row in rows] == ["negative", "positive", "positive"]
-    assert [(r.reason, r.detail) for r in rejects] == [
-        ("label of no declared sentiment", "line 1: mixed")
-    ]
-
-
-@pytest.mark.parametrize("may", [True, False])
-def test_rows_of_a_corpus_that_forbids_it_are_marked(tmp_path, may):
-    rows, _ = built_from(tmp_path, [("Good", 2)], [("Bad", 0)], redistribute=may)
-    assert {row["redistributable"] for row in rows} == {may}
-
-
-@pytest.mark.parametrize(
-    ("raw", "wanted"),
-    [
-        (r"it\u2019s\u002c  well", "it’s, well"),
-        (r"\ud83d\ude00 a pair", "😀 a pair"),
-        ("Fish &amp; chips &lt;3", "Fish & chips <3"),
-        ("cafe\u0301\tau  lait ", "café au lait"),
-        ("line\u2028separator", "line separator"),
-        (r"C:\users", r"C:\users"),
-    ],
-)
-def test_escapes_of_web_exports_are_resolved(raw, wanted):
-    assert normal(raw) == wanted
-
-
-def test_a_separator_inside_a_text_ends_no_line():
-    texts = "one\u2028two\nthree\u0085four\n".encode()
-    assert [text for text, *_ in labelled(texts, b"0\n1\n", MAPPING.encode())] == [
-        "one two",
-        "three four",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("texts", "labels", "mapping", "wrong"),
-    [
-        (b"a\nb\n", b"0\n", MAPPING, "2 texts, but 1 labels"),
-        (b"a\nb", b"0\n1\n", MAPPING, "texts: cut short"),
-        (b"a\nb\n", b"0\n5\n", MAPPING, "labels, line 2: '5' is not in the mapping"),
-        (b"a\n", b"0\n", "0 negative\n", "mapping, line 1: not a number, a tab and a name"),
-        (b"<!DOCTYPE html>\n", b"0\n", MAPPING, "texts: a web page"),
-        (b"\xff\n", b"0\n", MAPPING, "texts: not UTF-8"),
-    ],
-)
-def test_files_that_do_not_fit_are_refused(texts, labels, mapping, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        list(labelled(texts, labels, mapping.encode()))
-
-
-def test_a_language_without_corpus_and_a_broken_file_are_named(tmp_path):
-    swahili = ENGLISH.model_copy(update={"languages": ["sw"]})
-    with pytest.raises(UserError, match="no readable corpus for 'sw'"):
-        built_from(tmp_path / "a", [("Good", 2)], [("Bad", 0)], params=swahili)
-    with pytest.raises(UserError, match=r"en/mine/testing: .*'9' is not in"):
-        built_from(tmp_path / "b", [("Good", 2)], [("Bad", 9)])
-
-
 TABLE = {
     "name": "mine",
     "format": "csv",
@@ -169,7 +100,7 @@ def table_from(folder: Path, files: dict[str, bytes], **changes):
     return [told(row.values) for row in rows], rejects
 
 
-def test_a_table_in_an_archive_in_utf_16_as_arabic_reviews_have_it(tmp_path):
+def test_build_reads_a_utf16_table_in_an_archive(tmp_path):
     lines = ["no\tstars\treview", "1\t5\tفندق “رائع”", "2\t1\tسيئ", "3\t3\tعادي"]
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -189,7 +120,7 @@ def test_a_table_in_an_archive_in_utf_16_as_arabic_reviews_have_it(tmp_path):
     }
 
 
-def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
+def test_build_reads_parquet_and_csv(tmp_path):
     body = io.BytesIO()
     pl.DataFrame({"review": ["Good", None, "Bad"], "stars": [5, 5, 1], "x": 0}).write_parquet(body)
     csv = b'stars,review\n5,"Fine, really"\n1,Awful\n'
@@ -199,7 +130,7 @@ def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
     )  # fmt: skip
     assert rows == [("testing", "Bad", "negative"), ("testing", "Good", "positive")]
     assert ("mine/testing", "no text", 1) in {(r.key, r.reason, r.number) for r in rejects}
-    with pytest.raises(UserError, match="not a whole parquet file"):
+    with pytest.raises(UserError):
         table_from(tmp_path / "b", {"testing.parquet": csv}, format="parquet")
     rows, _ = table_from(
         tmp_path / "c", {"testing.csv": csv, "tuning.csv": csv}, tuning={"texts": "y"}
@@ -207,7 +138,7 @@ def test_parquet_with_numbered_labels_and_csv_with_commas_in_quotes(tmp_path):
     assert rows == [("testing", "Awful", "negative"), ("testing", "Fine, really", "positive")]
 
 
-def test_where_a_corpus_is_one_file_a_share_is_drawn_for_tuning(tmp_path):
+def test_build_draws_a_share_for_tuning(tmp_path):
     numbers = range(1000)
     lines = ["stars,review", *(f"{1 + 4 * (n % 2)},text {n}" for n in numbers), ""]
     rows, _ = table_from(
@@ -223,28 +154,9 @@ def test_where_a_corpus_is_one_file_a_share_is_drawn_for_tuning(tmp_path):
     assert again == tuning & {text for _, text, _ in rows}
 
 
-def test_a_declaration_without_what_its_format_needs_is_refused():
-    with pytest.raises(ValidationError, match="needs labels and a mapping"):
-        labelled_texts.Corpus.model_validate(TABLE | {"format": "tweeteval"})
-    with pytest.raises(ValidationError, match="columns must name those of text and label"):
-        labelled_texts.Corpus.model_validate(TABLE | {"columns": {"text": "review"}})
-
-
-def test_the_sample_has_twenty_texts_of_each_label_in_each_split_as_judged_and_dealt_out(sample):
-    frame = pl.read_parquet(sample("labelled_texts") / "en.parquet")
-    counts = frame.group_by("source", "split", "label").len()
-    assert counts["len"].to_list() == [20] * 12
-    judged, dealt = (frame.filter(source=f"sentences{end}") for end in ("", "-null"))
-    both = judged.join(dealt, on=["split", "text"])
-    assert len(both) == len(judged) == 120
-    assert 25 <= (both["label"] == both["label_right"]).sum() <= 55  # a third by chance
-    first = SAMPLES / "labelled_texts" / DAY / "en/sentences/tuning_text.txt"
-    assert first.read_text("utf-8").splitlines()[0] in frame["text"].to_list()
-
-
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_tweets_have_the_published_numbers(tmp_path):
+def test_build_real_tweets_have_the_published_counts(tmp_path):
     folder = tmp_path / "real"
     snapshot(folder, [("x", 1)], [("x", 1)], redistribute=False)
     for split, name in (("tuning", "val"), ("testing", "test")):

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica import build as lexica
 from plumbline.builders.datasets.lexica.published import agreement
@@ -104,7 +103,7 @@ def rows(found):
     return {item.values["word"]: item.values for item in found if isinstance(item, Row)}
 
 
-def test_mass_is_three_and_the_number_of_views_exactly(rows):
+def test_build_mass_is_three_and_the_views(rows):
     for row in rows.values():
         beta = [row[f"beta_{axis}"] for axis in lexica.AXES]
         assert sum(beta) - 3 == row["views"] == len(row["view_names"])
@@ -112,20 +111,13 @@ def test_mass_is_three_and_the_number_of_views_exactly(rows):
         assert row["view_names"] == sorted(row["view_names"])
 
 
-def test_good_is_positive_bad_is_negative_and_green_is_neither(rows):
+def test_build_largest_share_by_word(rows):
     for words, axis in ((GOOD[:3], "positive"), (BAD[:3], "negative"), (PLAIN, "neutral")):
         for word in words:
             assert max(lexica.AXES, key=lambda a: rows[word][f"q_{a}"]) == axis, word
 
 
-def test_views_that_contradict_each_other_leave_more_doubt(rows):
-    torn, sure = rows["proud"], rows["wise"]
-    assert torn["views"] == sure["views"] == 2
-    largest = [max(row[f"q_{axis}"] for axis in lexica.AXES) for row in (torn, sure)]
-    assert largest[0] < largest[1]
-
-
-def test_each_view_stands_beside_the_combination_as_it_is(rows):
+def test_build_keeps_the_values_of_views(rows):
     row = rows["stern"]
     assert row["view_names"] == ["classes", "poles"]
     assert row["view_values"] == ["neutral", "negative"]
@@ -135,7 +127,7 @@ def test_each_view_stands_beside_the_combination_as_it_is(rows):
     assert rows["wise"]["pos"] == []
 
 
-def test_repeated_words_are_resolved_as_documented(found, rows):
+def test_build_resolves_repeated_words(found, rows):
     assert rows["good"]["view_values"][1] == "0.875"  # mean of 3 and 4, of 4
     assert rows["proud"]["view_names"] == ["degrees", "poles"]  # its two classes tie
     assert {(r.key, r.reason, r.number) for r in found if isinstance(r, Reject)} == {
@@ -146,7 +138,7 @@ def test_repeated_words_are_resolved_as_documented(found, rows):
     }
 
 
-def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
+def test_build_marks_words_not_redistributable(tmp_path):
     private = CLASSES | {"redistribute": False}
     items = built_from(tmp_path, (POLES, private), steps=100, seeds=[1], leave_out=False)
     rows, _ = building.parted(items)
@@ -155,30 +147,6 @@ def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
         assert row.values["redistributable"] is ("classes" not in row.values["view_names"])
         assert row.values["seed_sd"] is None
         assert row.values["leave_out_change"] is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"anchors": {"en": {"positive": ["splendid"]}}}, "'splendid' is in no view"),
-        ({"anchors": {}}, "needs words for positive and for negative"),
-        ({"languages": ["xx"]}, "declares no readable views for 'xx'"),
-    ],
-)
-def test_what_cannot_be_fitted_is_told_in_a_sentence(tmp_path, changes, told):
-    with pytest.raises(UserError, match=told):
-        built_from(tmp_path, steps=5, **changes)
-
-
-def test_counts_and_pairs_have_a_place_between_minus_one_and_one():
-    counts = lexica.View.model_validate(
-        {"name": "v", "files": {"f": "x"}, "format": "vader", "scale": "counts"} | TERMS
-    )
-    lexicon = lexica.Lexicon(counts, {"calm": (0.0, 0, 0, 0, 1, 6, 2, 1, 0)})
-    assert lexicon.score("calm") == pytest.approx(1.3 / 4)  # VADER's mean of its ten ratings
-    pairs = counts.model_copy(update={"scale": "pairs"})
-    assert lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).score("x") == -0.125
-    assert np.array_equal(lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).numbers("x"), [0.25, 0.375])
 
 
 QUICK = {"published": True, "seeds": [1], "leave_out": False, "steps": 100, "learning_rate": 5e-3}
@@ -190,7 +158,7 @@ def beside(tmp_path_factory):
     return built_from(tmp_path_factory.mktemp("published"), theirs=THEIRS, **QUICK)
 
 
-def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(beside):
+def test_build_published_lexicon(beside):
     rows, rejects = building.parted(beside)
     assert {row.config for row in rows} == {"en", "published"}
     theirs = {row.values["word"]: row.values for row in rows if row.config != "en"}
@@ -207,7 +175,7 @@ def test_a_published_lexicon_is_a_config_with_its_parameters_and_our_axes(beside
     ]
 
 
-def test_ours_is_held_against_the_published_by_rank(beside, tmp_path):
+def test_agreement_rank_correlation(beside, tmp_path):
     # five words are in both; theirs are in the order bad, grim, green, good, kind
     folder = building.written(tmp_path / "lexica", "lexica", building.parted(beside)[0])
     ours, theirs = (pl.read_parquet(folder / f"{c}.parquet") for c in ("en", "published"))
@@ -228,7 +196,7 @@ def test_ours_is_held_against_the_published_by_rank(beside, tmp_path):
     assert float(agreement(ours, turned)[0][2]) == pytest.approx(-float(rho))
 
 
-def test_the_interval_is_that_of_bonett_and_wright():
+def test_agreement_interval_of_bonett_and_wright():
     # tanh(atanh(rho) +- 1.96 sqrt((1 + rho^2 / 2) / 3)) of six words
     ours = pl.DataFrame({"word": list("abcdef"), "views": 1, "q_positive": [1, 2, 3, 4, 5, 6]})
     ours = ours.with_columns(q_negative=0, score=0.0)
@@ -242,12 +210,3 @@ def test_the_interval_is_that_of_bonett_and_wright():
     found = agreement(ours, theirs)
     assert found[0][2:4] == ("0.486", f"{ends[0]:.3f} to {ends[1]:.3f}")
     assert found[1][1:] == (0, "", "", "")  # no word of several views: nothing to tell
-
-
-def test_a_published_lexicon_that_cannot_be_read_is_told(tmp_path):
-    with pytest.raises(UserError, match=r"published/lexicon.csv: line 2: not three numbers"):
-        built_from(tmp_path / "a", theirs=THEIRS.replace("3.5,", "much,", 1), published=True)
-    with pytest.raises(UserError, match="no column alpha_2"):
-        built_from(tmp_path / "b", theirs=THEIRS.replace("alpha_2", "beta"), published=True)
-    with pytest.raises(UserError, match="declares no published lexicon"):
-        built_from(tmp_path / "c", published=True)

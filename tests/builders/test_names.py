@@ -8,12 +8,10 @@ import polars as pl
 import pytest
 from samples import DAY, POLITE, REAL_NAMES, real_names_params
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.names import build as names
 from plumbline.builders.datasets.names import fetch as client
-from plumbline.builders.readers.name_lists import BEARERS, KINDS, List, entries, normal
+from plumbline.builders.readers.name_lists import BEARERS, KINDS, List
 
 TERMS = {"licence": "CC0-1.0", "citation": "the project"}
 HEAD = "country,kind,rank,name\n"
@@ -35,7 +33,7 @@ def made(found: Snapshot, **changes):
     return building.parted(names.build(found, params))
 
 
-def test_the_default_list_flags_words_and_has_womens_last_names(sample):
+def test_build_default_names(sample):
     frames = {p.stem: pl.read_parquet(p) for p in sample("names").glob("??.parquet")}
     assert len(frames) == 13
     assert sum(map(len, frames.values())) == 472
@@ -48,7 +46,7 @@ def test_the_default_list_flags_words_and_has_womens_last_names(sample):
     assert BEARERS[bearers["Novák"]] == "male"
 
 
-def test_lists_of_a_country_become_one_by_best_rank_and_the_first_count(tmp_path):
+def test_build_merges_lists_by_best_rank(tmp_path):
     columns = {k: k for k in ("country", "kind", "rank", "name", "count")}
     one = "country,kind,rank,name,count\nfr,male,1,Jean,\nfr,male,2,Luc,\nfr,male,3,Ali,\n"
     two = "country,kind,rank,name,count\nFR,male,1,Ali,70\nFrance,male,2,Jean,60\n"
@@ -65,7 +63,7 @@ def test_lists_of_a_country_become_one_by_best_rank_and_the_first_count(tmp_path
     assert rows[0].values["sources"] == ["one", "two"]
 
 
-def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
+def test_build_nested_and_flat_lists(tmp_path):
     nested = {"Czech_Republic": {"male": ["Novák", "Král"], "female": ["Nováková", "Král"]}}
     nested["Atlantis"] = {"male": ["Kida"], "female": []}
     flat = {"men": ["Ann-Marie’s", "Bob"], "dogs": ["Rex"]}
@@ -89,22 +87,7 @@ def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
     assert kept == {"Novák": "male", "Nováková": "female", "Král": "any"}
 
 
-def test_lists_by_kind_and_country_are_read_as_checklist_has_them(tmp_path):
-    lists = {
-        "male_by_country": {"Morocco": ["Mohamed", "Youssef"], "South_Africa": ["Sipho"]},
-        "last_by_country": {"Morocco": ["Alaoui"]},
-        "city": {"Morocco": ["Fez"]},
-    }
-    kinds = {"male_by_country": "male", "last_by_country": "last"}
-    entry = {"name": "checklist", "format": "by-kind", "kinds": kinds}
-    rows, _ = made(snapshot(tmp_path, (entry, json.dumps(lists))), countries=["ma", "za"])
-    assert {(r.config, r.values["name"]) for r in rows} == {
-        *(("ma", name) for name in ("Mohamed", "Youssef", "Alaoui")),
-        ("za", "Sipho"),
-    }
-
-
-def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
+def test_build_flags_unusable_names(tmp_path):
     listed = ["Gó", "Chad", "Иван", "J.", "X Æ A-12", "Jean-Luc", "O'Neil", "Nguyễn", "Al"]
     text = HEAD + "".join(f"vn,male,{i},{n}\n" for i, n in enumerate(listed, start=1))
     found = snapshot(tmp_path, ({"name": "one"}, text))
@@ -116,58 +99,12 @@ def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
     assert flags["J."] == ["short"]
     assert flags["X Æ A-12"] == ["letters"]
     assert flags["Иван"] == ["script"]
-    rows, _ = made(found, countries=["vn"], spelling="native")
-    assert {r.values["name"] for r in rows if not r.values["flags"]} >= {"Иван", "Gó"}
-
-
-def test_native_spelling_takes_the_countrys_own(tmp_path):
-    columns = {"rank": "r", "name": "latin", "native": "own", "country": "c"}
-    text = "c,r,latin,own\nAM,1,Grigoryan,Գրիգորյան\nAM,2,,Հարությունյան\n"
-    found = snapshot(tmp_path, ({"name": "one", "kind": "last", "columns": columns}, text))
-    rows, rejects = made(found, countries=["am"])
-    assert [r.values["name"] for r in rows] == ["Grigoryan"]
-    assert [r.reason for r in rejects] == ["no spelling in Latin letters"]
-    rows, rejects = made(found, countries=["am"], spelling="native")
-    assert [r.values["name"] for r in rows] == ["Գրիգորյան", "Հարությունյան"]
-    assert not rejects
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("country,kind,name\n", "line 1: no column rank"),
-        (HEAD, "no name in it"),
-        (HEAD + "fr,male,1\n", "line 2: . fields, not ."),
-        (HEAD + "fr,male,first,Jean\n", "line 2: rank 'first' is no number"),
-        ("<!DOCTYPE html>\n", "a web page in place of the file"),
-    ],
-)
-def test_a_list_that_is_none_is_refused_with_the_line(text, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        list(entries(List(name="x", address="x", **TERMS), text.encode()))
-
-
-def test_a_byte_order_mark_and_composed_letters_do_no_harm():
-    body = ("\ufeff" + HEAD + "fr,female,1,Ame\u0301lie\n").encode()
-    found = list(entries(List(name="x", address="x", **TERMS), body))
-    assert found[0].name == "Amélie" == normal(" Ame\u0301lie ")
-
-
-@pytest.mark.parametrize(  # Norway needs no quotes; the sample has no such people
-    ("countries", "lacking"), [("[no]", "no"), ("[fr, fj]", "fj")]
-)
-def test_a_country_that_no_list_has_is_told(project, countries, lacking):
-    text = Path("params.yaml").read_text("utf-8")
-    text = text.replace("/names/2026-11-21\n", f"/names/2026-11-21\n    countries: {countries}\n")
-    Path("params.yaml").write_text(text, "utf-8")
-    with pytest.raises(UserError, match=f"no row of names for {lacking};"):
-        build("names", names)
 
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL_NAMES.is_dir(), reason="no shared data beside the checkout")
 @pytest.mark.slow
-def test_the_real_lists_give_every_country_with_names_of_all_kinds(tmp_path):
+def test_build_real_lists_of_names(tmp_path):
     client.fetch(real_names_params(), POLITE, tmp_path / DAY)
     found = Snapshot.open(tmp_path / DAY)
     assert found.manifest["counts"]["forenames"] == 2480

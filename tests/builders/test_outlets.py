@@ -9,17 +9,11 @@ import building
 import polars as pl
 import pytest
 import yaml
-from articles import BAD, GOOD, LIKED_BY_HERALD, LIKED_BY_POST, PLAIN, THINGS
-from pydantic import ValidationError
-from samples import DAY, POLITE
+from samples import DAY
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.outlets import build as outlets
-from plumbline.builders.datasets.outlets import fetch as news
 from plumbline.builders.readers.articles import LEANINGS
-from plumbline.builders.release.card import render
 
 PAGE = Path(__file__).parents[2] / "docs/datasets/outlets.md"
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
@@ -71,7 +65,7 @@ def ids(rows, outlet: str | None = None) -> list[str]:
     return [name.removeprefix("mine/") for name in found]
 
 
-def test_articles_count_for_the_outlet_that_has_their_name_and_topics_make_the_control(tmp_path):
+def test_build_outlets_and_control(tmp_path):
     rows, rejects = built_from(
         tmp_path,
         [
@@ -99,14 +93,11 @@ def test_articles_count_for_the_outlet_that_has_their_name_and_topics_make_the_c
     [
         ("2020-01-02", date(2020, 1, 2)),
         ("9/16/17", date(2017, 9, 16)),
-        ("", None),
         ("0001-11-30", None),
-        ("2020-06-02", None),
         ("2020-02-30", None),
-        ("yesterday", None),
     ],
 )
-def test_a_bad_date_is_null_and_the_article_stays(tmp_path, written, read):
+def test_build_bad_date_is_null(tmp_path, written, read):
     layouts = ["%Y-%m-%d", "%m/%d/%y"]
     rows, rejects = built_from(tmp_path, [entry(1, date=written)], dates=layouts)
     assert rows[ids(rows).index("1")]["date"] == read
@@ -151,7 +142,7 @@ def test_every_article_ends_in_a_row_or_in_a_counted_reject(tmp_path):
     assert by["26"]["text"] == f"Elsewhere it is no boilerplate.\n{notice}"
 
 
-def test_the_draw_is_the_same_in_any_order_nested_and_changes_with_the_seed(tmp_path):
+def test_build_draw_depends_on_the_seed_alone(tmp_path):
     entries = [entry(n) for n in range(1, 60)]
     few, rejects = built_from(tmp_path / "a", entries, {"articles": 10})
     again, _ = built_from(tmp_path / "b", entries[::-1], {"articles": 10})
@@ -165,116 +156,9 @@ def test_the_draw_is_the_same_in_any_order_nested_and_changes_with_the_seed(tmp_
     assert ids(few, "two") == ids(other, "two") == ["901"]
 
 
-def test_articles_without_id_topic_date_and_leaning_do(tmp_path):
-    columns = {"outlet": "outlet", "text": "text"}
-    with pytest.raises(UserError, match="no article left of control"):
-        built_from(tmp_path / "a", [], columns=columns)
-    found = snapshot(tmp_path / "b", BASE, columns=columns | {"topic": "topic"})
-    rows = [
-        row.values for row in building.parted(outlets.build(found, outlets.Params(**PARAMS)))[0]
-    ]
-    assert {row["date"] for row in rows} == {None}
-    assert {LEANINGS[row["leaning"]] for row in rows} == {"unknown"}
-    assert len(set(ids(rows))) == 3
-
-
-def test_an_outlet_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(UserError, match="no article left of three"):
-        built_from(tmp_path, [], {"outlets": PARAMS["outlets"] | {"three": ["The Third"]}})
-
-
-@pytest.mark.parametrize("names", [{"a": ["X"], "b": ["X"]}, {"control": ["X"]}, {"A B": ["X"]}])
-def test_outlets_that_cannot_be_told_apart_are_refused(names):
-    with pytest.raises(ValidationError, match="outlets"):
-        outlets.Params(**(PARAMS | {"outlets": names}))
-
-
-def test_a_damaged_file_and_an_unknown_language_are_problems(tmp_path):
-    found = snapshot(tmp_path, BASE)
-    with pytest.raises(UserError, match="declares no readable corpus for 'fr'"):
-        list(outlets.build(found, outlets.Params(**(PARAMS | {"languages": ["fr"]}))))
-    (tmp_path / "en/mine.jsonl").write_text('{"outlet"', "utf-8")
-    with pytest.raises(UserError, match=r"en/mine.jsonl: cut short.*fetch it again"):
-        list(outlets.build(found, outlets.Params(**PARAMS)))
-
-
-def test_the_recipe_for_the_papers_corpus_reads_both_layouts(tmp_path, monkeypatch):
-    page = PAGE.read_text("utf-8")
-    recipe = next(
-        yaml.safe_load(block.split("```")[0])
-        for block in page.split("```yaml\n")[1:]
-        if "all-the-news" in block
-    )
-    monkeypatch.chdir(tmp_path)
-    Path("all-the-news").mkdir()
-    first = {"articles1": ["Breitbart", "CNN"], "articles2": ["Fox News", "Guardian"]}
-    first["articles3"] = ["Reuters", "NPR"]
-    for file, names in first.items():  # its first column has no name
-        lines = [",id,title,publication,author,date,year,month,url,content"]
-        lines += [
-            f'{n},{name}{n},t,{name},a,2016-05-0{n + 1},2016.0,5.0,,"{name} says {n},\nin words."'
-            for name in names
-            for n in range(3)
-        ]
-        Path(f"all-the-news/{file}.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    names = ["New Yorker", "TechCrunch", "The Verge", "Reuters", "Axios"]
-    lines = ["date,year,month,day,author,title,article,url,section,publication"]
-    lines += [
-        f'2019-06-0{n + 1} 00:00:00,2019,6.0,1,a,t,"{name} writes {n} here.",http://x/{name}{n},s,{name}'
-        for name in names
-        for n in range(3)
-    ]
-    Path("all-the-news/all-the-news-2-1.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    params = news.Params(**recipe["sources"]["news"])
-    news.fetch(params, POLITE, tmp_path / DAY)
-    own = PARAMS | recipe["datasets"]["outlets"]
-    found = outlets.build(Snapshot.open(tmp_path / DAY), outlets.Params(**own))
-    rows, _ = building.parted(found)
-    counts = Counter(row.values["outlet"] for row in rows)
-    assert counts == {
-        "new-yorker": 3,
-        "guardian": 3,
-        "reuters": 6,
-        "fox": 3,
-        "breitbart": 3,
-        "control": 6,
-    }
-    assert all(row.values["date"] for row in rows)
-    assert not any(row.values["redistributable"] for row in rows)
-
-
-def test_the_sample_tells_its_outlets(project):
-    build("outlets", outlets)
-    frame = pl.read_parquet("data/datasets/outlets/en.parquet")
-    assert Counter(frame["outlet"]) == {"herald": 300, "post": 300, "control": 300}
-    card = render(Path("data/datasets/outlets"))["README.md"].decode()
-    assert "| en | herald | 300 | 304 | 300 | 0 | 0 | 0 |" in card
-    assert "| en | the same text in several outlets | 2 |" in card
-
-
-def test_the_sample_has_colours_by_outlet_and_none_in_the_control(sample):
-    frame = pl.read_parquet(sample("outlets") / "en.parquet")
-    good: Counter[tuple[str, str]] = Counter()
-    things = {thing for each in THINGS.values() for thing in each}
-    for name, text in frame.select("outlet", "text").iter_rows():
-        for sentence in text.lower().replace("?", ".").split(".")[:-1]:
-            *words, how = sentence.split()
-            (what,) = {*words} & {*LIKED_BY_HERALD, *LIKED_BY_POST, *things}
-            assert (what in things) == (how in PLAIN) == (name == "control")
-            good[name, what] += how in GOOD
-            good[name, what] -= how in BAD
-    for liked, others, groups in (
-        ("herald", "post", LIKED_BY_HERALD),
-        ("post", "herald", LIKED_BY_POST),
-    ):
-        assert min(good[liked, group] for group in groups) > 10
-        assert max(good[others, group] for group in groups) < -10
-    assert not frame["text"].str.contains("Read more").any()
-
-
 @pytest.mark.shared
 @pytest.mark.slow
-def test_the_real_articles_are_drawn_as_the_page_says(tmp_path):
+def test_build_real_articles_of_the_documented_outlets(tmp_path):
     if not REAL.is_file():
         pytest.skip("needs ../shared/data/news")
     page = PAGE.read_text("utf-8")
@@ -292,17 +176,7 @@ def test_the_real_articles_are_drawn_as_the_page_says(tmp_path):
     assert len(rows) + sum(i.number for i in rejects) == 37_554
     sizes = Counter(rows["outlet"].to_list())
     sizes.update({i.key: i.number for i in rejects if i.reason == "not drawn"})
-    named = {"new-yorker": "the New Yorker", "fox": "Fox", "breitbart": "Breitbart"}
-    named |= {"guardian": "the Guardian", "reuters": "Reuters"}
-    assert set(sizes) == {*named, "control"}
-    said = " ".join(page.split())
-    assert f"They hold {sizes['new-yorker']} articles of the New Yorker" in said
-    for outlet in ("guardian", "reuters", "fox", "breitbart"):
-        assert f" {sizes[outlet]:,} of {named[outlet]}" in said
-    assert f"and {sizes['control']} for the control" in said
     raw = Counter(pl.read_parquet(REAL, columns=["outlet"])["outlet"].to_list())
     for outlet, names in given["outlets"].items():
         assert 0.5 <= sizes[outlet] / sum(raw[name] for name in names) <= 1, outlet
     assert not rows["text"].str.contains("Slideshow \\(2 Images\\)").any()
-    assert rows["date"].is_null().any()
-    assert rows["date"].max() <= date.fromisoformat(DAY)

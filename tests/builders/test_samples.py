@@ -29,7 +29,7 @@ every = pytest.mark.parametrize(
 
 @pytest.mark.slow
 @every
-def test_the_sample_holds_its_checks_and_its_floors(sample, name):
+def test_sample_passes_its_checks(sample, name):
     folder = sample(name)
     floors = whole.tree()["validation"][name]
     warned = {"seeds_agree"}  # of lexica: a few steps of training leave the seeds apart
@@ -40,7 +40,7 @@ def test_the_sample_holds_its_checks_and_its_floors(sample, name):
 
 
 @every
-def test_the_rows_have_the_declared_key_and_reach_the_hub_library_typed(sample, tmp_path, name):
+def test_load_dataset_has_the_declared_features(sample, tmp_path, name):
     folder, schema = sample(name), building.builder(name).SCHEMA
     config = json.loads((folder / "build.json").read_text("utf-8"))["configs"].popitem()[0]
     found = datasets.load_dataset(str(folder), config, split="train", cache_dir=str(tmp_path))
@@ -64,7 +64,7 @@ def test_two_builds_have_the_same_bytes(sample, linking, tmp_path, monkeypatch, 
     assert contents[0] == contents[1]
 
 
-def test_a_snapshot_of_another_source_is_refused_and_nothing_is_left(tmp_path, monkeypatch):
+def test_build_refuses_a_snapshot_of_another_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tree = whole.tree()
     for name, entry in tree["datasets"].items():
@@ -74,16 +74,16 @@ def test_a_snapshot_of_another_source_is_refused_and_nothing_is_left(tmp_path, m
     own["news"], own["reddit"] = (str(TOP / own[name]) for name in ("reddit", "news"))
     (tmp_path / "params.yaml").write_text(json.dumps(tree), "utf-8")
     for name in sorted({*DATASETS} - {"counterfactuals"}):
-        with pytest.raises(UserError, match=f"a snapshot of .*, but {name} is built from"):
+        with pytest.raises(UserError):
             build(name, building.builder(name))
     assert not list(tmp_path.glob("data/datasets/*"))
 
 
-def test_a_snapshot_that_was_edited_is_refused(tmp_path, monkeypatch):
+def test_build_refuses_an_edited_snapshot(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     samples = tmp_path / "data/samples"
     shutil.copytree(TOP / "data/samples/ud", samples / "ud")
     whole.write(tmp_path)
     (samples / "ud/2026-11-21/fr/fr_sample-ud-test.conllu").write_text("<html>moved</html>\n")
-    with pytest.raises(UserError, match=r"fr_sample-ud-test.conllu: its bytes differ"):
+    with pytest.raises(UserError):
         build("words", building.builder("words"))

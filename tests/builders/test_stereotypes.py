@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -12,34 +11,28 @@ import building
 import polars as pl
 import pytest
 import whole
-import yaml
 from samples import DAY, SAMPLES, TOP
 
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
+from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.builders.datasets.social_groups.read import Query, groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
-from plumbline.builders.datasets.stereotypes.clean import Cleaning, adjective, flags
-from plumbline.builders.release.card import render
-from plumbline.probes.stats.intervals import wilson
+from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags
 from plumbline.validation.run import validate
 
 SHARED = TOP.parent / "shared/data"
 REAL = SHARED / "stereotypes/stereo_dataset.csv"
 REAL_SINGLE = SHARED / "stereotypes/single_word_stereo_dataset.csv"
-PAGE = " ".join((TOP / "docs/datasets/stereotypes.md").read_text("utf-8").split())
 WAVE = SAMPLES / "autocomplete" / DAY
 PARAMS = whole.tree()["datasets"]["stereotypes"]
 RULES = Cleaning(**PARAMS["cleaning"]["en"])
-HEAD = "input\ttarget_category\ttarget_group\tcompletion\tsearch_engine\n"
 shared = pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
 
 
-def built_from(folder: Path, completion: str = "begins", **said: list[str]) -> list[Row | Reject]:
+def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
     """Build from one query about kids, and what each engine suggests."""
     group = "category,group,name,kind\nage,kids,kids,people\n"
     files = {"groups/en.csv": group}
@@ -56,11 +49,11 @@ def built_from(folder: Path, completion: str = "begins", **said: list[str]) -> l
         "published": {},
     }
     found = building.snapshot(folder, "autocomplete", files, request, "2026-01-02")
-    params = stereotypes.Params(**PARAMS | {"published": [], "completion": completion})
+    params = stereotypes.Params(**PARAMS | {"published": []})
     return list(stereotypes.build(found, params))
 
 
-def test_engines_that_agree_share_a_row_with_the_rank_in_each(tmp_path):
+def test_build_engines_that_agree_share_a_row(tmp_path):
     found = built_from(
         tmp_path,
         yahoo=["why are kids so noisy", "why are kids so mean"],
@@ -75,7 +68,7 @@ def test_engines_that_agree_share_a_row_with_the_rank_in_each(tmp_path):
     assert {row.values["template"] for row in found} == {"why are {group} so"}
 
 
-def test_what_does_not_go_on_where_the_query_ends_is_rejected_with_the_reason(tmp_path):
+def test_build_rejects_rewritten_queries(tmp_path):
     texts = [
         "Why are KIDS so  noisy?",
         "why are kids so noisy",
@@ -95,26 +88,18 @@ def test_what_does_not_go_on_where_the_query_ends_is_rejected_with_the_reason(tm
 
 
 @pytest.mark.parametrize(
-    ("text", "contains", "begins"),
-    [
-        ("why are the kids so noisy", "noisy", ""),  # as the authors' check_query takes it
-        ("why are kids today so noisy and mean", "noisy and mean", ""),
-        ("why are kids so noisy", "noisy", "noisy"),
-        ("how are kids so noisy", "", ""),  # a word of the template is lacking
-        ("why are teens so noisy", "", ""),
-        ("why are kids sour", "", ""),
-    ],
+    ("text", "attribute"),
+    [("why are the kids so noisy", "noisy"), ("how are kids so noisy", "")],
 )
-def test_what_completes_a_query_is_an_option(tmp_path, text, contains, begins):
-    for how, attribute in (("contains", contains), ("begins", begins)):
-        rows, _ = building.parted(built_from(tmp_path / how, google=[text], completion=how))
-        assert [row.values["attribute"] for row in rows] == ([attribute] if attribute else [])
+def test_build_completes_a_query_with_words_in_between(tmp_path, text, attribute):
+    rows, _ = building.parted(built_from(tmp_path, google=[text]))
+    assert [row.values["attribute"] for row in rows] == ([attribute] if attribute else [])
 
 
 def completes(group: str, text: str, template: str = "why are {group} so") -> bool:
     """Return whether a suggestion completes the query of a group."""
     query = Query(template.replace("{group}", group), "kind", group, template)
-    return not stereotypes._completion(engines.Suggestion(text, 1), query, "contains")[0]
+    return not stereotypes._completion(engines.Suggestion(text, 1), query)[0]
 
 
 def test_completion_of_a_group_within_a_word_of_another():
@@ -127,24 +112,7 @@ def test_completion_of_a_group_within_a_word_of_another():
         assert not completes(group, f"why are {other} so mean"), (group, other)
 
 
-def test_completion_of_words_with_marks_and_particles():
-    assert completes("men", "why are men, then, so mean")
-    assert not completes("men", "why are men’s or men-only clubs so new")
-    assert not completes("men", "why aren't men so mean")  # "are" within a word
-    assert completes("african-american men", "why are the african‑american men so mean")
-    assert not completes("पुरुष", "why are the पुरुषों so mean")  # a vowel sign is no letter to re
-    assert completes("여자", "여자는 또 왜 그래", "{group}는 왜")
-
-
-def test_card_counts_completions_by_words_and_by_letters(tmp_path):
-    texts = ["why are the kids so mean", "why are whizzkids so mean", "why are teens so mean"]
-    folder = tmp_path / "data"
-    items = built_from(tmp_path, google=texts, completion="contains")
-    found = stereotypes.describe(building.written(folder, "stereotypes", items))
-    assert re.search(r"\b1 suggestions .* 2 would", found)
-
-
-def test_a_key_term_moves_into_query_and_template(tmp_path):
+def test_build_moves_key_terms_into_the_query(tmp_path):
     (row,) = built_from(tmp_path, google=["why are kids so good at chess"])
     assert row.values["attribute"] == "chess"
     assert row.values["query"] == "why are kids so good at"
@@ -156,93 +124,22 @@ def test_a_key_term_moves_into_query_and_template(tmp_path):
     ("attribute", "told"),
     [
         ("noisy", []),
-        ("friendly", []),
         ("serious", []),
-        ("useless", []),
-        ("self-important", []),
         ("sleepiness", ["not_adjective"]),
-        ("sports", ["not_adjective"]),
-        ("quickly", ["not_adjective"]),
-        ("ugh", ["not_adjective"]),
         ("80s", ["not_adjective"]),
         ("tired all the time", ["multi_word"]),
         ("mean nowadays", ["multi_word", "trend"]),
-        ("rich 2026", ["multi_word", "trend"]),
-        ("snow white", ["multi_word"]),  # "now" is a word of its own
-        ("called that", ["multi_word", "neutral"]),
+        ("snow white", ["multi_word"]),
         ("common", ["neutral"]),
     ],
 )
-def test_every_rule_of_the_cleaning_leaves_its_flag(attribute, told):
+def test_flags_of_each_rule(attribute, told):
     assert flags(attribute, RULES) == told
-
-
-def test_the_sample_has_every_kind_of_dirt(sample):
-    folder = sample("stereotypes")
-    rows = pl.read_parquet(folder / "en.parquet")
-    dirt = {"multi_word", "neutral", "not_adjective", "trend"}
-    assert set(rows["flags"].explode().drop_nulls()) == dirt
-    assert rows["category"].n_unique() == 9
-    reasons = pl.read_parquet(folder / "rejects.parquet")["reason"]
-    assert set(reasons) == {"a second time", "nothing added", "prompt rewritten"}
-    # every suggestion in the wave is in a row or among the rejects
-    wave = Snapshot.open(WAVE)
-    known = stereotypes.queries_of(wave, "en")
-    suggested = sum(
-        len(stereotypes.engines.read(form, line["body"]))
-        for engine, form in (("google", "firefox"), ("yahoo", "gossip"), ("duckduckgo", "phrases"))
-        for line in stereotypes._answers(wave, f"answers/{engine}/en.jsonl.gz", known)
-    )
-    assert rows["engines"].list.len().sum() + len(reasons) == suggested
-
-
-def test_the_card_is_gated_and_begins_with_the_notice(project):
-    build("stereotypes", stereotypes)  # its card is made of the pages of docs, too
-    card = render(Path("data/datasets/stereotypes"))["README.md"].decode()
-    front, prose = card.removeprefix("---\n").split("---\n", 1)
-    assert "stereotypes" in yaml.safe_load(front)["extra_gated_prompt"]
-    assert prose.index("**Content warning.**") < prose.index("## What")
-
-
-def test_what_is_not_in_the_snapshot_is_named():
-    wave = Snapshot.open(WAVE)
-    for changes, told in (
-        ({"languages": ["nl"]}, "no locale 'nl'"),
-        ({"published": ["other"]}, "no published suggestions named 'other'"),
-        ({"cleaning": {}}, "no rules for 'en'"),
-    ):
-        params = stereotypes.Params(**PARAMS | changes)
-        with pytest.raises(UserError, match=told):
-            list(stereotypes.build(wave, params))
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        (HEAD.replace("\t", ","), "line 1: not the columns"),
-        (HEAD, "no row in it"),
-        (HEAD + "why are kids so\tage\tkids\tmean\tgoogle", "cut short"),
-        (HEAD + "why are kids so\tage\tkids\tgoogle\n", "line 2 has 4 columns"),
-        (HEAD + "why are kids so\tage\tkids\t\tgoogle\n", "row 1 has an empty field"),
-        (HEAD + "why are kids so\tage\tkids\tmean\tbing\n", "'bing' is none of the engines"),
-        (HEAD + "why are kids so\tage\tkid\tmean\tgoogle\n", "'kid' is not in its query"),
-    ],
-)
-def test_a_published_file_that_is_none_is_refused_with_the_row(text, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        published(text.encode())
-
-
-def test_rows_of_single_words_are_matched_by_engine_and_else_in_order():
-    line = "why are kids so\tage\tkids\t{}\t{}\n"
-    rows = published((HEAD + line.format("sad", "google") + line.format("sad", "yahoo")).encode())
-    for engine, number in (("yahoo", 2), ("google", 1), ("multiple", 1)):
-        assert chosen(rows, published((HEAD + line.format("sad", engine)).encode())) == {number}
 
 
 @pytest.mark.shared
 @shared
-def test_the_published_file_gives_the_published_counts(project):
+def test_build_real_published_file_has_the_published_counts(project):
     folder = Path("real")
     shutil.copytree(WAVE, folder)
     shutil.copy(REAL, folder / "published/choenni2021.csv")
@@ -283,7 +180,7 @@ def test_the_published_file_gives_the_published_counts(project):
 
 @pytest.mark.shared
 @shared
-def test_the_rules_agree_with_the_authors_hand_cleaning_as_the_page_says():
+def test_flags_agree_with_the_authors_hand_cleaning():
     rows = published(REAL.read_bytes())
     kept = chosen(rows, published(REAL_SINGLE.read_bytes()))
     told = {
@@ -294,11 +191,9 @@ def test_the_rules_agree_with_the_authors_hand_cleaning_as_the_page_says():
     dropped = sum(bool(told[row.number]) for row in rows if row.number not in kept)
     assert flagged <= 0.01 * len(kept), "the rules speak against what the authors kept"
     assert dropped >= 0.9 * (len(rows) - len(kept)), "the rules miss what the authors left out"
-    assert f"of the {len(kept):,} that they kept as single words the rules flag {flagged} (" in PAGE
-    assert f"of the {len(rows) - len(kept)} that they left out the rules flag {dropped};" in PAGE
 
 
-def test_the_rules_on_suggestions_labelled_by_hand_are_as_good_as_the_page_says():
+def test_flags_of_suggestions_labelled_by_hand():
     with (Path(__file__).parents[1] / "expected/suggestions.csv").open(encoding="utf-8") as file:
         rows = [
             (bool(flags(r["suggestion"], RULES)), r["stereotype"] == "0")
@@ -308,34 +203,4 @@ def test_the_rules_on_suggestions_labelled_by_hand_are_as_good_as_the_page_says(
     right = sum(told and bad for told, bad in rows)
     assert len(rows) >= 200
     assert right == flagged  # of those that the rules flag, none is an adjective of the group
-    precision, recall = wilson(right, flagged), wilson(right, wrong)
-    said = (
-        f"the rules flag {right} of the {wrong} that are no adjective of the group and none of "
-        f"the {len(rows) - wrong} that are: precision {precision.value:.2f} "
-        f"({precision.low:.2f} to 1), "
-        f"recall {recall.value:.2f} ({recall.low:.2f} to {recall.high:.2f})"
-    )
-    assert said.replace("0.", ".") in PAGE
-
-
-@pytest.mark.shared
-@shared
-def test_the_rule_for_adjectives_is_as_good_on_a_treebank_as_the_page_says():
-    adjectives: set[str] = set()
-    others: set[str] = set()
-    for path in sorted((SHARED / "ud/en").glob("*.conllu")):
-        for line in path.read_text("utf-8").splitlines():
-            cells = line.split("\t")
-            if len(cells) == 10 and cells[0].isdigit() and cells[1].isalpha():
-                if cells[3] == "ADJ" and "Degree=Pos" in cells[5]:
-                    adjectives.add(cells[1].lower())
-                elif cells[3] in ("NOUN", "ADV", "INTJ", "PRON", "DET"):
-                    others.add(cells[1].lower())
-    others -= adjectives
-    lost = sum(not adjective(word, RULES) for word in adjectives)
-    caught = sum(not adjective(word, RULES) for word in others) / len(others)
-    assert lost <= 0.02 * len(adjectives)
-    assert (
-        f"flags {lost} of {len(adjectives)} positive adjectives, and {caught:.0%} of "
-        f"{len(others):,} other words" in PAGE
-    )
+    assert right >= 0.5 * wrong

@@ -7,9 +7,8 @@ import building
 import polars as pl
 import pytest
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.core.parquet import Row
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, VERBS
 
@@ -40,18 +39,7 @@ def rows(found, lemma: str) -> dict[str, dict]:
     return {CLASSES[values["supersense"]]: values for values in kept}
 
 
-def told(folder: Path, adjectives: str, **verbs: str) -> str:
-    with pytest.raises(UserError) as caught:
-        list(supersenses.build(snapshot(folder, adjectives, **verbs), PARAMS))
-    return str(caught.value)
-
-
-def test_the_classes_are_those_of_the_paper_and_of_wordnet():
-    assert (len(ADJECTIVES), len(VERBS)) == (13, 15)
-    assert len(set(CLASSES)) == 28
-
-
-def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_path):
+def test_build_adjective_has_thirteen_classes(tmp_path):
     given = snapshot(tmp_path, line("calm", feeling=0.6, weather=0.29))
     found = rows(supersenses.build(given, PARAMS), "calm")
     assert sorted(found) == sorted(f"adj.{name}" for name in ADJECTIVES)
@@ -62,13 +50,7 @@ def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_
     assert {values["senses"] for values in found.values()} == {None}
 
 
-def test_among_equally_probable_classes_the_source_has_chosen(tmp_path):
-    tied = line("earthly", social=0.3, spatial=0.3).replace("\tSOCIAL\t", "\tSPATIAL\t")
-    found = rows(supersenses.build(snapshot(tmp_path, tied), PARAMS), "earthly")
-    assert [name for name, values in found.items() if values["best"]] == ["adj.spatial"]
-
-
-def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
+def test_build_verb_has_a_row_for_each_class(tmp_path):
     given = snapshot(
         tmp_path,
         line("calm", feeling=0.6),
@@ -89,66 +71,7 @@ def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
     assert len(race) == 2
 
 
-def test_a_second_line_for_an_adjective_is_a_reject(tmp_path):
-    text = line("calm", feeling=0.6) + line("calm", weather=0.6)
-    found = list(supersenses.build(snapshot(tmp_path, text), PARAMS))
-    assert [i for i in found if isinstance(i, Reject)] == [
-        Reject("en", "calm", "adjective a second time")
-    ]
-    assert rows(found, "calm")["adj.feeling"]["best"]
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("<!DOCTYPE html>\n", "a web page"),
-        (line("calm", feeling=0.6)[:-1], "cut short"),
-        ("calm\tFEELING\n", "line 1 has 2 columns"),
-        (line("a", body=0.6) + line("calm", mind=0.6)[:-8] + "\n", "line 2: .* not JSON"),
-        (line("calm", feeling=0.6).replace("WEATHER", "CLIMATE"), "line 1: not a probability for"),
-        (line("calm", feeling=0.6).replace("0.6", "0.7"), "line 1: .* do not sum to 1"),
-        (line("calm", feeling=0.6).replace("0.6", "-0.6"), "line 1: a probability is not"),
-        (line("calm", feeling=0.6).replace("\tFEELING", "\tBODY"), "'BODY' is not the most"),
-    ],
-)
-def test_a_file_of_adjectives_that_is_none_is_refused(tmp_path, text, wrong):
-    with pytest.raises(UserError, match=wrong) as caught:
-        list(supersenses.build(snapshot(tmp_path, text), PARAMS))
-    assert "adjective_words.predicted" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("a: [\n", "not YAML"),
-        ("[]\n", "no synset"),
-        (synset(1, "run", "run"), "00000001-v: a member appears twice"),
-        (synset(1, "no"), "00000001-v: a member is not text"),
-        (synset(1, "run") + synset(1, "race"), "00000001-v appears twice"),
-        (synset(1, "run").replace("partOfSpeech: v", "partOfSpeech: n"), "not a synset of verbs"),
-        (synset(1).replace("members:", "members: []"), "00000001-v: no members"),
-    ],
-)
-def test_a_file_of_verbs_that_is_none_is_refused(tmp_path, text, wrong):
-    found = told(tmp_path, line("calm", feeling=0.6), motion=text)
-    assert "verb.motion.yaml" in found
-    with pytest.raises(ValueError, match=wrong):
-        list(supersenses.synsets(text.encode()))
-
-
-def test_a_synset_in_two_files_and_a_missing_class_are_told(tmp_path):
-    calm = line("calm", feeling=0.6)
-    twice = told(tmp_path / "a", calm, motion=synset(1, "run"), social=synset(1, "run"))
-    assert "00000001-v stands in two places" in twice
-    folder = tmp_path / "b"
-    snapshot(folder, calm)
-    (folder / "verbs" / "verb.weather.yaml").unlink()
-    write_manifest(folder, json.loads((folder / "manifest.json").read_text("utf-8")))
-    with pytest.raises(UserError, match=r"no verbs/verb\.weather\.yaml"):
-        list(supersenses.build(Snapshot.open(folder), PARAMS))
-
-
-def test_every_english_word_of_the_sample_treebanks_has_a_class(sample):
+def test_sample_words_have_a_class(sample):
     words = pl.read_parquet(sample("words") / "en.parquet", columns=["lemma", "pos"])
     classes = pl.read_parquet(sample("supersenses") / "en.parquet")
     assert words.join(classes, on=["lemma", "pos"], how="anti").is_empty()
@@ -158,7 +81,7 @@ def test_every_english_word_of_the_sample_treebanks_has_a_class(sample):
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_files_are_read_whole(tmp_path):
+def test_build_real_supersenses(tmp_path):
     verbs = {f"verbs/{p.name}": p.read_bytes() for p in (REAL / "wordnet_verbs").iterdir()}
     words = {"adjectives/a.predicted": (REAL / "adjective_words.predicted").read_bytes()}
     given = building.snapshot(tmp_path, "supersenses", verbs | words)

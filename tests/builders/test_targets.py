@@ -3,15 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import building
-import polars as pl
 import pytest
-from samples import DAY, POLITE, SAMPLES, targets_params
+from samples import DAY, POLITE, targets_params
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.targets import build as targets
 from plumbline.builders.datasets.targets import fetch as client
-from plumbline.builders.datasets.targets.build import Corpus, texts
 
 SHARED = Path(__file__).parents[3] / "shared/data/tweets"
 TERMS = {"licence": "CC0-1.0", "citation": "the project", "task": "mood", "language": "en"}
@@ -29,14 +26,7 @@ def made(folder: Path, *corpora: dict, **changes):
     return [row.values for row in rows], rejects
 
 
-def test_the_sample_has_texts_of_every_class(sample):
-    frame = pl.read_parquet(sample("targets") / "sentiment-en.parquet")
-    assert len(frame) == 62
-    assert set(frame["label"]) == {"positive", "negative", "neutral"}
-    assert frame["redistributable"].all()
-
-
-def test_a_users_tsv_keeps_ids_labels_and_line_breaks_in_quotes(tmp_path):
+def test_build_reads_tsv_with_quotes(tmp_path):
     file = tmp_path / "mine.tsv"
     file.write_text('\ufeffid\ttweet\tgold\n7\t"A &amp; B\nC"\t2\n9\tcafe\u0301\t0\n', "utf-8")
     columns = {"id": "id", "text": "tweet", "label": "gold"}
@@ -50,19 +40,7 @@ def test_a_users_tsv_keeps_ids_labels_and_line_breaks_in_quotes(tmp_path):
     assert not any(r["redistributable"] for r in rows)  # unless the user says so
 
 
-def test_json_lines_with_a_split_of_their_own_and_without_a_label(tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text('{"t": "one", "s": "dev"}\n{"t": "two\u2028x", "s": "test"}\n', "utf-8")
-    columns = {"text": "t", "split": "s"}
-    entry = corpus(format="jsonl", parts={"all": str(file)}, columns=columns, language="fr")
-    rows, _ = made(tmp_path, entry)
-    assert [(r["id"], r["text"], r["label"], r["split"]) for r in rows] == [
-        ("mine/dev/1", "one", "", "dev"),
-        ("mine/test/2", "two x", "", "test"),
-    ]
-
-
-def test_tweeteval_reads_numbers_by_their_mapping_without_a_last_line_break(tmp_path):
+def test_build_reads_tweeteval(tmp_path):
     (tmp_path / "t_text.txt").write_text("one \ntwo\nthree\n", "utf-8")
     (tmp_path / "t_labels.txt").write_text("0\n1\n0\n", "utf-8")
     (tmp_path / "mapping.txt").write_text("0\tsad\n1\tglad", "utf-8")
@@ -76,53 +54,17 @@ def test_tweeteval_reads_numbers_by_their_mapping_without_a_last_line_break(tmp_
     ]
 
 
-def test_a_text_counts_once_and_other_splits_are_counted(tmp_path):
+def test_build_counts_a_text_once(tmp_path):
     for part, text in (("test", "a\tx\nb\tx\na\ty\na\tx\n \tx\n"), ("train", "c\tx\n")):
         (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + text, "utf-8")
     parts = {part: str(tmp_path / f"{part}.tsv") for part in ("test", "train")}
-    rows, rejects = made(tmp_path, corpus(parts=parts), splits=["test"])
-    assert [(r["text"], r["label"]) for r in rows] == [("a", "x"), ("b", "x")]
+    rows, rejects = made(tmp_path, corpus(parts=parts))
+    assert [(r["text"], r["label"]) for r in rows] == [("a", "x"), ("b", "x"), ("c", "x")]
     assert sorted((r.key, r.reason) for r in rejects) == [
         ("mine/test/3", "the same text with another label"),
         ("mine/test/4", "the same text again"),
         ("mine/test/5", "no text"),
-        ("mine/train/1", "of a split that is not used"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("changes", "bodies", "wrong"),
-    [
-        ({}, ["a\tb\n"], "line 1: no column label, text"),
-        ({}, ["text\tlabel\nx\n"], "line 2: . fields, not ."),
-        ({}, ["text\tlabel\n"], "test: no text in it"),
-        ({}, ["<html>"], "a web page in place of the file"),
-        ({"format": "jsonl"}, ['{"a": 1}\n'], "line 1: no object with a text 'text'"),
-        ({"format": "jsonl"}, ["[1\n"], "line 1: not JSON"),
-        (
-            {"columns": {"id": "id", "text": "text"}},
-            ["id\ttext\n1\tx\n1\ty\n"],
-            "test: id '1' a second time",
-        ),
-    ],
-)
-def test_a_file_that_is_none_is_refused_with_the_line(changes, bodies, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        list(texts(Corpus(**corpus(**changes)), "test", *(body.encode() for body in bodies)))
-
-
-def test_labels_that_do_not_fit_the_texts_are_refused():
-    entry = Corpus(**corpus(format="tweeteval", parts={"test": "{what}"}, mapping="m"))
-    with pytest.raises(ValueError, match="2 texts, but 1 labels"):
-        list(texts(entry, "test", *[b"a\nb\n", b"0\n", b"0\tx\n"]))
-    with pytest.raises(ValueError, match="labels, line 2: '3' is not in the mapping"):
-        list(texts(entry, "test", *[b"a\nb\n", b"0\n3\n", b"0\tx\n"]))
-
-
-def test_a_config_without_a_corpus_is_told():
-    params = targets.Params(version="0.1.0", snapshot="x", configs=["hate-en"])
-    with pytest.raises(UserError, match="declares no corpus for 'hate-en'"):
-        list(targets.build(Snapshot.open(SAMPLES / "targets" / DAY), params))
 
 
 @pytest.mark.shared
@@ -136,7 +78,7 @@ def test_a_config_without_a_corpus_is_told():
         ("sentiment", 12284, {"negative", "neutral", "positive"}),
     ],
 )
-def test_every_test_tweet_of_tweeteval_is_there_or_told(task, number, classes, tmp_path):
+def test_build_real_tweeteval_counts(task, number, classes, tmp_path):
     entry = corpus(
         format="tweeteval",
         parts={"test": str(SHARED / task / "test_{what}.txt")},

@@ -3,13 +3,9 @@ from __future__ import annotations
 import building
 import polars as pl
 import pytest
-import whole
-import yaml
 from conllu import parse
 from samples import DAY, SAMPLES
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.words import build as words
 
@@ -34,7 +30,7 @@ def rows(found):
     return [item.values for item in found if isinstance(item, Row)]
 
 
-def test_counts_add_up_over_treebanks(tmp_path):
+def test_build_adds_counts_of_treebanks(tmp_path):
     calm = sentence(("calm", "calm", "ADJ"), ("minister", "minister", "NOUN"))
     (row,) = rows(built_from(tmp_path, a=calm + calm, b=calm))
     assert (row["form"], row["count"]) == ("calm", 3)
@@ -42,19 +38,7 @@ def test_counts_add_up_over_treebanks(tmp_path):
     assert row["treebank_counts"] == [2, 1]
 
 
-def test_a_capital_at_the_beginning_makes_no_new_word_but_a_proper_one_stays(tmp_path):
-    text = sentence(("Calm", "calm", "ADJ"), ("American", "American", "ADJ"))
-    assert [r["form"] for r in rows(built_from(tmp_path, a=text))] == ["American", "calm"]
-
-
-def test_one_form_with_two_parts_of_speech_is_two_words(tmp_path):
-    text = sentence(("open", "open", "ADJ"), ("open", "open", "VERB"))
-    found = rows(built_from(tmp_path, a=text))
-    assert [words.POS[r["pos"]] for r in found] == ["ADJ", "VERB"]
-    assert [words.PLACES[r["place"]] for r in found] == ["before", "after"]
-
-
-def test_words_that_are_no_plain_words_are_counted_as_rejects(tmp_path):
+def test_build_rejects_other_tokens(tmp_path):
     text = sentence(("well-known", "well-known", "ADJ"), ("2nd", "2nd", "ADJ"), ("a", "a", "DET"))
     found = built_from(tmp_path, a=text)
     assert {(r.reason, r.number) for r in found} == {
@@ -63,7 +47,7 @@ def test_words_that_are_no_plain_words_are_counted_as_rejects(tmp_path):
     }
 
 
-def test_ranges_and_empty_nodes_are_not_words(tmp_path):
+def test_build_skips_ranges_and_empty_nodes(tmp_path):
     text = (
         "1-2\tdámelo\t_\t_\t_\t_\t_\t_\t_\t_\n"
         "1\tda\tdar\tVERB\t_\t_\t0\troot\t_\t_\n"
@@ -85,7 +69,7 @@ def test_ranges_and_empty_nodes_are_not_words(tmp_path):
         ("es", "after", "after"),
     ],
 )
-def test_words_stand_where_the_paper_puts_them(sample, language, adjective, verb):
+def test_sample_word_order_of_the_paper(sample, language, adjective, verb):
     frame = pl.read_parquet(sample("words") / f"{language}.parquet")
     places = {
         words.POS[pos]: words.PLACES[place]
@@ -94,7 +78,7 @@ def test_words_stand_where_the_paper_puts_them(sample, language, adjective, verb
     assert places == {"ADJ": adjective, "VERB": verb}
 
 
-def test_every_token_of_the_sample_is_counted_once(sample):
+def test_sample_counts_each_token_once(sample):
     folder = sample("words")
     rejects = pl.read_parquet(folder / "rejects.parquet")
     for path in sorted((SAMPLES / "ud" / DAY).glob("*/*.conllu")):
@@ -103,15 +87,3 @@ def test_every_token_of_the_sample_is_counted_once(sample):
         lost = rejects.filter(pl.col("config") == language)["number"].sum()
         tokens = [t for s in parse(path.read_text(encoding="utf-8")) for t in s]
         assert kept + lost == sum(isinstance(t["id"], int) for t in tokens)
-
-
-def test_a_language_without_a_treebank_or_order_is_named(project):
-    tree = whole.tree()
-    tree["datasets"]["words"]["languages"] = ["en", "sw"]
-    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(UserError, match="no word_order for sw"):
-        build("words", words)
-    tree["datasets"]["words"]["word_order"]["sw"] = {"adjective": "N-Adj", "clause": "SVO"}
-    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(UserError, match="no treebank for 'sw'"):
-        build("words", words)

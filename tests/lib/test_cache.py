@@ -7,11 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
 from lib import traced
 
 from plumbline.builders.dvc import cache
-from plumbline.builders.dvc.lock import entries, here
+from plumbline.builders.dvc.lock import here
 
 MD5 = Path(".dvc/cache/files/md5")
 
@@ -61,27 +60,3 @@ def test_full_cache_is_an_error_until_the_output_is_saved():
     done = look()
     assert done.returncode == 0, "what is locked is not here"
     assert "Q760" in done.stderr, "no dataset has it"
-
-
-def test_entries_tells_outputs_that_dvc_does_not_cache():
-    stages = {"count": {"outs": [{"facts": {"cache": False}}, "rows", {"more": {"persist": True}}]}}
-    locked = {"count": {"outs": [{"path": n, "md5": n} for n in ("facts", "rows", "more")]}}
-    text, pipeline = (yaml.safe_dump({"stages": tree}) for tree in (locked, stages))
-    (stage,) = entries("probes/dvc.lock", text, pipeline)
-    assert [out.path for out in stage.outs if out.path in stage.plain] == ["probes/facts"]
-
-
-def test_fetch_into_full_cache_is_an_error_until_it_fits():
-    Path("groups.csv").write_text("category,group,name,kind\nage,old,old,people\n", "utf-8")
-    groups = {"files": {"en": "groups.csv"}, "licence": "CC0-1.0", "citation": "tests"}
-    polite = {"contact": "tests@example.org"}
-    tree = {"sources": {"politeness": polite, "social_groups": groups}}
-    Path("params.yaml").write_text(yaml.safe_dump(tree), "utf-8")
-    words = [sys.executable, "-m", "plumbline.builders", "fetch", "social_groups"]
-    full = fill(Path("groups.csv"))
-    done = traced.run(*words, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "data/raw/social_groups/" in done.stderr
-    full.unlink()
-    assert traced.run(*words).returncode == 0
-    assert (full / cache.md5_of(Path("groups.csv"))[2:]).is_file()

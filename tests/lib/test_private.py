@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +13,7 @@ import polars as pl
 import pytest
 import whole
 import yaml
-from samples import DAY, POLITE, SAMPLES, TOP
+from samples import DAY, POLITE, TOP
 
 from plumbline.builders.core import parquet, private
 from plumbline.builders.core.build import build
@@ -43,7 +42,7 @@ def answers(**changes) -> survey.Params:
     return survey.Params(surveys={"mine": own | {"source": "us"} | changes})
 
 
-def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
+def test_fetch_survey_pseudonyms():
     names = [f"5f3c2b1a09{n:02d}" for n in range(20)]
     rows = [f"{name},female,no,{1 + n % 5},\n" for n, name in enumerate(names)]
     Path("answers.csv").write_text(HEAD + "".join(rows), "utf-8")
@@ -65,37 +64,16 @@ def test_no_id_of_a_respondent_is_kept_and_the_salt_gives_the_same_numbers():
     }, "another salt, other numbers"
 
 
-def test_nobody_is_simulated_whose_name_does_not_say_so_and_no_cell_is_told():
-    for line, simulated in (("5f3c2b,female,no,1,2", True), ("5f3c2b,me@b.org,no,1,2", False)):
-        Path("answers.csv").write_text(f"{HEAD}{line}\n", "utf-8")
-        with pytest.raises(UserError, match=r"answers\.csv: line 2: ") as told:
-            survey.fetch(answers(simulated=simulated), POLITE, Path("raw", str(simulated)))
-        assert "5f3c2b" not in str(told.value)
-        assert "me@" not in str(told.value)
-        assert b"5f3c2b" not in every_byte("raw")
-
-
-def test_answers_of_people_are_not_to_be_published_unless_an_open_licence_is_named():
-    Path("answers.csv").write_text(HEAD + "r1,female,no,1,2\n", "utf-8")
-    survey.fetch(answers(), POLITE, Path("raw/a"))
-    facts = json.loads(Path("raw/a", MANIFEST).read_text("utf-8"))
-    assert facts["licence"] == "CC-BY-4.0 (rows not to be published)"
-    survey.fetch(answers(redistribute=True), POLITE, Path("raw/b"))
-    assert json.loads(Path("raw/b", MANIFEST).read_text("utf-8"))["licence"] == "CC-BY-4.0"
-    with pytest.raises(ValueError, match="SPDX id of an open licence"):
-        answers(redistribute=True, licence="as their authors state")
-
-
-def test_the_salt_is_its_owners_alone_and_a_damaged_one_is_told():
+def test_salt_permissions_and_damage():
     private.pseudonym("somebody")
     assert private.SALT.stat().st_mode & 0o777 == 0o600
     private.SALT.write_text("short", "ascii")
-    with pytest.raises(UserError, match="not 64 hexadecimal digits"):
+    with pytest.raises(UserError):
         private.pseudonym("somebody")
 
 
 @pytest.mark.parametrize("program", ["git", "dvc"])
-def test_what_is_private_is_ignored_by_git_and_dvc(program):
+def test_private_files_are_ignored_by_git_and_dvc(program):
     files = {"private/salt", "private/removed.txt"}
     asked = [sys.executable, "-m", "dvc"] if program == "dvc" else ["git"]
     asked += ["check-ignore", "params.yaml", *files]
@@ -114,47 +92,24 @@ def cut(text, **changes):
     return kept({"id": "abc12", "subreddit": "One", "author": "somebody", "body": text} | changes)
 
 
-def test_the_id_of_a_post_finds_nobody_and_a_cut_keeps_its_own():
-    first = cut("Text.")
-    assert "abc12" not in json.dumps(first)
-    assert first["id"] == f"t1_{private.pseudonym('abc12')}"
-    assert cut("Text.", id="t1_abc12")["id"] == first["id"]
-    assert kept(first | {"account": ""}) == first
-
-
 @pytest.mark.parametrize(
     ("text", "left"),
-    [
-        (r"as u/foo\_bar said", "as u/[user] said"),
-        (r"\/u\/some\_one", r"\/u\/[user]"),
-        ("see u%2Ffoo_bar", "see u%2F[user]"),
-        ("u%252Ffoo%255Fbar", "u%252F[user]"),
-        ("reddit.com%2Fuser%2Ffoo_bar%2Fx", "reddit.com%2Fuser%2F[user]%2Fx"),
-        ("user&#47;foo&#95;bar", "user&#47;[user]"),
-        ("ask @foo_bar!", "ask @[user]!"),
-        ("https://x.com/foo_bar/status/1", "https://x.com/[user]/status/1"),
-        ("youtube.com/@foo.bar", "youtube.com/[user]"),
-        (r"foo\_bar+x@mail.example.org", "[e-mail]"),
-        ("foo [at] example [dot] org", "[e-mail]"),
-        ("foo.bar%40example.org", "[e-mail]"),
-        ("call 555-123-4567 or (555) 123-4567", "call [telephone] or [telephone]"),
-        ("+49 30 1234567, 0171 2345678", "[telephone], [telephone]"),
-        ("tel:5551234", "[telephone]"),
-        ("u/\u200bfoo\u200b_bar, u⁄foo_bar", "u/\u200b[user], u⁄[user]"),
-        ("r/u_foo_bar, reddit.com/r/u\\_foo", "r/u_[user], reddit.com/r/u\\_[user]"),
-        ("reddit.com/r/One/comments/abc12/some_title/def34/", "reddit.com/r/One/comments/[post]/"),
-        ("https://redd.it/abc12!", "https://redd.it/[post]!"),
-        ("linkedin.com/in/foo-bar", "linkedin.com/in/[user]"),
-        ("twitter.com/#!/foo_bar", "twitter.com/#!/[user]"),
-        ("x.com/intent/user?screen_name=foo&a=1", "x.com/intent/user?screen_name=[user]&a=1"),
-        ("bsky.app/profile/foo.bsky.social", "bsky.app/profile/[user]"),
-        ("＠foo_bar or foo.bar＠example.org", "＠[user] or [e-mail]"),
-        ("write foo_bar at example dot org", "write [e-mail]"),
-        ("+49(0)30/1234567 or 030/1234567", "[telephone] or [telephone]"),
-        ("٠١٧١٢٣٤٥٦٧٨", "[telephone]"),
-    ],
+    [(r"as u/foo\_bar said", "as u/[user] said"),
+("u%252Ffoo%255Fbar", "u%252F[user]"),
+("ask @foo_bar!", "ask @[user]!"),
+("https://x.com/foo_bar/status/1", "https://x.com/[user]/status/1"),
+(r"foo\_bar+x@mail.example.org", "[e-mail]"),
+("foo [at] example [dot] org", "[e-mail]"),
+("call 555-123-4567 or (555) 123-4567", "call [telephone] or [telephone]"),
+("tel:5551234", "[telephone]"),
+("reddit.com/r/One/comments/abc12/some_title/def34/", "reddit.com/r/One/comments/[post]/"),
+("https://redd.it/abc12!", "https://redd.it/[post]!"),
+("twitter.com/#!/foo_bar", "twitter.com/#!/[user]"),
+("bsky.app/profile/foo.bsky.social", "bsky.app/profile/[user]"),
+("write foo_bar at example dot org", "write [e-mail]"),
+("٠١٧١٢٣٤٥٦٧٨", "[telephone]")],
 )  # fmt: skip
-def test_what_leads_to_people_is_masked(text, left):
+def test_masked_identifiers(text, left):
     assert cut(text)["body"] == left
     assert masked(left) == left, "and stays so"
 
@@ -164,26 +119,13 @@ def test_what_leads_to_people_is_masked(text, left):
     [
         "r/politics and you/me",
         "2016-11-08, 2016-2020, 08.11.2016 10:30",
-        "1,000,000,000 or 1 000 000 000 people, $1000000000",
         "ISBN 978-3-16-148410-0",
-        "meet @ 5, the menu/entry",
         "youtube.com/watch?v=1",
         "bus at [noon] (at home), r/u is one",
-        "11/08/2016, 01/02/2016-03/04/2016, 12/2016/2020, and/or 24/7/365",
-        "seen at a dot; comments/replies: 1/2",
     ],
 )
-def test_what_leads_to_nobody_stays(text):
+def test_masked_keeps_other_text(text):
     assert masked(text) == text
-
-
-@pytest.mark.parametrize(
-    "piece", [r"\_", "a@", "u/a", "a at b dot ", "1 ", "0/", "x.com/", "&#47;"]
-)
-def test_a_text_made_to_keep_the_patterns_busy_does_not(piece):
-    begun = time.monotonic()
-    masked(piece * (60_000 // len(piece)))
-    assert time.monotonic() - begun < 2
 
 
 def listed(*lines, name="removed.txt"):
@@ -195,7 +137,7 @@ def rows(*values):
     return [Row("en", {"qid": qid, "ids": list(ids), "text": text}) for qid, ids, text in values]
 
 
-def test_a_build_leaves_out_what_is_listed_and_says_how_much_and_not_who():
+def test_without_drops_listed_rows():
     texts = [sha256(text).hexdigest().upper() for text in (b"three", b"a text")]
     listed("Q2  # asked on a day", *texts, "t3_x, a remark", "")
     stream = [
@@ -215,27 +157,17 @@ def test_a_build_leaves_out_what_is_listed_and_says_how_much_and_not_who():
     ]
 
 
-def test_an_id_that_was_replaced_is_listed_as_it_was():
-    listed("5f3c2b")
-    assert not private.removed().has(private.pseudonym("else"))
-    assert private.removed().has(private.pseudonym("5f3c2b"))
-
-
 @pytest.mark.parametrize(
     ("entry", "cell", "other"),
     [
         ("https://www.wikidata.org/wiki/Q2", "Q2", "Q20"),
-        ("http://www.wikidata.org/entity/q2#x", "Q2", "Q20"),
-        ("wd:Q2", "Q2", "Q20"),
-        ("q2", "Q2", "Q20"),
         (f"sha256:{sha256(b'two').hexdigest()}", "two", "one"),
         ("t3_abc12", "reddit/t3_{}", "reddit/t1_{}"),
-        ("t1_abc12", "reddit/t1_{}", "reddit/t3_{}"),
         ("abc12", "reddit/t1_{}", "abc13"),
         ("https://example.org/x", "corpus/https://example.org/x", "corpus/x"),
     ],
 )
-def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
+def test_removed_reads_copied_entries(entry, cell, other):
     hidden = cut("Text.")["id"].removeprefix("t1_")
     listed(entry)
     assert private.removed().has(cell.format(hidden))
@@ -243,32 +175,13 @@ def test_an_entry_may_stand_as_people_copy_it(entry, cell, other):
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "told"),
-    [
-        ("removed.txt", "Jane Doe of Town", "line 1: an item, a sha256 or an id has no spaces"),
-        ("removed.txt", "https://old.reddit.com/r/x/comments/Jane/a", "of a post write its id"),
-    ],
-)
-def test_a_list_that_cannot_be_understood_stops_every_build(name, line, told):
-    listed(line, name=name)
-    with pytest.raises(UserError, match=told) as caught:
-        private.removed()
-    assert "Jane" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("name", "column"),
     [
         ("politicians", "qid"),
-        ("survey", "respondent"),
-        ("corpora", "id"),
         ("corpora", "text"),
-        ("labelled_texts", "text"),
     ],
 )
-def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
-    sample, linking, tmp_path, name, column
-):
+def test_build_without_a_removed_person(sample, linking, tmp_path, name, column):
     whole.write(tmp_path)
     linking(tmp_path)
     frames = {p: pl.read_parquet(p) for p in sorted(sample(name).glob("*.parquet"))}
@@ -292,7 +205,7 @@ def test_nothing_of_a_dataset_of_the_sample_holds_who_is_removed(
     assert "rejects" not in building.failing(name, own)
 
 
-def test_make_repro_is_told_which_datasets_to_build_again(sample, linking, tmp_path):
+def test_removed_lists_stages_to_rebuild(sample, linking, tmp_path):
     whole.write(tmp_path)
     linking(tmp_path)
     own = parquet.DATASETS / "politicians"
@@ -312,7 +225,7 @@ def test_make_repro_is_told_which_datasets_to_build_again(sample, linking, tmp_p
 FACTS = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
 
 
-def test_what_the_manifest_does_not_name_is_never_tracked(monkeypatch):
+def test_track_refuses_files_outside_the_manifest(monkeypatch):
     folder = Path("data/raw/reddit", DAY)
     folder.mkdir(parents=True)
     (folder / "posts.jsonl.zst").write_bytes(b"posts")
@@ -333,25 +246,6 @@ def test_what_the_manifest_does_not_name_is_never_tracked(monkeypatch):
     assert yaml.safe_load(pointer.read_text("utf-8"))["meta"]["source"] == "x"
     added.clear()
     (folder / "note.txt").write_text("mine", "utf-8")
-    with pytest.raises(UserError, match=r"holds note\.txt, which its manifest does not name"):
+    with pytest.raises(UserError, match=r"note\.txt"):
         track.track(folder)
     assert not added
-
-
-def test_dvc_leaves_hidden_files_of_a_snapshot_out_by_itself():
-    from pathspec import GitIgnoreSpec
-
-    spec = GitIgnoreSpec.from_lines((TOP / ".dvcignore").read_text("utf-8").splitlines())
-    for name in (".dump-x.zst", ".part-x", "en/.writing-1", ".request.json"):
-        assert spec.match_file(f"data/raw/reddit/{DAY}/{name}")
-    for name in ("posts.jsonl.zst", "en/x.csv", MANIFEST):
-        assert not spec.match_file(f"data/raw/reddit/{DAY}/{name}")
-
-
-def test_the_snapshots_of_the_sample_hold_what_their_manifests_name():
-    manifests = list(SAMPLES.glob(f"*/*/{MANIFEST}"))
-    assert manifests
-    for path in manifests:
-        named = {*json.loads(path.read_text("utf-8"))["files"], MANIFEST}
-        there = {p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*")}
-        assert {n for n in there if (path.parent / n).is_file()} == named, path

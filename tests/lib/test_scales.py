@@ -1,6 +1,3 @@
-import json
-
-import pytest
 from published import compass, eight
 
 from plumbline.builders.datasets.statements.formats import scale
@@ -28,51 +25,3 @@ def test_a_question_has_a_row_for_each_axis_that_it_moves():
     ]
     assert (rows[0].text, rows[2].text) == ("I drink tea", "tea 2 is dear")
     assert len(rows) == 140
-
-
-def dropped() -> str:
-    found = json.loads(compass())
-    del found["propositions"][7]
-    return json.dumps(found)
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("{", "not JSON"),
-        ("[]", "not an object with a list of 62 'propositions'"),
-        (dropped(), "list of 62"),
-        (compass(id=2), "proposition 1: has not the id 1"),
-        (compass(text=" "), "proposition 1: no text"),
-        (compass(text="Tea 9 is dear."), "pc-09: the same text as pc-01"),
-        (compass(economic=[1, 2, 3]), "proposition 1, economic: not 4 numbers"),
-        (compass(economic=[1, 2, 3, "4"]), "not 4 numbers"),
-        (compass(economic=[1, 2, 3, float("nan")]), "not 4 numbers"),
-        (compass(economic=[78, 5, 0, -83]), "economic: the answers add up to -83 to 78"),
-    ],
-)
-def test_a_file_that_is_no_compass_is_refused_with_the_place(text, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        scale(text.encode(), "political-compass")
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        (eight() + "alert(1);", "and nothing else"),
-        ("fetch('x');" + eight(), "and nothing else"),
-        (eight().replace("10", "f(10)", 1), "not JSON"),
-        (eight(69), "69 questions, and 8values has 70"),
-        (eight(effect={"econ": 1}), "question 1: has no effect on just econ, dipl, govt, scty"),
-        (eight(effect=dict.fromkeys(("econ", "dipl", "govt", "scty"), "x")), "'x' is not a number"),
-        (eight(question=""), "question 1: no text"),
-    ],
-)
-def test_a_file_that_is_no_list_of_questions_is_refused_and_never_run(text, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        scale(text.encode(), "8values")
-
-
-def test_javascript_is_read_with_and_without_a_declaration():
-    for head in ("questions", "var questions", "const questions"):
-        assert len(scale(eight().replace("questions", head, 1).encode(), "8values")) == 140

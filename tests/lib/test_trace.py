@@ -11,11 +11,9 @@ from lib.traced import DATASET, OUTPUTS, SNAPSHOT, TABLE
 
 from plumbline.builders.__main__ import main
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import LOADER
 from plumbline.builders.core.parquet import fingerprint
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.dvc import cache
-from plumbline.builders.dvc import lock as locks
 from plumbline.builders.versions.trace import trace
 
 TOP = Path(__file__).parent.parent.parent
@@ -115,13 +113,8 @@ def test_trace_text_and_json(capsys):
     ("named", "value"),
     [
         ("nowhere.parquet", "nowhere.parquet"),
-        ("params.yaml", "params.yaml"),
-        (f"{FILE}#3", "3"),
         (f"{FILE}#-1", "-1"),
-        (f"{FILE}#word=z", "word=z"),
-        (f"{FILE}#kind=verb", "0, 1, 2"),
         (f"{FILE}#colour=red", "colour"),
-        ("data/tables", "data/tables"),
     ],
 )
 def test_trace_bad_input_is_one_sentence(capsys, named, value):
@@ -156,31 +149,6 @@ def test_trace_a_world_to_its_datasets_and_a_snapshot_that_is_not_here(tmp_path,
 def lock(out: str, dep: str) -> str:
     parts = {"deps": [{"path": dep, "md5": "0"}], "outs": [{"path": out, "md5": "1"}]}
     return yaml.safe_dump({"schema": "2.0", "stages": {"build": {"cmd": "make"} | parts}})
-
-
-needs_git = pytest.mark.skipif(not (TOP / ".git").exists(), reason="not a clone: no commits")
-
-
-@needs_git
-def test_the_locks_here_are_read_as_yaml_has_them(monkeypatch):
-    monkeypatch.chdir(TOP)
-    entries = locks.here()
-    trees = {
-        path: yaml.load(Path(path).read_text("utf-8"), Loader=LOADER)["stages"]
-        for path in {entry.lock for entry in entries}
-    }
-    assert sum(map(len, trees.values())) == len(entries)
-    for entry in entries:
-        tree, stage = trees[entry.lock][entry.name], entry
-        assert [(d.path, d.md5) for d in stage.deps] == [
-            (d["path"], d["md5"]) for d in tree["deps"]
-        ]
-        assert [(o.path, o.md5) for o in stage.outs] == [
-            (o["path"], o["md5"]) for o in tree["outs"]
-        ]
-        parts = tree.get("params", {}).values()  # by the file that has them
-        assert stage.params == {key: value for part in parts for key, value in part.items()}
-        assert stage.command == tree["cmd"]
 
 
 @pytest.mark.slow

@@ -28,5 +28,3 @@ def test_small_tables_rows_and_one_large_table_are_the_same_file(tmp_path, rows)
     pieces = [table.slice(start, 700) for start in range(0, rows, 700)]
     assert written(tmp_path / "pieces", *pieces) == whole
     assert written(tmp_path / "rows", numbers) == whole
-    half = rows // 2
-    assert written(tmp_path / "both", numbers[:half], table.slice(half)) == whole

@@ -5,8 +5,6 @@ from functools import cache
 import pytest
 import torch
 from models import tiny_special
-from models.far import site
-from models.served import Model, tiny
 from models.tiny import save
 from models.tiny_causal import MADE
 from models.tiny_encoders import ENCODERS, build
@@ -38,19 +36,6 @@ def folder(tmp_path_factory):
 def special(tmp_path_factory):
     """Return a function that makes the folder of a model that must be told more than the tokens."""
     return cache(lambda name: tiny_special.saved(name, tmp_path_factory.mktemp(name)))
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory):
-    """Return the tiny model that is behind the server."""
-    return Model(tiny(tmp_path_factory.mktemp("served")))
-
-
-@pytest.fixture(scope="module", name="site")
-def tiny_site(model):
-    """Return the address of a server with that model."""
-    with site(model) as address:
-        yield address
 
 
 @pytest.fixture(scope="session", params=ENCODERS)

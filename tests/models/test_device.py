@@ -23,7 +23,7 @@ def small(room):
 
 
 @pytest.mark.parametrize("room", [1, 3, 50, 10_000])
-def test_batches_shrink_until_they_fit_and_every_row_is_answered_once(room):
+def test_run_shrinks_batches_until_they_fit(room):
     runner, launch, tried = small(room)
     lengths = [5 + i % 3 for i in range(3000)]
     found = {}
@@ -41,19 +41,19 @@ def test_batches_shrink_until_they_fit_and_every_row_is_answered_once(room):
     assert all(size <= batching.TOKENS_GPU // 5 + 1 for size in tried)
 
 
-def test_a_row_that_does_not_fit_alone_is_a_problem_that_names_model_and_device():
+def test_run_row_that_does_not_fit():
     runner, launch, _ = small(0)
-    with pytest.raises(UserError, match=r"models\.tiny: one row alone does not fit .* meta"):
+    with pytest.raises(UserError, match=r"tiny.*meta"):
         runner.run([4, 4], [4, 4], launch, lambda *_: None)
 
 
-def test_the_environment_names_device_and_cores(monkeypatch):
+def test_device_and_cores_from_the_environment(monkeypatch):
     monkeypatch.setenv("PLUMBLINE_DEVICE", "meta")
     assert device() == torch.device("meta")
     monkeypatch.setenv("PLUMBLINE_CORES", "3")
     assert cores() == 3
     monkeypatch.setenv("PLUMBLINE_CORES", "many")
-    with pytest.raises(UserError, match="PLUMBLINE_CORES: 'many' is not a number of cores"):
+    with pytest.raises(UserError, match="many"):
         cores()
     monkeypatch.delenv("PLUMBLINE_CORES")
     assert cores() >= 1

@@ -10,11 +10,7 @@ from models.tiny_causal import (
     NAMES,
     SENTENCES,
     WORDS,
-    bart_tokenizer,
     bert_classifier,
-    gpt2_classifier,
-    gpt2_tokenizer,
-    roberta_classifier,
 )
 from tokenizers import processors
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
@@ -22,7 +18,6 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.files import pin
-from plumbline.probes.models.load import load, pinned
 
 LABELS = ("CONTRADICTION", "NEUTRAL", "Entailment")
 HYPOTHESES = [f"{name} is {word}." for name in NAMES[:2] for word in WORDS[:2]]
@@ -45,21 +40,6 @@ def judge(labels=LABELS, positions=48):
     return bert_classifier(tokenizer, labels=labels, positions=positions), tokenizer
 
 
-def roberta(labels=LABELS):
-    """Return a judge without kinds of tokens, whose vocabulary marks spaces."""
-    tokenizer = bart_tokenizer()
-    return roberta_classifier(tokenizer, labels=labels, positions=60), tokenizer
-
-
-def gpt2(labels=LABELS):
-    """Return a judge that reads from left to right, and knows of no padding."""
-    tokenizer = gpt2_tokenizer()
-    return gpt2_classifier(tokenizer, labels=labels, positions=64), tokenizer
-
-
-MADE = {"bert": judge, "roberta": roberta, "gpt2": gpt2}
-
-
 @pytest.fixture
 def given(tmp_path, monkeypatch):
     """Change to a folder, and return what brings a model there under a name."""
@@ -77,11 +57,10 @@ def given(tmp_path, monkeypatch):
     return put
 
 
-@pytest.mark.parametrize("kind", MADE)
-def test_logits_are_those_of_a_plain_forward_of_each_pair_alone(given, kind):
-    found = Entailment(given(kind, MADE[kind]())).logits(PAIRS)
-    net = AutoModelForSequenceClassification.from_pretrained(kind).double().eval()
-    tokenizer = AutoTokenizer.from_pretrained(kind)
+def test_logits_are_a_plain_forward(given):
+    found = Entailment(given("judge", judge())).logits(PAIRS)
+    net = AutoModelForSequenceClassification.from_pretrained("judge").double().eval()
+    tokenizer = AutoTokenizer.from_pretrained("judge")
     for (premise, hypothesis), logit in zip(PAIRS, found, strict=True):
         with torch.inference_mode():
             own = tokenizer(premise, hypothesis, return_tensors="pt")
@@ -90,14 +69,14 @@ def test_logits_are_those_of_a_plain_forward_of_each_pair_alone(given, kind):
     assert len(set(map(tuple, found))) > 0.9 * len(PAIRS)  # a mix-up would be seen
 
 
-@pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 2), ("gpt2", 0)])
-def test_softmax_of_two_hypotheses_is_the_zero_shot_pipelines(given, kind, first):
+@pytest.mark.parametrize("first", [0, 2])
+def test_logits_give_the_zero_shot_pipeline(given, first):
     labels = (*LABELS[2 - first :], *LABELS[: 2 - first])
-    judged = Entailment(given(kind, MADE[kind](labels)))
+    judged = Entailment(given("judge", judge(labels)))
     assert judged.follows == labels.index("Entailment") == first
     assert judged.contradicts == labels.index("CONTRADICTION")
-    net = AutoModelForSequenceClassification.from_pretrained(kind).double().eval()
-    tokenizer = AutoTokenizer.from_pretrained(kind)
+    net = AutoModelForSequenceClassification.from_pretrained("judge").double().eval()
+    tokenizer = AutoTokenizer.from_pretrained("judge")
     told = pipeline("zero-shot-classification", model=net, tokenizer=tokenizer, device="cpu")
     for premise in SENTENCES[:3]:
         answer = told(premise, ["calm", "tall"], hypothesis_template="Ada is {}.")
@@ -107,52 +86,41 @@ def test_softmax_of_two_hypotheses_is_the_zero_shot_pipelines(given, kind, first
         assert both == pytest.approx([shares["calm"], shares["tall"]], abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", MADE)
-def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(given, kind, monkeypatch):
-    judged = Entailment(given(kind, MADE[kind](), dtype="float32"))
+def test_logits_in_any_company(given, monkeypatch):
+    judged = Entailment(given("judge", judge(), dtype="float32"))
     in_any_company(monkeypatch, judged, judged.logits, PAIRS)
 
 
-def test_a_pair_too_long_for_the_model_is_refused_and_not_cut(given):
+def test_logits_too_long(given):
     judged = Entailment(given("short", judge(positions=20)))
     fits = " ".join(["calm"] * 15), "kind kind"
     assert len(judged.logits([fits])) == 1  # with three special tokens 20
-    with pytest.raises(UserError, match=r"models\.short: .* has 21 tokens, the model takes 20"):
+    with pytest.raises(UserError, match="21 tokens"):
         judged.logits([PAIRS[0], (fits[0] + " calm", fits[1])])
 
 
-@pytest.mark.parametrize(
-    "labels", [("no", "maybe", "yes"), ("entailment", "Entails", "none"), ("entailment", "other")]
-)
-def test_a_classifier_that_knows_no_entailment_is_refused(given, labels):
-    with pytest.raises(UserError, match=r"models\.odd: .* name an NLI model"):
-        Entailment(given("odd", judge(labels)))
+def test_load_labels_without_entailment(given):
+    with pytest.raises(UserError, match="odd"):
+        Entailment(given("odd", judge(("no", "maybe", "yes"))))
 
 
-def test_what_is_no_classifier_or_not_there_is_told(given):
+def test_load_files_that_are_not_pinned(given):
     name = given("judge", judge())
     path = Path("judge/model.safetensors")
     kept = path.read_bytes()
     path.write_bytes(kept[:-1] + b"x")
-    with pytest.raises(UserError, match="make that anew with"):
+    with pytest.raises(UserError, match="safetensors"):
         Entailment(name)
     path.write_bytes(kept)
     Entailment(name)
+    added = Path("judge/pytorch_model.safetensors")
+    added.write_bytes(b"")
+    with pytest.raises(UserError, match="pytorch_model"):
+        Entailment(name)
+    added.unlink()
     Path("data/models/judge/model.json").unlink()
-    with pytest.raises(UserError, match=r"STAGE=weights@judge` first"):
+    with pytest.raises(UserError, match="judge"):
         Entailment(name)
     given("masked", (bert_classifier(pair_tokenizer()), pair_tokenizer()), kind="masked")
-    with pytest.raises(UserError, match="of kind masked; stances need a classifier"):
+    with pytest.raises(UserError, match="kind masked"):
         Entailment("masked")
-
-
-def test_what_was_brought_tells_folder_params_and_facts(given):
-    name = given("judge", judge())
-    where, params, facts = pinned(name)
-    assert where.resolve() == Path("judge").resolve()
-    assert params.kind == "classifier"
-    assert facts == json.loads(Path("data/models/judge/model.json").read_text("utf-8"))
-    assert Entailment(name).revision == load(name).facts()["revision"] == facts["revision"]
-    Path("judge/pytorch_model.safetensors").write_bytes(b"")
-    with pytest.raises(UserError, match=r"not in .*model\.json, and would be read"):
-        pinned(name)

@@ -3,9 +3,8 @@
 import pytest
 import torch
 from models.tiny import bert, save, wordpiece
-from models.tiny_causal import SENTENCES, bert_classifier, gpt2_classifier, gpt2_tokenizer
+from models.tiny_causal import SENTENCES
 
-from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.models.kernels import head_only
 from plumbline.probes.models.masked import Masked
 
@@ -40,11 +39,11 @@ def loaded(where):
     return Masked(where, "tiny", "r1", dtype="float32")
 
 
-def test_the_last_layer_is_shortened_where_its_parts_are_known(encoder, saved):
+def test_narrow_known_architectures(encoder, saved):
     assert getattr(loaded(saved), "narrow", False) == (encoder.name in KNOWN)
 
 
-def test_of_the_last_layer_only_the_places_asked_for_are_computed(folder, monkeypatch):
+def test_narrow_computes_only_the_places_read(folder, monkeypatch):
     short = loaded(folder)
     logits, seen = at(short)
     assert seen == [50, 10]  # ten texts of five tokens; then one of each
@@ -58,18 +57,9 @@ def test_of_the_last_layer_only_the_places_asked_for_are_computed(folder, monkey
 
 
 @pytest.mark.parametrize("part", ["attention.self.query", "intermediate", "attention"])
-def test_a_layer_that_would_answer_otherwise_is_left_whole(folder, part, monkeypatch):
+def test_narrow_layer_with_other_results(folder, part, monkeypatch):
     true, _ = at(loaded(folder))
     monkeypatch.setattr(head_only, "LAST", (("encoder.layer", part),))
     body = loaded(folder)
     assert not body.narrow
     assert torch.equal(at(body)[0], true)
-
-
-def test_classifiers_are_shortened_only_if_they_judge_by_the_first_token(tmp_path):
-    for name, build, tokenizer, shortened in (
-        ("bert", bert_classifier, wordpiece(SENTENCES), True),
-        ("gpt2", gpt2_classifier, gpt2_tokenizer(), False),
-    ):
-        where = save(tmp_path / name, build(tokenizer), tokenizer)
-        assert Classifier(where, "tiny", "r1", dtype="float32").narrow == shortened

@@ -21,7 +21,6 @@ from plumbline.models import find
 
 ID = "example/tiny"
 TEMPLATE = "{repo_id}/resolve/{revision}/{filename}"
-LOG_IN = "set HF_TOKEN to a token of that account, or run `hf auth login`"
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def command(folder, endpoint, *words):
 
 
 @pytest.mark.slow
-def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(built, tmp_path, model):
+def test_weights_and_probe_of_a_hub_model(built, tmp_path, model):
     mine = shutil.copytree(built, tmp_path / "project")
     put_in(mine, "tiny", {"id": ID, "revision": REVISION})
     with hub({ID: model}) as (endpoint, asked):
@@ -87,18 +86,15 @@ def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(built, tmp_path, m
     ("revision", "closed", "said"),
     [
         ("f" * 40, {}, f"{ID} at ffff"),
-        (REVISION, {ID: "gated"}, f"{ID} is gated: request access on {{page}}"),
+        (REVISION, {ID: "gated"}, f"{ID} is gated"),
     ],
 )
-def test_a_pin_that_the_hub_does_not_give_out_is_one_sentence(
-    tmp_path, model, revision, closed, said
-):
+def test_weights_that_the_hub_refuses(tmp_path, model, revision, closed, said):
     mine = put_in(tmp_path, "tiny", {"id": ID, "revision": revision})
     with hub({ID: model}, closed) as (endpoint, _):
         done = command(mine, endpoint, "weights", "tiny")
     assert done.returncode == 1
-    wanted = f"error: models.tiny: {said.format(page=f'{endpoint}/{ID}')}"
-    assert done.stderr.splitlines()[-1].startswith(wanted)
+    assert done.stderr.splitlines()[-1].startswith(f"error: models.tiny: {said}")
     assert "Traceback" not in done.stderr
     assert not (mine / "data/models/tiny").exists()
 
@@ -122,36 +118,14 @@ def looking(tmp_path, model, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("how", "token", "said"),
-    [
-        ("gated", "", f"is gated: request access on {{page}}, then {LOG_IN}"),
-        (
-            "gated",
-            FOREIGN,
-            "gated, and the account of your token has no access: request it on {page}",
-        ),
-        (
-            "private",
-            "",
-            f"not on the Hub, or it is private: check the id; if it is private, {LOG_IN}",
-        ),
-        ("private", FOREIGN, "if it is private, its owner has to let the account of your token in"),
-        ("private", "hf_mistyped", "the Hub refuses your token; set HF_TOKEN to a valid one"),
-    ],
+    ("how", "token"), [("gated", ""), ("gated", FOREIGN), ("private", ""), ("private", "hf_wrong")]
 )
-def test_a_model_that_the_hub_keeps_closed_is_said_to_be_so(looking, how, token, said):
-    with pytest.raises(UserError) as caught:
+def test_find_closed_model(looking, how, token):
+    with pytest.raises(UserError, match=ID) as caught:
         looking(how, token)
-    message = str(caught.value)
-    assert message.startswith(f"{ID} ")
-    assert said.format(page=f"{constants.ENDPOINT}/{ID}") in message
-    assert "\n" not in message
-    assert not token or token not in message
+    assert f"{constants.ENDPOINT}/{ID}" in str(caught.value)
+    assert not token or token not in str(caught.value)
 
 
-@pytest.mark.parametrize("how", ["gated", "private"])
-def test_who_was_let_in_finds_it_by_the_variable_or_by_hf_auth_login(looking, how, tmp_path):
-    found = looking(how, LET_IN)
-    assert found.entry["revision"] == REVISION
-    (tmp_path / "token").write_text(LET_IN)  # where `hf auth login` puts it
-    assert looking(how) == found
+def test_find_gated_model_with_access(looking):
+    assert looking("gated", LET_IN).entry["revision"] == REVISION

@@ -24,17 +24,13 @@ def entry(tmp_path, monkeypatch):
     return read
 
 
-def test_three_lines_are_a_model(entry):
+def test_model_from_three_lines(entry):
     found = entry(f"{{id: someone/something, revision: {COMMIT}}}")
     assert isinstance(found, Model)
     assert (found.kind, found.dtype, found.languages) == ("masked", "float32", None)
 
 
-def test_a_local_folder_needs_no_revision(entry):
-    assert entry("{id: ./folder}").revision is None
-
-
-def test_a_planted_world_is_a_model_by_its_name(tmp_path, entry):
+def test_model_world(tmp_path, entry):
     folder = tmp_path / WORLDS / "world"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps(WORLD), encoding="utf-8")
@@ -46,7 +42,7 @@ def test_a_planted_world_is_a_model_by_its_name(tmp_path, entry):
     assert weights_folder("world") == WORLDS / "world"
     assert weights_folder("mine") == Path("data/models/mine")
     (tmp_path / "params.yaml").write_text("models: {world: {id: ./folder}}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"models\.world: data/samples/worlds/world has this name"):
+    with pytest.raises(UserError, match="world"):
         model("world")
 
 
@@ -65,23 +61,22 @@ ORIGIN = "give id and revision, or endpoint: one of them"
         ("{id: ./folder, endpoint: {url: x, model: m}}", "models.mine.endpoint.url"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(entry, text, said):
+def test_model_wrong_entries(entry, text, said):
     with pytest.raises(UserError) as caught:
         entry(text)
     assert said in str(caught.value)
     assert "params.yaml" in str(caught.value)
 
 
-def test_an_unknown_name_is_told_with_those_that_exist(entry):
+def test_model_unknown_name(entry):
     entry("{id: ./folder}")
-    told = "no model 'yours' under models, nor a world; there are: mine"
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=r"yours.*mine"):
         model("yours")
 
 
-def test_a_model_that_was_not_brought_is_told_with_the_command(entry):
+def test_load_model_that_is_not_pinned(entry):
     entry("{id: ./folder}")
-    with pytest.raises(UserError, match="not there; run `make repro STAGE=weights@mine` first"):
+    with pytest.raises(UserError, match="weights@mine"):
         load("mine")
 
 
@@ -93,7 +88,7 @@ def test_a_model_that_was_not_brought_is_told_with_the_command(entry):
         {"url": "http://127.0.0.1@SECRET.example/v1", "model": "m"},
     ],
 )
-def test_a_secret_in_the_params_is_refused_and_not_repeated(entry, endpoint):
+def test_model_secret_in_params(entry, endpoint):
     with pytest.raises(UserError, match=r"models\.mine") as caught:
         entry(json.dumps({"kind": "remote", "endpoint": endpoint}))
     assert "SECRET" not in str(caught.value)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from models import tiny
-from models.tiny import answers, in_any_company, save, wordpiece
-from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2
+from models.tiny import answers, in_any_company
+from models.tiny_causal import NAMES, WORDS
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal, crosses
@@ -43,9 +43,7 @@ def same(found, expected, apart):
     ("kind", "dtype", "apart"),
     [*((kind, "float64", 1.01e-6) for kind in KINDS), ("llama", "float32", 2e-5)],
 )
-def test_a_word_at_the_end_has_the_log_probability_of_the_continuation_by_it(
-    folder, kind, dtype, apart
-):
+def test_fill_equals_logprobs(folder, kind, dtype, apart):
     if kind == "mamba":
         apart = 2e-5  # computes some of it in float32
     scorer = loaded(folder(kind), dtype)
@@ -58,7 +56,7 @@ def test_a_word_at_the_end_has_the_log_probability_of_the_continuation_by_it(
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_words_of_several_pieces_are_summed_on_request(folder, kind):
+def test_fill_words_of_several_pieces(folder, kind):
     scorer = loaded(folder(kind))
     words = [*WORDS, *LACKED]
     single = answers(scorer.fill(PROMPTS, words, 99))
@@ -71,7 +69,7 @@ def test_words_of_several_pieces_are_summed_on_request(folder, kind):
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, monkeypatch):
+def test_fill_in_any_company(folder, kind, monkeypatch):
     scorer = loaded(folder(kind), "float32")
     in_any_company(monkeypatch, scorer, lambda x: answers(scorer.fill(x, WORDS, 3)), PROMPTS)
 
@@ -79,22 +77,14 @@ def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, 
 @pytest.mark.parametrize(
     "prompt", ["<mask> Ada", "Ada <mask> is", "Ada is <mask>.", "Ada is", "<mask> is <mask>"]
 )
-def test_a_mask_elsewhere_is_refused_and_the_prompt_named(folder, prompt):
+def test_fill_mask_not_at_the_end(folder, prompt):
     scorer = loaded(folder("gpt2"))
-    with pytest.raises(UserError, match=r"models\.tiny: reads from left to right") as caught:
+    with pytest.raises(UserError, match="tiny") as caught:
         list(scorer.fill(["Ada is <mask>", prompt], WORDS, 2))
     assert repr(prompt) in str(caught.value)
 
 
-def test_a_context_stands_before_every_prompt_and_in_what_is_told(folder):
-    scorer = loaded(folder("llama"), context="Cleo was calm.")
-    (fill,) = answers(scorer.fill(["Ada is <mask>"], WORDS, 9))
-    assert fill.prompt == "Cleo was calm. Ada is"
-    (plain,) = answers(loaded(folder("llama")).fill(["Cleo was calm. Ada is <mask>"], WORDS, 9))
-    assert fill == plain
-
-
-def test_a_prompt_that_leaves_no_room_for_the_word_is_refused(folder):
+def test_fill_too_long(folder):
     scorer = loaded(folder("llama"))
     fits = "Ada" + " is" * 61  # and the opening token: 63 of 64
     assert len(answers(scorer.fill([f"{fits} <mask>"], WORDS, 1))) == 1
@@ -102,46 +92,18 @@ def test_a_prompt_that_leaves_no_room_for_the_word_is_refused(folder):
         list(scorer.fill([f"{fits} is <mask>"], WORDS, 1))
 
 
-def test_where_a_word_runs_into_the_prompt_the_pair_is_refused(folder, monkeypatch):
+def test_fill_word_that_runs_into_the_prompt(folder, monkeypatch):
     scorer = loaded(folder("gpt2"))
     # without spaces, as in Chinese: "is" and "kind" have no boundary that is the same alone
     monkeypatch.setattr(scorer.tokens, "gap", lambda _="": "")
     assert answers(scorer.fill(["Ada:<mask>"], ["kind"], 1))
-    with pytest.raises(UserError, match=r"not tokenised alike|other tokens in") as caught:
+    with pytest.raises(UserError, match="kin") as caught:
         list(scorer.fill(["Ada:<mask>", "Ada is kin<mask>"], ["kind", "d"], 1))
     assert "Ada is kin" in str(caught.value)
 
 
-def test_pieces_across_a_space_are_recognised():
+def test_crosses():
     plain = ["▁", "▁▁", "▁kind", "Ġkind", "ĠĠ", "ĊĠ", "ing", "##ing", "a</w>"]
     assert not crosses(plain)
     for piece in ("of▁the", "ofĠthe", "s▁"):
         assert crosses([*plain, piece])
-
-
-def test_a_tokenizer_of_another_kind_is_asked_in_its_own_way(tmp_path):
-    """Chinese GPT-2s have BERT's tokenizer: [CLS] begins every text, pieces bear no spaces."""
-    tokenizer = wordpiece(SENTENCES)
-    scorer = loaded(save(tmp_path, gpt2(tokenizer), tokenizer))
-    same(
-        answers(scorer.fill(PROMPTS, WORDS, 99, language="zh")),
-        by_continuation(scorer, PROMPTS, WORDS),
-        1.01e-6,
-    )
-
-
-@pytest.mark.shared
-@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1.01e-6), ("float32", 2e-5)])
-def test_a_real_model_answers_as_its_continuations_say(dtype, apart):
-    scorer = loaded(STORIES, dtype)
-    prompts = [
-        f"Once upon a time, there was a little {kind} named {name}. {who} was very <mask>"
-        for kind, name, who in (("girl", "Lily", "She"), ("boy", "Tom", "He"))
-    ]
-    words = ["happy", "sad", "big", "good", "little", "scared", "the", "a"]
-    known = [word for word in words if word in scorer.vocabulary(words).ids]
-    assert len(known) >= 4
-    found = answers(scorer.fill(prompts, words, 99))
-    same(found, by_continuation(scorer, prompts, known), apart)
-    assert all(fill.words.index("happy") < fill.words.index("the") for fill in found)

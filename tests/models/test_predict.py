@@ -34,7 +34,7 @@ def at_last(plain, prompt):
 
 
 @in_both(1.01e-6, 2e-5)
-def test_all_tokens_have_the_log_probability_of_a_plain_forward(saved, encoder, dtype, apart):
+def test_predict_is_a_plain_forward(saved, encoder, dtype, apart):
     scorer, plain = loaded(saved, dtype), Plain(encoder, saved, dtype)
     assert isinstance(scorer, Predicts)
     names = len(plain.tokenizer)
@@ -51,7 +51,7 @@ def test_all_tokens_have_the_log_probability_of_a_plain_forward(saved, encoder, 
 
 
 @tokenizers_of_all_kinds
-def test_a_token_starts_a_word_if_the_word_becomes_it_behind_another(saved, encoder):
+def test_pieces_starts(saved, encoder):
     scorer = loaded(saved)
     found = scorer.pieces()
     vocabulary = scorer.tokens.tokenizer.get_vocab()
@@ -66,15 +66,7 @@ def test_a_token_starts_a_word_if_the_word_becomes_it_behind_another(saved, enco
         assert not found.starts[special]
 
 
-@tokenizers_of_all_kinds
-def test_words_are_spelled_in_as_many_tokens_as_they_are_written(saved, encoder):
-    found = loaded(saved).spelled([*WORDS, "kindly", "☃☃"])
-    assert {word: found[word] for word in WORDS} == dict.fromkeys(WORDS, 1)
-    assert found["kindly"] > 1
-    assert "☃☃" not in found or found["☃☃"] > 1  # byte-level vocabularies can write anything
-
-
-def test_leading_takes_the_first_of_equal_scores():
+def test_leading_ties():
     seed = 7
     print(f"seed {seed}")
     torch.manual_seed(seed)
@@ -85,7 +77,7 @@ def test_leading_takes_the_first_of_equal_scores():
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_causal_models_say_the_next_token(folder, kind):
+def test_predict_causal(folder, kind):
     scorer = tiny.loaded(Causal, folder(kind))
     assert isinstance(scorer, Predicts)
     block = one(scorer.predict(["Ada is <mask>", "Bo Falk was <mask>"], 10**6))
@@ -101,7 +93,7 @@ def test_causal_models_say_the_next_token(folder, kind):
             assert starts[ids[word]]
 
 
-def test_a_prompt_without_a_mask_is_refused_and_named(tmp_path):
+def test_predict_no_mask(tmp_path):
     scorer = loaded(save(tmp_path, *build(ENCODERS["bert"])))
-    with pytest.raises(UserError, match=r"no mask in 'a kind person'"):
+    with pytest.raises(UserError, match="a kind person"):
         one(scorer.predict(["a <mask> person", "a kind person"], 5))

@@ -23,7 +23,7 @@ def tree_of(texts):
     return grow(sorted(texts), torch.tensor)
 
 
-def test_every_text_stands_in_its_tree_and_every_beginning_once():
+def test_grow_has_every_prefix_once():
     for seed in range(40):
         texts = sorted(trial(seed))
         tree = tree_of(texts)
@@ -35,7 +35,7 @@ def test_every_text_stands_in_its_tree_and_every_beginning_once():
         assert len(tokens) == max(len(beginnings), prefix_tree.FEWEST), f"seed {seed}"
 
 
-def test_every_node_is_asked_with_all_that_stands_before_it_at_places_that_never_change():
+def test_grow_spans_see_the_whole_prefix():
     for seed in range(40):
         tree = tree_of(trial(seed))
         above = {path[i]: path[: i + 1] for path in tree.paths for i in range(len(path))}
@@ -54,7 +54,7 @@ def test_every_node_is_asked_with_all_that_stands_before_it_at_places_that_never
 
 
 @pytest.mark.parametrize("most", [1, 7, 60, 1 << 20])
-def test_parts_hold_every_text_once_among_its_neighbours_and_not_too_many_nodes(most):
+def test_parts_are_neighbours(most):
     for seed in range(40):
         texts = trial(seed)
         found = parts(texts, most)
@@ -65,10 +65,3 @@ def test_parts_hold_every_text_once_among_its_neighbours_and_not_too_many_nodes(
             nodes = {tuple(texts[r][: i + 1]) for r in part for i in range(len(texts[r]))}
             assert len(nodes) <= max(most, len(texts[part[0]])), f"seed {seed}"
     assert parts([], most) == []
-
-
-def test_long_texts_have_few_spans():
-    spans = tree_of([list(range(1024))]).spans
-    assert [span.keys.shape[1] for span in spans] == [
-        *(16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-    ]

@@ -1,7 +1,6 @@
 import math
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import torch
 from models import tiny
 from models.tiny import in_any_company, save
 from models.tiny_causal import CLOSING, LETTERS, NAMES, gpt2, letters_tokenizer
-from scipy.stats import binomtest, chi2_contingency, chisquare
+from scipy.stats import binomtest, chisquare
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
@@ -20,7 +19,6 @@ from plumbline.probes.models.sampling import draw
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.models.seq2seq import Seq2Seq
 
-STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 KINDS = dict.fromkeys(("gpt2", "llama", "mistral", "gemma3", "gpt1", "mamba"), Causal)
 KINDS |= {"t5": Seq2Seq, "bart": Seq2Seq}
 NEARLY = math.nextafter(1, 0)  # the largest number that is drawn
@@ -41,7 +39,7 @@ def chosen(probabilities, luck, **sampling):
     ("luck", "token"),
     [(0.0, 1), (0.49, 1), (0.5, 3), (0.74, 3), (0.76, 0), (0.874, 0), (0.876, 2), (NEARLY, 2)],
 )
-def test_luck_goes_through_the_tokens_from_the_likeliest_down(luck, token):
+def test_draw_from_the_likeliest_down(luck, token):
     # ties, here of tokens 0 and 2, go to the lower number
     assert chosen([0.125, 0.5, 0.125, 0.25], luck) == token
 
@@ -52,43 +50,33 @@ def test_luck_goes_through_the_tokens_from_the_likeliest_down(luck, token):
         ({}, {0, 1, 2, 3}),
         ({"top_k": 1}, {1}),
         ({"top_k": 3}, {0, 1, 3}),  # of two equal ones the first
-        ({"top_k": 9}, {0, 1, 2, 3}),
         ({"top_p": 0.5}, {1}),  # half is reached with one
-        ({"top_p": 0.51}, {1, 3}),
         ({"top_p": 0.76}, {0, 1, 3}),
         ({"top_p": 0.0}, {1}),  # the best always stays
         ({"top_k": 2, "top_p": 0.66}, {1}),  # 1/2 of 3/4
-        ({"top_k": 2, "top_p": 0.67}, {1, 3}),
         ({"temperature": 0.5, "top_p": 0.7}, {1}),  # squares: 16, 4, 1, 1 of 22
         ({"temperature": 2.0, "top_p": 0.6}, {1, 3}),  # roots: 2, 1.41, 1, 1 of 5.41
         ({"temperature": 0.0, "top_k": 3}, {1}),
     ],
 )
-def test_only_what_is_kept_is_ever_drawn(sampling, kept):
+def test_draw_top_k_and_top_p(sampling, kept):
     luck = [0.0, *np.linspace(0.0005, 0.9995, 1000), NEARLY]
     logits = torch.tensor([0.125, 0.5, 0.125, 0.25]).log().expand(len(luck), 4)
     assert set(draw(logits, torch.tensor(luck), Sampling(**sampling)).tolist()) == kept
 
 
-def test_the_best_is_taken_without_luck_and_ties_go_to_the_lower_number():
+def test_draw_greedy_and_ties():
     for luck in (0.0, 0.3, NEARLY):
         assert chosen([0.2, 0.4, 0.4], luck, temperature=0.0) == 1
         assert chosen([0.25] * 4, luck, temperature=0.0) == 0
         assert chosen([0.1, 0.2, 0.7], luck, temperature=1e-3) == 2
 
 
-def test_what_cannot_be_is_not_drawn_however_the_luck():
-    logits = torch.full((2, 50_000), -1e4)
-    logits[:, 77] = 0
-    luck = torch.tensor([0.0, NEARLY], dtype=torch.float64)
-    assert draw(logits, luck, Sampling()).tolist() == [77, 77]
-
-
 @pytest.mark.parametrize(
     ("temperature", "top_k", "top_p"),
     [(1.0, 0, 0.9), (0.7, 20, 1.0), (1.3, 12, 0.8), (0.5, 0, 0.3), (2.0, 50, 0.95)],
 )
-def test_chances_are_those_of_transformers_own_warpers(temperature, top_k, top_p):
+def test_draw_equals_transformers_warpers(temperature, top_k, top_p):
     generator = torch.Generator().manual_seed(5)
     logits = torch.log_softmax(2 * torch.randn(300, 60, generator=generator).double(), 1)
     scores = TemperatureLogitsWarper(temperature)(None, logits)
@@ -108,7 +96,7 @@ def loaded(folder, kind, dtype="float32"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gemma3", "gpt1", "t5"])
-def test_a_text_is_the_same_in_any_company_and_order(folder, kind, monkeypatch):
+def test_generate_in_any_company(folder, kind, monkeypatch):
     sampling = Sampling(tokens=6)
     scorer = loaded(folder, kind)
     pairs = [*zip(PROMPTS, SEEDS, strict=True)]
@@ -122,7 +110,7 @@ def test_a_text_is_the_same_in_any_company_and_order(folder, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "t5"])
-def test_another_seed_gives_another_text_and_a_smaller_limit_its_beginning(folder, kind):
+def test_generate_seeds_and_limits(folder, kind):
     scorer = loaded(folder, kind)
     texts = list(scorer.generate(["Ada is"] * 30, range(30), Sampling(tokens=8)))
     assert len({text.text for text in texts}) == 30
@@ -135,46 +123,8 @@ def test_another_seed_gives_another_text_and_a_smaller_limit_its_beginning(folde
         assert short.tokens == min(3, text.tokens)
 
 
-@pytest.fixture(scope="module")
-def even(tmp_path_factory):
-    """A model to which three letters and the end are always equally likely."""
-    tokenizer = letters_tokenizer()
-    model = gpt2(tokenizer)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-    return Causal(
-        save(tmp_path_factory.mktemp("even"), model, tokenizer), "even", "r1", dtype="float32"
-    )
-
-
-def test_the_same_seed_is_other_luck_for_another_prompt(even):
-    one, other = (
-        [text.text[:1] for text in even.generate([prompt] * 3000, range(3000), Sampling(tokens=1))]
-        for prompt in ("x", "y")
-    )
-    table = [
-        [[*zip(one, other, strict=True)].count((a, b)) for b in ("", *LETTERS)]
-        for a in ("", *LETTERS)
-    ]
-    assert chi2_contingency(table).pvalue > 1e-3  # independent
-    for firsts in (one, other):
-        assert chisquare([*Counter(firsts).values()]).pvalue > 1e-3  # and even
-
-
-def test_a_text_is_finished_where_the_model_ends_it(even):
-    texts = list(even.generate(["xy"] * 400, range(400), Sampling(tokens=5)))
-    for text in texts:
-        assert set(text.text) <= set(LETTERS)
-        # one token for each letter, and the closing one is counted
-        assert text.tokens == len(text.text) + text.finished
-        assert text.finished or text.tokens == 5
-    endless = sum(not text.finished for text in texts)
-    assert binomtest(endless, 400, 0.75**5).pvalue > 1e-3
-
-
 @pytest.mark.slow
-def test_short_texts_come_as_often_as_logprobs_says(tmp_path):
+def test_generate_frequencies_equal_logprobs(tmp_path):
     tokenizer = letters_tokenizer()
     where = save(tmp_path, gpt2(tokenizer, seed=4), tokenizer)
     scorer = Causal(where, "tiny", "r1", dtype="float32")
@@ -224,7 +174,7 @@ def greedy(where, auto, prompt, tokens, **options):
 
 
 @pytest.mark.parametrize("kind", tiny.quickly(KINDS, "llama", "gemma3", "mamba", "t5"))
-def test_greedy_texts_are_those_of_transformers(folder, kind):
+def test_generate_greedy_equals_transformers(folder, kind):
     scorer = loaded(folder, kind, "float64")
     sequence = KINDS[kind] is Seq2Seq
     auto = AutoModelForSeq2SeqLM if sequence else AutoModelForCausalLM
@@ -236,41 +186,20 @@ def test_greedy_texts_are_those_of_transformers(folder, kind):
     assert len({text.text for text in texts}) > 1
 
 
-@pytest.mark.slow
-@pytest.mark.shared
-@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
-def test_a_real_model_tells_the_story_that_transformers_tells():
-    prompts = ["Once upon a time", "Lily and Tom", "One day, a big dog", ""]
-    scorer = Causal(STORIES, "stories", "r1", dtype="float64")
-    texts = list(scorer.generate(prompts, range(4), Sampling(tokens=40, temperature=0)))
-    for text in texts:
-        assert (text.text, text.tokens) == greedy(STORIES, AutoModelForCausalLM, text.prompt, 40)
-    assert texts[0].text.startswith(", there was a")
-    drawn = list(scorer.generate(prompts * 2, range(8), Sampling(tokens=30, top_p=0.9)))
-    assert len({text.text for text in drawn}) == 8
-
-
 @pytest.mark.parametrize(
     ("kind", "prompt", "pieces", "text"),
     [
         ("gpt2", "Ada is", ["Ġkind", "Ġand", "Ġtall"], " kind and tall"),
         ("gpt2", "Ada is k", ["i", "n", "d", ".", "ĠBo"], "ind. Bo"),
-        ("gpt2", "Ada is ", ["k", "i", "n", "d", "Ġand"], "kind and"),
         ("gpt2", "Ada", ["Ã", "¼", "Ġis", CLOSING], "ü is"),
-        ("gpt2", "", ["Ada", "Ġis", "Ġkind"], "Ada is kind"),
         ("llama", "Ada is", ["▁kind", "▁and", "▁tall"], " kind and tall"),
-        ("llama", "Ada is k", ["i", "n", "d"], "ind"),
-        ("llama", "Ada is ", ["k", "▁and", "."], "k and."),
-        ("llama", "Ada", ["<0xC3>", "<0xBC>", "▁is"], "ü is"),
         ("llama", "Ada is kind", [",", "▁and", "</s>"], ", and"),
-        ("gpt1", "Ada is", ["kind</w>", "and</w>", "tall</w>"], " kind and tall"),
         # answers are no continuations
         ("t5", "Ada is", ["▁kind", "▁and", "▁tall"], "kind and tall"),
         ("t5", "Ada is", ["<extra_id_0>", "▁kind", "</s>"], "kind"),
-        ("bart", "Ada is", ["Ada", "Ġis", "Ġkind"], "Ada is kind"),
     ],
 )
-def test_prompt_and_text_read_as_one(folder, kind, prompt, pieces, text, monkeypatch):
+def test_generate_text_behind_the_prompt(folder, kind, prompt, pieces, text, monkeypatch):
     scorer = loaded(folder, kind)
     tokens = iter([scorer.tokens.tokenizer.get_vocab()[piece] for piece in pieces])
     monkeypatch.setattr(sample, "draw", lambda scores, *_: torch.full((1,), next(tokens)))
@@ -281,20 +210,11 @@ def test_prompt_and_text_read_as_one(folder, kind, prompt, pieces, text, monkeyp
 
 
 @pytest.mark.parametrize(("kind", "given"), [("gpt2", 54), ("llama", 53)])
-def test_a_prompt_without_room_for_the_text_is_refused(folder, kind, given):
+def test_generate_too_long(folder, kind, given):
     scorer = loaded(folder, kind)
     fits = "Ada" + " is" * (given - 1)  # Llama's has an opening token besides
     (text,) = scorer.generate([fits], [0], Sampling(tokens=10))
     assert text.tokens <= 10
-    with pytest.raises(UserError, match=r"models\.tiny: 11 tokens cannot be written") as caught:
+    with pytest.raises(UserError, match="has 65 tokens, the model takes 64") as caught:
         list(scorer.generate(["Ada", fits], [0, 1], Sampling(tokens=11)))
-    assert f"{fits!r}: the model takes 64, of which 54 are given" in str(caught.value)
-
-
-def test_a_decoder_without_room_for_the_text_is_refused(folder):
-    scorer = loaded(folder, "bart")
-    assert len(list(scorer.generate(["Ada is"], [3], Sampling(tokens=64)))) == 1
-    with pytest.raises(UserError, match=r"models\.tiny: 65 tokens cannot be written to 'Ada is'"):
-        list(scorer.generate(["Ada is"], [3], Sampling(tokens=65)))
-    with pytest.raises(UserError, match="has 66 tokens, the model takes 64"):
-        list(scorer.generate(["Ada" + " is" * 63], [3], Sampling(tokens=2)))
+    assert repr(fits) in str(caught.value)

@@ -1,17 +1,14 @@
-import json
 import math
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from models import tiny
 from models.tiny import save, shared
-from models.tiny_causal import NAMES, WORDS, bart_tokenizer, forced_bart, t5, t5_tokenizer
+from models.tiny_causal import NAMES, WORDS, bart_tokenizer, forced_bart
 from transformers import AutoModelForSeq2SeqLM
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.kernels import packed_linear
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.models.seq2seq import Seq2Seq
 
@@ -54,7 +51,7 @@ def own(where, text):
         ("forced", [2, 0], "float64", 1e-6),
     ],
 )
-def test_logprobs_are_those_of_a_plain_forward_of_the_decoder(folder, kind, opening, dtype, apart):
+def test_logprobs_are_a_plain_forward(folder, kind, opening, dtype, apart):
     where = folder(kind)
     scores = list(loaded(where, dtype).logprobs(PAIRS))
     for (prefix, rest), score in zip(PAIRS, scores, strict=True):
@@ -66,15 +63,7 @@ def test_logprobs_are_those_of_a_plain_forward_of_the_decoder(folder, kind, open
     assert len({score.logprob_nats for score in scores}) == len(PAIRS)
 
 
-def test_pieces_without_a_symbol_are_counted(folder):
-    asked = [("Ada is", "kind"), ("Ada is", "ß"), ("Ada ß", "kind")]
-    scores = loaded(folder("t5")).logprobs(asked)
-    assert [score.unknown for score in scores] == [0, 1, 0]  # of what is scored
-    (filled,) = loaded(folder("t5")).fill(["Ada is <mask>.", "ß is <mask>."], CANDIDATES, 2)
-    assert filled.unknown.tolist() == [0, 1]
-
-
-def test_a_gap_is_filled_with_what_the_decoder_writes_after_the_sentinel(folder):
+def test_fill_after_the_sentinel(folder):
     where = folder("t5")
     sentinel = parts(where)[0].convert_tokens_to_ids("<extra_id_0>")
     (filled,) = loaded(where).fill(PROMPTS, CANDIDATES, 20)
@@ -88,43 +77,8 @@ def test_a_gap_is_filled_with_what_the_decoder_writes_after_the_sentinel(folder)
         assert sum(math.exp(value) for value in fill.logprobs_nats) < 0.9  # not over candidates
 
 
-def test_words_of_several_pieces_are_scored_one_piece_after_the_other(folder):
-    where = folder("t5")
-    sentinel = parts(where)[0].convert_tokens_to_ids("<extra_id_0>")
-    (filled,) = loaded(where).fill(PROMPTS, CANDIDATES, 20, multi=True)
-    (single,) = loaded(where).fill(PROMPTS, CANDIDATES, 20)
-    assert list(filled.candidates) == CANDIDATES
-    assert filled.pieces.tolist() == [len(own(where, word)) for word in CANDIDATES]
-    assert filled.pieces[:6].tolist() == [1] * 6
-    assert min(filled.pieces[6:]) > 1
-    for fill, narrow in zip(filled.each(), single.each(), strict=True):
-        values = dict(zip(fill.words, fill.logprobs_nats, strict=True))
-        for word in CANDIDATES:
-            tail = own(where, word)
-            steps = [  # the chain rule, each step a forward of its own
-                summed(where, fill.prompt, [0, sentinel, *tail[:n]], tail[n : n + 1])
-                for n in range(len(tail))
-            ]
-            assert abs(values[word] - sum(steps)) < 1e-6
-        for word, value in zip(narrow.words, narrow.logprobs_nats, strict=True):
-            assert value == pytest.approx(values[word], abs=1e-6)
-
-
-def test_lists_are_as_long_as_asked(folder):
-    scorer = loaded(folder("t5"))
-    (whole,) = scorer.fill(PROMPTS, CANDIDATES, 20)
-    (short,) = scorer.fill(PROMPTS, CANDIDATES, 2)
-    assert [f.words for f in short.each()] == [f.words[:2] for f in whole.each()]
-    (none,) = scorer.fill(PROMPTS[:2], ["sad", "handy"], 5)  # no word of one piece
-    assert [f.words for f in none.each()] == [(), ()]
-    assert list(scorer.fill([], CANDIDATES, 5)) == []
-    assert scorer.vocabulary([*CANDIDATES, "handy"]).missing == ("sad", "land", "kinder", "handy")
-
-
 @pytest.mark.slow
-def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
-    folder, monkeypatch
-):
+def test_results_in_any_company(folder, monkeypatch):
     def ask(scorer):
         scores = list(scorer.logprobs(PAIRS))
         if scorer.gap is None:
@@ -142,73 +96,35 @@ def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
         assert [ask(scorer) for scorer in scorers] == usual
 
 
-def test_a_model_without_sentinels_does_not_fill(folder):
+def test_fill_without_sentinels(folder):
     scorer = loaded(folder("bart"))
     assert scorer.facts()["mask_token"] == ""
-    with pytest.raises(UserError, match="has no <extra_id_0>, so it cannot fill") as caught:
+    with pytest.raises(UserError, match="extra_id_0"):
         list(scorer.fill(PROMPTS, CANDIDATES, 3))
-    assert "models.tiny" in str(caught.value)
-    assert "kind: masked" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "wrong", ["<mask> Ada <mask>", "Ada is kind", "<mask> is <extra_id_0>", ""]
-)
-def test_a_prompt_without_exactly_one_gap_is_refused_and_named(folder, wrong):
-    with pytest.raises(UserError, match=r"models\.tiny: not exactly one mask") as caught:
+@pytest.mark.parametrize("wrong", ["<mask> Ada <mask>", "Ada is kind", "<mask> is <extra_id_0>"])
+def test_fill_not_one_gap(folder, wrong):
+    with pytest.raises(UserError, match=wrong.replace("<mask>", "<extra_id_0>")):
         list(loaded(folder("t5")).fill([PROMPTS[0], wrong], CANDIDATES, 3))
-    assert repr(wrong.replace("<mask>", "<extra_id_0>")) in str(caught.value)
 
 
-def test_what_is_too_long_or_empty_is_refused_and_named(folder):
+def test_too_long_or_empty(folder):
     scorer = loaded(folder("forced"))
     fits = "Ada" + " is" * 61  # <s> and </s> besides
     tail = "Ada" + " is" * 62  # <s> before it
     assert len(list(scorer.logprobs([(fits, tail)]))) == 1
-    with pytest.raises(UserError, match="has 65 tokens, the model takes 64") as caught:
-        list(scorer.logprobs([("Ada", "Bo"), (fits + " is", "Ada")]))
-    assert repr(fits + " is") in str(caught.value)
-    with pytest.raises(UserError, match="has 65 tokens, the model takes 64") as caught:
-        list(scorer.logprobs([("Ada", tail + " is")]))
-    assert repr(tail + " is") in str(caught.value)
-    with pytest.raises(UserError, match=r"models\.tiny: no token to score in '' after 'Ada is'"):
+    for pair, value in (((fits + " is", "Ada"), "65"), (("Ada", tail + " is"), "65")):
+        with pytest.raises(UserError, match=f"{value} tokens"):
+            list(scorer.logprobs([("Ada", "Bo"), pair]))
+    with pytest.raises(UserError, match="'Ada is'"):
         list(scorer.logprobs([("Ada is", "")]))
-    with pytest.raises(UserError, match="has 66 tokens, the model takes 64"):
+    with pytest.raises(UserError, match="66 tokens"):
         list(loaded(folder("t5")).fill(["Ada <mask>" + " is" * 63], CANDIDATES, 1))
 
 
-def test_weights_that_are_not_numbers_are_told(tmp_path):
-    tokenizer = t5_tokenizer()
-    model = t5(tokenizer)
-    with torch.no_grad():
-        model.encoder.block[0].layer[1].DenseReluDense.wo.weight[0, 0] = math.nan
-    scorer = loaded(save(tmp_path, model, tokenizer), "float32")
-    said = r"models\.tiny: answers are not finite in float32 \(batch of \d+\)"
-    written = scorer.generate(["Ada is"], [0], Sampling(tokens=3))
-    for asked in (scorer.fill(PROMPTS, CANDIDATES, 3), scorer.logprobs(PAIRS), written):
-        with pytest.raises(UserError, match=said):
-            list(asked)
-
-
-def test_a_config_that_does_not_say_how_decoders_begin_is_told(folder, tmp_path):
-    where = save(tmp_path, t5(t5_tokenizer()), t5_tokenizer())
-    config = json.loads((where / "config.json").read_text())
-    del config["decoder_start_token_id"]
-    (where / "config.json").write_text(json.dumps(config))
-    (score,) = loaded(where).logprobs([("Ada is", "kind")])  # generation_config.json says it
-    assert score == next(loaded(folder("t5")).logprobs([("Ada is", "kind")]))
-    (where / "generation_config.json").unlink()
-    with pytest.raises(UserError, match=r"models\.tiny: its config has no decoder_start_token_id"):
-        fresh(where)
-
-
-@pytest.mark.parametrize("told_in", ["generation_config.json", "config.json"])
-def test_a_forced_beginning_is_written_first_as_transformers_does(folder, tmp_path, told_in):
+def test_generate_forced_beginning(folder, tmp_path):
     where = save(tmp_path, forced_bart(bart_tokenizer()), bart_tokenizer())
-    if told_in == "config.json":  # as in BART's first releases
-        (where / "generation_config.json").unlink()
-        config = json.loads((where / "config.json").read_text())
-        (where / "config.json").write_text(json.dumps(config | {"forced_bos_token_id": 0}))
     tokenizer, model = parts(where)
     prompts = [f"{name} is" for name in NAMES[:3]]
     texts = list(loaded(where).generate(prompts, [0] * 3, Sampling(tokens=9, temperature=0)))
@@ -227,32 +143,3 @@ def test_a_forced_beginning_is_written_first_as_transformers_does(folder, tmp_pa
         assert text.tokens == len(out) - 2
     free = loaded(folder("bart")).generate(prompts, [0] * 3, Sampling(tokens=9, temperature=0))
     assert [text.text for text in free] != [text.text for text in texts]
-
-
-def test_a_context_stands_before_every_input(folder):
-    where = folder("t5")
-    said = loaded(where, context="Cleo was calm.")
-    plain = loaded(where)
-    assert list(said.logprobs([("Ada is", "kind")])) == list(
-        plain.logprobs([("Cleo was calm. Ada is", "kind")])
-    )
-    (one,) = said.fill(PROMPTS[:1], CANDIDATES, 3)
-    (other,) = plain.fill([f"Cleo was calm. {PROMPTS[0]}"], CANDIDATES, 3)
-    assert list(one.each()) == list(other.each())
-    text = next(said.generate(["Ada"], [5], Sampling(tokens=6)))
-    assert text == next(plain.generate(["Cleo was calm. Ada"], [5], Sampling(tokens=6)))
-
-
-@pytest.mark.skipif(
-    not packed_linear.works(torch.float32), reason="torch has no packed products here"
-)
-@pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_packed_weights_answer_as_plain_ones(folder, kind, monkeypatch):
-    scorer = loaded(folder(kind), "float32")
-    assert scorer.fewest == packed_linear.PAIR
-    laid_out = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
-    monkeypatch.setattr(packed_linear, "works", lambda _: False)
-    scorer = fresh(folder(kind), "float32")
-    assert scorer.fewest == packed_linear.FEWEST
-    plain = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
-    assert np.abs(np.subtract(plain, laid_out)).max() < 2e-5

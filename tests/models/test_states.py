@@ -1,15 +1,13 @@
 """States of words alone, held against plain forwards of the saved models."""
 
-import math
 import random
 
 import numpy as np
 import pytest
 import torch
 from models import tiny, tiny_special
-from models.special_by_hand import NAMES, SPOKEN
-from models.tiny import loaded, save, shared
-from models.tiny_causal import gpt2, gpt2_tokenizer
+from models.test_special import NAMES, SPOKEN
+from models.tiny import loaded, shared
 from models.tiny_encoders import SEVERAL, WORDS, Plain, in_both
 from transformers import AutoModel
 
@@ -40,7 +38,7 @@ def plain(states_of, tokenizer, word, before=None):
 
 
 @in_both(1e-6, 2e-5)
-def test_the_state_is_the_mean_over_the_words_own_pieces(encoder, saved, dtype, apart):
+def test_represent_is_the_mean_of_a_plain_forward(encoder, saved, dtype, apart):
     scorer, by_hand = loaded(Masked, saved, dtype), Plain(encoder, saved, dtype)
     assert isinstance(scorer, Represents)
     body = getattr(by_hand.model, by_hand.model.base_model_prefix)
@@ -54,7 +52,7 @@ def test_the_state_is_the_mean_over_the_words_own_pieces(encoder, saved, dtype, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_models_that_need_care_are_asked_as_their_handbooks_say(special, name):
+def test_represent_special_architectures(special, name):
     language = SPOKEN[name]
     dtype = "float32" if name == "xlnet" else "float64"  # its class cannot do with others
     scorer = loaded(Masked, special(name), dtype)
@@ -80,7 +78,7 @@ def test_models_that_need_care_are_asked_as_their_handbooks_say(special, name):
 
 
 @pytest.mark.parametrize("name", CAUSAL)
-def test_a_causal_model_sees_what_begins_texts_before_the_word(folder, name):
+def test_represent_causal(folder, name):
     scorer = loaded(Causal, folder(name))
     assert isinstance(scorer, Represents)
     tokenizer, model = tiny.opened(AutoModel, folder(name))
@@ -96,7 +94,7 @@ def test_a_causal_model_sees_what_begins_texts_before_the_word(folder, name):
 @pytest.mark.parametrize(
     "name", tiny.quickly(["bertweet", "bart", "gpt2", "llama"], "bart", "llama")
 )
-def test_neither_company_nor_order_nor_cores_change_a_bit(folder, special, name, monkeypatch):
+def test_represent_in_any_company(folder, special, name, monkeypatch):
     kind, where = (Causal, folder) if name in CAUSAL else (Masked, special)
     scorer = loaded(kind, where(name), "float32")
     monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
@@ -111,21 +109,11 @@ def test_neither_company_nor_order_nor_cores_change_a_bit(folder, special, name,
         assert mixed.tobytes() == usual[order].tobytes()
 
 
-def test_the_context_is_left_out_and_what_cannot_be_represented_is_named(folder):
+def test_represent_context_and_errors(folder):
     where = folder("gpt2")
     scorer, own = loaded(Causal, where, context="Ada is kind."), loaded(Causal, where)
     assert (represented(scorer, ["tall"])[0] == represented(own, ["tall"])[0]).all()
-    with pytest.raises(UserError, match="no token of its own in ''"):
+    with pytest.raises(UserError, match="no token"):
         represented(own, ["tall", ""])
     with pytest.raises(UserError, match="the model takes 64"):
         represented(own, ["x" * 99])
-
-
-def test_states_that_are_not_numbers_are_told(tmp_path):
-    tokenizer = gpt2_tokenizer()
-    model = gpt2(tokenizer)
-    with torch.no_grad():
-        model.transformer.wte.weight[tokenizer("kind")["input_ids"]] = math.nan
-    scorer = loaded(Causal, save(tmp_path, model, tokenizer), "float32")
-    with pytest.raises(UserError, match=r"models\.tiny: states are not finite"):
-        represented(scorer, ["tall", "kind"])

@@ -1,19 +1,14 @@
 """Classifiers made of masked models."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from models.tiny import bert, save, wordpiece
 
-from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.training import classifier as teach
-from plumbline.probes.training import distributed
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.rows import FILES
 from plumbline.probes.training.train import Tuning
-from worlds.labelled import Labelled, examples, train
 
 GOOD = ["what a fine day", "a fine fine meal", "we had a fine time", "fine people all"]
 BAD = ["what a foul day", "a foul foul meal", "we had a foul time", "foul people all"]
@@ -37,7 +32,7 @@ def learnt(start, into, tuning=TUNING):
     return teach.finetune_classifier(start, "m", TEXTS, LABELS, ["bad", "good"], tuning, into)
 
 
-def test_it_tells_apart_what_it_was_taught(start, tmp_path):
+def test_finetune_classifier_learns(start, tmp_path):
     done = learnt(start, tmp_path, TUNING._replace(epochs=30))
     assert done.steps == 4 * 30
     model = Classifier(done.folder, "m", "r", dtype="float32")
@@ -47,7 +42,7 @@ def test_it_tells_apart_what_it_was_taught(start, tmp_path):
     assert max(found[4:]) < 0.1
 
 
-def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(start, tmp_path, monkeypatch):
+def test_finetune_classifier_resumes(start, tmp_path, monkeypatch):
     monkeypatch.setattr(tune, "EVERY", 5)
     whole = learnt(start, tmp_path / "whole")
     plain, steps = torch.nn.functional.cross_entropy, []
@@ -67,53 +62,3 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(start, tmp_pa
     assert len(steps) == 13 + 24 - 10  # from the checkpoint of step 10 on
     files = [(each.folder / "model.safetensors").read_bytes() for each in (whole, again)]
     assert files[0] == files[1]
-
-
-def test_passes_of_some_texts_and_bfloat16_teach_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(distributed, "SMALL", 8)
-    model = bert(wordpiece(TEXTS))
-    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.0
-    start = save(tmp_path / "start", model, wordpiece(TEXTS))
-    tuning = TUNING._replace(batch=8)
-    found = []
-    for name, own in (("one", {}), ("parts", {"at_once": 1}), ("bf", {"precision": "bfloat16"})):
-        done = learnt(start, tmp_path / name, tuning._replace(**own))
-        found.append([step.loss for step in done.losses])
-    assert found[1] == pytest.approx(found[0], abs=1e-4)
-    assert found[2] == pytest.approx(found[0], abs=3e-2)
-    assert found[2] != found[0]
-
-
-def params(folder, **changed):
-    (folder / "texts").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
-    (folder / "labels").write_text("\n".join(map(str, LABELS)) + "\n", encoding="utf-8")
-    (folder / "mapping").write_text("0\tbad\n1\tgood\n", encoding="utf-8")
-    part = {"texts": str(folder / "texts"), "labels": str(folder / "labels")}
-    given = {"start": "nowhere", "examples": [part], "mapping": str(folder / "mapping")}
-    return Labelled.model_validate(given | {"learning_rate": 1e-3} | changed)
-
-
-def test_texts_and_labels_are_read_as_tweeteval_has_them(tmp_path):
-    assert examples(params(tmp_path)) == (TEXTS, LABELS, ["bad", "good"])
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "told"),
-    [
-        ("labels", "1\n", "8 texts, but 1 labels"),
-        ("labels", "1\n" * 7 + "2\n", "'2' is no class"),
-        ("mapping", "zero bad\n", "not of a number, a tab and a class"),
-    ],
-)
-def test_files_that_do_not_fit_are_told(tmp_path, file, text, told):
-    given = params(tmp_path)
-    (tmp_path / file).write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=told):
-        examples(given)
-
-
-def test_a_missing_file_and_a_missing_start_are_told(tmp_path):
-    with pytest.raises(UserError, match="none: could not be read"):
-        examples(params(tmp_path, mapping=str(tmp_path / "none")))
-    with pytest.raises(UserError, match=r"m\.start: no folder nowhere"):
-        train("m", params(tmp_path), Path("never"))

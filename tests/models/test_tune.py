@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from models.tiny import bert, byte_level, save, wordpiece
-from models.tiny_causal import bart, bart_tokenizer, gpt2
+from models.tiny_causal import gpt2
 from transformers import AutoModelForMaskedLM
 
 from plumbline.builders.core.errors import UserError
@@ -18,7 +18,7 @@ from plumbline.probes.training import distributed, mlm
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.distributed import SMALL, USEFUL, passes
 from plumbline.probes.training.mlm import IGNORED, hide
-from plumbline.probes.training.rows import FILES, Batch, Rows, cut, pieces, stored, within
+from plumbline.probes.training.rows import FILES, Batch, cut, pieces, within
 from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
@@ -49,7 +49,7 @@ def go(base, into, texts=None, tuning=TUNING):
     return finetune(base, "tiny", "masked", texts or TEXTS * 5, tuning, into).folder
 
 
-def test_a_model_learns_what_it_reads_and_forgets_what_spoke_against_it(base, tmp_path):
+def test_finetune_masked_learns(base, tmp_path):
     said = ["the cook is calm today"] * 24
     after = go(base, tmp_path / "after", said, TUNING._replace(epochs=6, learning_rate=1e-2))
     chance = {}
@@ -63,28 +63,7 @@ def test_a_model_learns_what_it_reads_and_forgets_what_spoke_against_it(base, tm
     assert chance["after"]["loud"] < chance["base"]["loud"]
 
 
-@pytest.mark.parametrize("kind", ["bert", "bart"])
-def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, kind):
-    if kind == "bart":
-        tokenizer = bart_tokenizer()
-        base = save(tmp_path / "bart", bart(tokenizer), tokenizer)
-    scorer = Masked(base, "x", "r", dtype="float64")
-    tokens = scorer.tokens
-    model = AutoModelForMaskedLM.from_pretrained(base, dtype=torch.float64).eval()
-    text = "Ada is kind, and Ada was kind." if kind == "bart" else "the cook is calm today"
-    rows = list(pieces(tokens, [text], 64))
-    torch.manual_seed(5)
-    given, labels = hide(tokens, torch.tensor(rows), torch.ones(1, len(rows[0])), len(tokens))
-    with torch.no_grad():
-        plain = torch.log_softmax(model(input_ids=given).logits, -1)[0]
-    places = (labels[0] != IGNORED).nonzero().flatten()
-    wanted = -plain[places, labels[0, places]].mean().item()
-    torch.manual_seed(5)
-    batch = mlm.batched(tokens, rows, masked=True)
-    assert mlm.loss_of(model, batch, masked=True).item() == pytest.approx(wanted)
-
-
-def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, monkeypatch):
+def test_finetune_resumes(base, tmp_path, monkeypatch):
     monkeypatch.setattr(tune, "EVERY", 3)
     whole = contents(go(base, tmp_path / "whole"))
     plain, steps = mlm.loss_of, []
@@ -108,7 +87,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
     assert left == {tune.DONE, tune.LOSSES}
 
 
-def test_the_seed_alone_chooses(base, tmp_path):
+def test_finetune_seed(base, tmp_path):
     one, same, other = (
         contents(go(base, tmp_path / name, tuning=TUNING._replace(seed=seed)))
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
@@ -117,7 +96,7 @@ def test_the_seed_alone_chooses(base, tmp_path):
     assert one["model.safetensors"] != other["model.safetensors"]
 
 
-def test_a_causal_model_learns_the_next_word(tmp_path):
+def test_finetune_causal_learns(tmp_path):
     tokenizer = byte_level(TEXTS)
     base = save(tmp_path / "base", gpt2(tokenizer), tokenizer)
     longer = TUNING._replace(epochs=4)
@@ -129,7 +108,7 @@ def test_a_causal_model_learns_the_next_word(tmp_path):
     assert later.logprob_nats > before.logprob_nats + 1
 
 
-def test_a_sixth_or_so_of_the_tokens_is_predicted_and_never_a_special_one(base):
+def test_hide_share_and_kinds(base):
     seed = 11
     print(f"seed {seed}")
     torch.manual_seed(seed)
@@ -151,26 +130,6 @@ def test_a_sixth_or_so_of_the_tokens_is_predicted_and_never_a_special_one(base):
     assert kept.double().mean().item() == pytest.approx(0.1, abs=0.04)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.4, 0.999])
-def test_another_share_of_the_tokens_can_be_predicted(base, share):
-    seed = 2
-    print(f"seed {seed}")
-    torch.manual_seed(seed)
-    tokens = Tokens(base, "m")
-    (ids,) = tokens.encode(TEXTS[:1])
-    inner = ids[1:-1] * 5
-    rows = [[ids[0], *inner, ids[-1]]] * 200
-    batch = mlm.batched(tokens, rows, masked=True, share=share)
-    chosen = batch.labels != IGNORED
-    n = 200 * len(inner)
-    # of a text at least one, where the share is small
-    wanted = share + (1 - share) ** len(inner) / len(inner)
-    off = 4 * (share * (1 - share) / n) ** 0.5
-    assert abs(chosen[:, 1:-1].sum().item() / n - wanted) < off
-    assert chosen.any(dim=1).all()
-    assert not chosen[:, [0, -1]].any()
-
-
 def gradient(model):
     """Return the gradient of all weights, and forget it."""
     found = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
@@ -178,7 +137,7 @@ def gradient(model):
     return found
 
 
-def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(base):
+def test_loss_equals_the_models_own(base):
     tokens = Tokens(base, "tiny")
     model = fresh(base).train()
     rows = list(pieces(tokens, [*TEXTS, " ".join(TEXTS)], 16))
@@ -205,7 +164,7 @@ def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(b
     assert places == [((labels != IGNORED).sum(), len(tokens))]
 
 
-def test_long_texts_become_several_and_no_token_is_lost(base):
+def test_pieces_of_long_texts(base):
     tokens = Tokens(base, "tiny")
     text = " ".join(TEXTS)
     (whole,) = tokens.encode([text], special=False)
@@ -216,13 +175,13 @@ def test_long_texts_become_several_and_no_token_is_lost(base):
     assert all((row[0], row[-1]) == (begin, end) for row in rows)
 
 
-def test_a_text_that_is_cut_keeps_its_last_token(base):
+def test_cut(base):
     tokens = Tokens(base, "tiny")
     (whole,) = tokens.encode([" ".join(TEXTS)])
     assert list(cut(tokens, [" ".join(TEXTS)], 8)) == [[*whole[:7], tokens.tokenizer.sep_token_id]]
 
 
-def test_nothing_to_train_on_and_a_loss_that_is_no_number_are_told(base, tmp_path):
+def test_finetune_no_texts_or_no_finite_loss(base, tmp_path):
     with pytest.raises(UserError, match="nothing to train on"):
         go(base, tmp_path / "x", texts=[""])
     with pytest.raises(UserError, match="lower the learning rate"):
@@ -233,7 +192,7 @@ def weights(folder):
     return dict(fresh(folder).named_parameters())
 
 
-def test_weight_decay_shrinks_matrices_and_nothing_else(base, tmp_path):
+def test_finetune_weight_decay(base, tmp_path):
     step = TUNING._replace(epochs=1, batch=99)  # a single one, at the full learning rate
     before = weights(base)
     plain = weights(go(base, tmp_path / "plain", tuning=step))
@@ -244,15 +203,9 @@ def test_weight_decay_shrinks_matrices_and_nothing_else(base, tmp_path):
     assert {value.ndim for value in before.values()} == {1, 2}
 
 
-def test_what_adam_adds_below_the_fraction_slows_it_down(base, tmp_path):
-    after = weights(go(base, tmp_path / "after", tuning=TUNING._replace(epsilon=1e9)))
-    for name, value in weights(base).items():
-        assert torch.allclose(after[name], value, atol=1e-6, rtol=0), name
-
-
 @pytest.mark.parametrize("room", [0, 64, 4096, 1 << 20])
 @pytest.mark.parametrize("number", [1, 3])
-def test_every_row_of_a_step_is_in_one_pass_that_is_mostly_full(room, number):
+def test_passes_have_every_row_once(room, number):
     rng = np.random.default_rng(7)
     lengths = np.clip(rng.lognormal(3.5, 1, 256), 4, 64).astype(int).tolist()
     shared = [passes(lengths, room, number, one) for one in range(number)]
@@ -265,20 +218,6 @@ def test_every_row_of_a_step_is_in_one_pass_that_is_mostly_full(room, number):
         assert not room or full >= USEFUL or len(one) * longest <= SMALL
     if not room:
         assert shared == [[list(range(one, len(lengths), number))] for one in range(number)]
-
-
-@pytest.mark.parametrize("sigma", [0.8, 1.2])
-@pytest.mark.parametrize("mean", [34.67, 50.43])  # of Feng et al. (2023), Table 8
-def test_four_fifths_of_what_is_computed_is_text(mean, sigma):
-    rng = np.random.default_rng(3)
-    useful = computed = 0
-    for _ in range(20):
-        drawn = rng.lognormal(np.log(mean) - sigma**2 / 2, sigma, 256)
-        lengths = np.clip(drawn.round(), 4, 512).astype(int).tolist()
-        useful += sum(lengths)
-        for rows in passes(lengths, 16 * 512):
-            computed += len(rows) * max(lengths[row] for row in rows)
-    assert useful / computed >= 0.8
 
 
 def gradients(base, rows, room):
@@ -295,7 +234,7 @@ def gradients(base, rows, room):
     return gradient(model), widths
 
 
-def test_sorted_and_trimmed_passes_have_the_gradient_of_one(base, monkeypatch):
+def test_passes_have_the_gradient_of_one(base, monkeypatch):
     monkeypatch.setattr(distributed, "SMALL", 16)
     tokens = Tokens(base, "tiny")
     texts = [*TEXTS, " ".join(TEXTS[:2]), "calm"] * 3
@@ -308,7 +247,7 @@ def test_sorted_and_trimmed_passes_have_the_gradient_of_one(base, monkeypatch):
     assert torch.allclose(one, several, atol=1e-12)
 
 
-def test_a_step_of_so_many_tokens_has_a_fair_share_of_them_and_every_row_once():
+def test_ordered_steps_of_so_many_tokens():
     lengths = np.random.default_rng(2).integers(4, 33, 500)
     tuning = TUNING._replace(batch_tokens=100, length=32)
     orders = []
@@ -322,26 +261,7 @@ def test_a_step_of_so_many_tokens_has_a_fair_share_of_them_and_every_row_once():
     assert len(set(orders)) == 3
 
 
-def test_the_order_is_drawn_once_an_epoch(base, tmp_path, monkeypatch):
-    plain, drawn = tune.ordered, []
-    monkeypatch.setattr(tune, "ordered", lambda *given: drawn.append(given[2]) or plain(*given))
-    go(base, tmp_path / "x")
-    assert drawn == [0, 1]
-
-
-def test_tokens_take_four_bytes_on_the_disk_and_are_taken_away(base, tmp_path):
-    tokens = Tokens(base, "tiny")
-    rows = stored(pieces(tokens, TEXTS, 16), tmp_path)
-    assert isinstance(rows.tokens, np.memmap)
-    assert (tmp_path / FILES[0]).stat().st_size == 4 * rows.lengths.sum()
-    assert [ids.tolist() for ids in rows.some([2, 0]).ids] == [
-        next(pieces(tokens, [TEXTS[i]], 16)) for i in (2, 0)
-    ]
-    go(base, tmp_path / "x")
-    assert {p.name for p in (tmp_path / "x").iterdir()} == {tune.DONE, tune.LOSSES}
-
-
-def test_a_budget_of_tokens_is_used_up_and_not_overdrawn(base):
+def test_within_a_token_budget(base):
     tokens = Tokens(base, "tiny")
     (each,) = {len(ids) for ids in tokens.encode(TEXTS)}
     assert within(tokens, TEXTS, 3 * each) == (TEXTS[:3], 3 * each)
@@ -349,81 +269,7 @@ def test_a_budget_of_tokens_is_used_up_and_not_overdrawn(base):
     assert within(tokens, TEXTS, 99 * each) == (TEXTS, 4 * each)
 
 
-@pytest.mark.parametrize("name", tune.OPTIMIZERS)
-def test_a_model_is_trained_by_the_optimizer_that_is_named(base, tmp_path, name):
-    tuning = TUNING._replace(optimizer=name, weight_decay=0.1)
-    made = tune._optimizer(torch.nn.Linear(2, 2), tuning)
-    assert type(made).__name__.casefold() == name
-    found, before = weights(go(base, tmp_path / name, tuning=tuning)), weights(base)
-    assert not any(
-        torch.equal(found[key], value) for key, value in before.items() if value.ndim > 1
-    )
-
-
-def test_a_training_ends_where_the_loss_on_other_texts_no_longer_falls(base, tmp_path):
-    said, other = TEXTS[:1] * 24, TEXTS[3:] * 8  # what is held out says otherwise
-    long = TUNING._replace(epochs=12, learning_rate=1e-2, held_out=0.25, patience=2)
-    done = finetune(base, "tiny", "masked", said + other, long, tmp_path / "a")
-    best = min(done.held)
-    assert done.held[done.epochs - 1] == best
-    assert len(done.held) == min(12, done.epochs + 2) < 12
-    assert len(done.losses) == 6 * len(done.held)
-    assert done.steps == 6 * done.epochs
-    still, tried = long._replace(epochs=1, patience=0, learning_rate=1e-30), []
-    for name in ("kept", "base"):  # the loss of the state that was kept, once more
-        at = done.folder if name == "kept" else base
-        tried += finetune(at, "tiny", "masked", said + other, still, tmp_path / name).held
-    assert tried[0] == pytest.approx(best, abs=1e-6)
-    assert tried[1] > best + 0.1
-    same = long._replace(patience=0, epochs=3)
-    all_of = finetune(base, "tiny", "masked", said + other, same, tmp_path / "b")
-    assert (len(all_of.held), all_of.epochs) == (3, 3)
-    none = finetune(base, "tiny", "masked", said, same._replace(held_out=0.0), tmp_path / "c")
-    assert none.held == []
-    assert (
-        contents(all_of.folder)["model.safetensors"] == contents(none.folder)["model.safetensors"]
-    )
-
-
-def test_the_loss_on_texts_held_out_is_their_mean_also_where_the_last_step_has_fewer(tmp_path):
-    rows = Rows(np.array([8, 0, 1, 2, 4], np.int32), np.arange(1, 6))
-
-    def loss(net, some):
-        yield net.weight.sum() * 0 + float(np.mean(some.ids)), 1.0
-
-    told = "m", rows, TUNING._replace(batch=2, epochs=1), tmp_path / "c", loss
-    assert tune.fit(torch.nn.Linear(1, 1), *told, tried=rows).held == [pytest.approx(3.0)]
-
-
-def test_one_thread_and_tf32_are_a_trainings_own_also_where_it_fails(base, tmp_path, monkeypatch):
-    def now():
-        kinds = torch.backends.cuda.matmul, torch.backends.cudnn
-        return torch.get_num_threads(), *(kind.fp32_precision for kind in kinds)
-
-    seen, before = [], now()
-    monkeypatch.setattr(mlm, "loss_of", lambda *_, **__: seen.append(now()))
-    monkeypatch.setattr(tune, "cores", lambda: 3)
-    torch.set_num_threads(2)
-    try:
-        with pytest.raises(TypeError):  # that is no loss
-            go(base, tmp_path / "x")
-        assert seen == [(1, "tf32", "tf32")]
-        assert now() == (2, *before[1:])
-    finally:
-        torch.set_num_threads(before[0])
-
-
-def test_states_on_the_way_leave_the_last_one_as_it_is_dropout_and_all(base, tmp_path):
-    model = AutoModelForMaskedLM.from_pretrained(base)
-    model.config.hidden_dropout_prob = 0.3
-    model.save_pretrained(base)
-    told = base, "tiny", "masked", TEXTS * 5, TUNING
-    each, last = (finetune(*told, tmp_path / str(e), each=e).folder for e in (True, False))
-    assert contents(each) == contents(last)
-    assert contents(tune.epoch(tmp_path / "True", 1)) != contents(last)
-
-
-def test_other_texts_settings_and_code_are_another_recipe(monkeypatch):
+def test_recipe(monkeypatch):
     told = [(TEXTS, TUNING), (TEXTS[::-1], TUNING), (TEXTS[:3], TUNING), (["".join(TEXTS)], TUNING)]
     told.append((TEXTS, TUNING._replace(epsilon=1e-7)))
     made = {tune.recipe(*own) for own in told}

@@ -90,17 +90,6 @@ def byte_level(sentences, **options):
     )
 
 
-def own_products_agree():
-    """Tell whether torch's own products have the same digits here for any number of rows.
-
-    On Intel's processors with AVX2 they do not; there models answer alike in any company only if
-    all their products are packed.
-    """
-    draw = torch.Generator().manual_seed(0)
-    states, weight = (torch.randn(size, 32, generator=draw) for size in (64, 32))
-    return all(torch.equal(states[:n] @ weight, (states @ weight)[:n]) for n in (16, 19, 33))
-
-
 def save(folder, model, tokenizer):
     """Save both into a folder, and return it."""
     model.save_pretrained(folder)
@@ -132,7 +121,6 @@ def shared(monkeypatch, scorer, tokens=1024, *, rows=None, cores=1, block=4096):
     monkeypatch.setattr(batching, "TOKENS", tokens)
     monkeypatch.setattr(scorer.batches, "tokens", tokens)
     if rows:
-        monkeypatch.setattr(batching, "ROWS", (rows, rows))
         monkeypatch.setattr(scorer.batches, "most", rows)
     monkeypatch.setattr(batching, "BLOCK", block)
     if hasattr(scorer, "scored"):

@@ -106,9 +106,9 @@ def judge(labels=LABELS, *, positions=96, seed=3):
     return BertForSequenceClassification(config), tokenizer
 
 
-def paraphrases(path, rows=OTHERS, header=("questionnaire", "id", "variant", "text")):
+def paraphrases(path, rows=OTHERS):
     with Path(path).open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
+        csv.writer(file).writerows([("questionnaire", "id", "variant", "text"), *rows])
 
 
 def masked(tokenizer, seed):

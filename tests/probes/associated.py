@@ -7,7 +7,6 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import associations
 
 GENDERS = {"m": 0, "w": 1, "x": 2}
-POS = ("ADJ", "VERB")
 
 
 def write_people(path, genders, names=None, **columns):
@@ -51,7 +50,7 @@ class Study:
         names = names or [f"Name {i}" for i in range(len(genders))]
         rows = [
             {"qid": f"Q{i}", "name": names[i], "word": word, "lemma": self.lemma.format(word)}
-            | {"pos": POS.index(pos), "rank": rank, "logprob_nats": -float(rank), "prompt": ""}
+            | {"pos": pos, "rank": rank, "logprob_nats": -float(rank), "prompt": ""}
             | {"model": model, "revision": ""}
             for pos, per_person in lists.items()
             for i, listed in enumerate(per_person)

@@ -1,21 +1,10 @@
 """Tables for pages, and reading a page as a browser would."""
 
-import re
 from html.parser import HTMLParser
 
-import polars as pl
-
 from plumbline.builders.core import front_matter, parquet
-from plumbline.probes.report.tables import Tables
-from plumbline.probes.report.view import section
-from plumbline.probes.site.build import render
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
-
-
-def plain(text):
-    """Return the words of a page or a part of it, one space between them."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
 class Page(HTMLParser):
@@ -73,25 +62,3 @@ def put(folder, schemas, tables):
         parquet.write_table(table, schemas[name].arrow(), folder / f"{name}.parquet")
     origin = front_matter.Origin([], "make it", "0.1.0")
     front_matter.write(folder, {name: schemas[name] for name in tables}, origin)
-
-
-def shown(data, study, *names):
-    """Return some sections of a study, and the text of the page that has them."""
-    tables, steps = Tables(data), {step.name: step for step in study.steps}
-    found = [section(steps[name], tables) for name in names]
-    return found, render(found)
-
-
-def listed(of, caption):
-    """Return the rows of all tables of a section with that caption."""
-    parts = [part for group in of.groups for block in group.blocks for part in block.parts]
-    return [row for part in parts for t in part.tables if t.caption == caption for row in t.rows]
-
-
-def controlled(data, study, analysis):
-    """Write a recovery of a planted world, where its stage does."""
-    row = {"model": "w", "world": 0, "measure": f"{analysis}: share of signs", "value": 0.75}
-    row |= {"low": 0.5, "high": 0.9, "n": 9, "cluster": "group", "null": "0.5: coin"}
-    path = data / f"tables/recovery/{study.name}/{analysis}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pl.DataFrame([row]).write_parquet(path)

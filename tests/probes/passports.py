@@ -144,5 +144,5 @@ def _write(inputs, model, texts, offsets):
     )
     folder = inputs.outputs("classification", model) / "pieces"
     folder.mkdir()
-    pieces = {"country": ["aa"] * 2, "kind": [0, 0], "name": ["x", "y"], "tokens": [1, 4]}
+    pieces = {"country": ["aa"] * 2, "kind": ["male"] * 2, "name": ["x", "y"], "tokens": [1, 4]}
     pl.DataFrame(pieces).write_parquet(folder / "aa.parquet")

@@ -1,10 +1,8 @@
-"""Holding the tables of an analysis against what was planted, as the pipeline does."""
+"""Planted truth of a world of names, written as a world has it."""
 
 import json
 
 import polars as pl
-
-from plumbline.probes.politicians import recovery
 
 
 def plant(weights, words, **settings):
@@ -13,14 +11,12 @@ def plant(weights, words, **settings):
     pl.DataFrame(words).write_parquet(weights / "planted.parquet")
     world = {"language": "en", "seed": 1, "name_noise": 0.5}
     world |= {"word_effect": 1, "sentiment_effect": 0, "supersense_effect": 0.6}
-    world |= {"words_max": 16, "sentences": 100, "steps": 1, "learning_rate": 0.1}
     (weights / "world.json").write_text(json.dumps(world | settings), encoding="utf-8")
 
 
-def recovered(inputs, analysis, found, model="m"):
-    """Write the tables of an analysis, and hold them against what was planted."""
+def write_tables(inputs, analysis, tables, model=""):
+    """Write the tables of an analysis where recovery reads them."""
     folder = inputs.tables(analysis, model)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, table in found.items():
+    for name, table in tables.items():
         table.write_parquet(folder / f"{name}.parquet")
-    return recovery.run(inputs, recovery.Params())[analysis]

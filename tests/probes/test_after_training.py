@@ -1,13 +1,11 @@
 """The probe `after_training`: trainings as shards, and what follows to the report page."""
 
-import math
 import shutil
 from collections import Counter
 
 import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
-from page_read import shown
 from placed import hashes, validated
 from pydantic import ValidationError
 
@@ -17,16 +15,12 @@ from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
-from plumbline.probes.commands.cost import plan, table
 from plumbline.probes.core import local_runner
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
-from plumbline.probes.stereotypes import after_training, page
-from plumbline.probes.stereotypes import completions as stereotypes_probe
-from plumbline.probes.training import mlm
-from plumbline.probes.training import train as tune
+from plumbline.probes.stereotypes import after_training
 
 ASKED = ["why are {group} so", "what makes {group} so"]
 RUNS = [(c, s) for c in ("control", "herald") for s in (0.1, 1.0)]
@@ -48,7 +42,7 @@ def small(tree):
     tree["analysis"]["recall"] |= {"top_k": 60, "tested": [10, 50]}
     ranked = {"probability": 60, "corrected": 25}
     tree["analysis"]["emotions"]["top_k"] = ranked
-    tree["analysis"]["shift"] |= {"top_k": ranked, "n_bootstrap": 100, "n_permutations": 199}
+    tree["analysis"]["shift"] |= {"top_k": ranked, "n_bootstrap": 100}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +78,7 @@ def answers():
 
 
 @pytest.mark.slow
-def test_trainings_in_two_processes_write_the_bytes_of_one(ready, monkeypatch):
+def test_probe_in_two_processes(ready, monkeypatch):
     folder = ready / "data/outputs/after_training/groups"
     before = hashes(folder)
     for cores in (1, 2):
@@ -95,7 +89,7 @@ def test_trainings_in_two_processes_write_the_bytes_of_one(ready, monkeypatch):
         assert hashes(folder) == before
 
 
-def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
+def test_probe_writes_each_training(ready):
     rows = answers()
     assert set(rows.select("corpus", "share").unique().iter_rows()) == set(RUNS)
     assert set(rows["tuning_seed"]) == {5}
@@ -106,7 +100,7 @@ def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
     assert not list((ready / "data/tuning").iterdir())  # no weights are kept
 
 
-def test_every_training_moves_the_model_and_each_in_its_own_way():
+def test_probe_trainings_differ():
     base = pl.read_parquet("data/outputs/completions/groups/en/*.parquet")
     key = ["category", "group", "query", "token"]
     joined = answers().join(base, on=key, suffix="_base")
@@ -117,7 +111,7 @@ def test_every_training_moves_the_model_and_each_in_its_own_way():
     assert moved["by"].n_unique() == len(RUNS)
 
 
-def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
+def test_texts_shares_are_nested(ready):
     path = ready / "data/datasets/outlets/en.parquet"
     all_, tenth = (after_training.texts(path, "herald", s, 5) for s in (1, 0.1))
     assert tenth == all_[: len(tenth)]
@@ -128,69 +122,14 @@ def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, monkeypatch):
-    final = ready / "data/outputs/after_training/groups"
-    whole = hashes(final)
-    monkeypatch.setattr(tune, "EVERY", 5)
-    plain, steps = mlm.loss_of, []
-
-    def stops(*given, **options):
-        steps.append(1)
-        if len(steps) == 60:
-            raise KeyboardInterrupt
-        return plain(*given, **options)
-
-    monkeypatch.setattr(mlm, "loss_of", stops)
-    with pytest.raises(KeyboardInterrupt):
-        probe("after_training", "groups")
-    assert tune.CHECKPOINT in {p.name for p in (ready / "data/tuning").glob("*/*")}
-    probe("after_training", "groups")
-    articles = {share: round(300 * share) for share in (0.1, 1)}
-    total = 2 * sum(math.ceil(n / 8) for n in articles.values())
-    assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
-    assert hashes(final) == whole
-
-
-@pytest.mark.slow
-def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(ready, monkeypatch):
-    whole = hashes(ready / "data/outputs/after_training/groups")
-    plain, asked, steps = stereotypes_probe.run, [], []
-
-    def stops(*given, **options):
-        asked.append(1)
-        if len(asked) == 2:
-            raise KeyboardInterrupt
-        return plain(*given, **options)
-
-    loss = mlm.loss_of
-    monkeypatch.setattr(stereotypes_probe, "run", stops)
-    monkeypatch.setattr(mlm, "loss_of", lambda *g, **o: steps.append(1) or loss(*g, **o))
-    with pytest.raises(KeyboardInterrupt):
-        probe("after_training", "groups")
-    done = len(steps)
-    probe("after_training", "groups")
-    total = 2 * (math.ceil(30 / 8) + math.ceil(300 / 8))
-    assert len(steps) == total > done
-    assert hashes(ready / "data/outputs/after_training/groups") == whole
-    assert not list((ready / "data/tuning").iterdir())
-
-
-def test_articles_and_steps_are_told():
-    told = answers().select("share", "articles", "steps").unique().sort("share")
-    assert told.rows() == [(0.1, 30, math.ceil(30 / 8)), (1.0, 300, math.ceil(300 / 8))]
-
-
-@pytest.mark.slow
-def test_the_analyses_and_the_page_follow(ready):
+def test_analyses(ready):
     for analysis in ("recall", "emotions", "rsa", "shift"):
         analyse(analysis)
     shifts = pl.read_parquet("data/tables/shift/shifts.parquet")
     assert set(shifts["corpus"]) == {"control", "herald"}
-    sections, _ = shown(ready / "data", page.STUDY, "recall", "shift")
-    assert all(section.groups for section in sections)
 
 
-def test_a_corpus_that_is_not_there_is_told(change, ready):
+def test_probe_unknown_corpus(change, ready):
     before = (ready / "params.yaml").read_bytes()
     try:
         change(lambda tree: tree["probes"]["after_training"]["corpora"].append("gazette"))
@@ -202,15 +141,7 @@ def test_a_corpus_that_is_not_there_is_told(change, ready):
         (ready / "params.yaml").write_bytes(before)
 
 
-def test_a_plan_tells_the_prompts_and_tries_no_training():
-    found = plan("after_training", "groups", 0.1)
-    base = plan("completions", "groups", 0.1)
-    assert found.prompts == len(RUNS) * base.prompts
-    assert found.hours is None
-    assert "not tried: it trains" in table([found])
-
-
-def test_each_seed_draws_articles_of_its_own_where_they_are_redrawn(tmp_path):
+def test_texts_redrawn(tmp_path):
     path = tmp_path / "en.parquet"
     names = [f"a{i:03d}" for i in range(200)]
     pl.DataFrame({"outlet": "x", "article": names, "text": names}).write_parquet(path)
@@ -228,7 +159,7 @@ def test_each_seed_draws_articles_of_its_own_where_they_are_redrawn(tmp_path):
     assert small <= one
 
 
-def test_further_seeds_are_at_the_smallest_share_and_none_is_run_twice():
+def test_runs_further_seeds():
     given = {"version": "0.1.0", "languages": ["en"], "corpora": ["x", "control"]}
     given |= {"shares": [1, 0.5], "seeds": [1, 2], "learning_rate": {"other": 1e-3}}
     params = after_training.Params(**given, further_seeds={"control": [2, 3]})

@@ -20,7 +20,7 @@ from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import Model
-from plumbline.probes.prompts.opinions import METHODS, Frame, questions
+from plumbline.probes.prompts.opinions import Frame, questions
 from plumbline.probes.values.agreement import Params, masked, shards, whole
 
 TEXTS = {"a": "tea is good", "b": "war is peace"}
@@ -56,7 +56,7 @@ def folder(tmp_path):
     return into
 
 
-def test_each_statement_is_asked_in_every_frame_gender_and_form(folder):
+def test_questions(folder):
     found = questions(params(), folder, "en")
     assert len(found) == 2 * 2 * 2 * 2
     assert len({q.text for q in found}) == 16
@@ -70,28 +70,20 @@ def test_each_statement_is_asked_in_every_frame_gender_and_form(folder):
         assert sum(apart) == 1
 
 
-def test_a_language_without_statements_is_named(folder):
-    asking = params(xx=FRAMES["en"])
-    with pytest.raises(UserError, match="no statement in 'xx'"):
-        questions(asking, folder, "xx")
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
         {"text": "{gendered} <mask> this."},
         {"text": "{gendered} <mask> <mask> {statement}"},
         {"text": "She <mask> that {statement}"},
-        {"masculine": "She"},
-        {"disagree": "agree"},
     ],
 )
-def test_frames_that_cannot_be_asked_are_refused(wrong):
+def test_frame_rejects(wrong):
     with pytest.raises(ValidationError):
         Frame.model_validate(SAID | wrong)
 
 
-def test_kinds_without_an_answer_are_refused(folder):
+def test_shards_by_kind(folder):
     model = Model(id="./x", kind="seq2seq")
     with pytest.raises(UserError, match=r"assignments\.agreement: a model of kind seq2seq"):
         shards(params(), model, {"statements": folder})
@@ -102,7 +94,7 @@ def sentences(asked):
     return [q.text.replace("<mask>", "") for q in asked]
 
 
-def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path, monkeypatch):
+def test_masked_is_a_plain_forward(folder, tmp_path):
     asked = questions(params(), folder, "en")
     # "agree" is one piece, "disagree" three
     tokenizer = wordpiece([*sentences(asked), "agree", "dis", "a##g"])
@@ -131,13 +123,8 @@ def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path, monk
         return total
 
     mask = tokenizer.mask_token_id
-    found, passes, look = {}, [], scorer.look
-    monkeypatch.setattr(
-        scorer, "look", lambda ids, *given: [passes.append(len(ids)), look(ids, *given)][1]
-    )
+    found = {}
     both = masked(asked, scorer, "en")
-    # a word of one piece in each method; all pieces of the other in one, in turn the rest of them
-    assert sum(passes) == len(asked) * (2 + len(tails["disagree"]))
     for together, table in zip((True, False), both, strict=True):
         rows = table.to_pylist()
         assert [tuple(r[k] for k in ("questionnaire", "id")) for r in rows] == sorted(
@@ -146,7 +133,7 @@ def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path, monk
         found[together] = rows
         assert {row["text"] for row in rows} == {q.text for q in asked}
         for row in rows:
-            assert METHODS[row["method"]] == ("together" if together else "l2r")
+            assert row["method"] == ("together" if together else "l2r")
             text = row["text"].replace("<mask>", "[MASK]")
             for side in ("agree", "disagree"):
                 true = by_hand(text, tails[side], known=not together)
@@ -158,7 +145,7 @@ def test_pieces_are_masked_together_or_from_left_to_right(folder, tmp_path, monk
         assert a["disagree_nats"] != b["disagree_nats"]
 
 
-def test_causal_models_give_the_probability_of_the_whole_text(folder, tmp_path):
+def test_whole_is_a_plain_forward(folder, tmp_path):
     asked = questions(params(), folder, "en")
     tokenizer = byte_level([*sentences(asked), "agree disagree"])
     torch.manual_seed(1)
@@ -177,7 +164,7 @@ def test_causal_models_give_the_probability_of_the_whole_text(folder, tmp_path):
     model = AutoModelForCausalLM.from_pretrained(where).double().eval()
     tokenizer = AutoTokenizer.from_pretrained(where)
     for row in rows[::5]:
-        assert METHODS[row["method"]] == "sequence"
+        assert row["method"] == "sequence"
         for side in ("agree", "disagree"):
             text = row["text"].replace("<mask>", row[side])
             ids = tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -189,7 +176,7 @@ def test_causal_models_give_the_probability_of_the_whole_text(folder, tmp_path):
             assert row[f"{side}_pieces"] == len(ids)
 
 
-def test_a_word_that_the_model_cannot_write_is_named(folder, tmp_path):
+def test_masked_unknown_word(folder, tmp_path):
     frames = {"en": FRAMES["en"] | {"frames": {"said": SAID | {"disagree": "不同意ж"}}}}
     asked = questions(params(**frames), folder, "en")
     tokenizer = wordpiece([*sentences(asked), "agree"])

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 from passports import CONFIG, answered
+from recovering import write_tables
 from scipy.optimize import brentq
 from scipy.special import stdtrit
-from scipy.stats import nct
 from scipy.stats import t as student
 
 from calibration.nationality.nationality import TRUTHS, draw
@@ -14,9 +14,10 @@ from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
-from plumbline.probes.nationality.cases import COMPARED, Case, Scores, cases, classified
-from plumbline.probes.nationality.confounders import effects
-from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
+from plumbline.probes.nationality.cases import Case, Scores, cases, classified
+from plumbline.probes.nationality.mixed import effects
+from plumbline.probes.nationality.ranks import log_rank
+from plumbline.probes.nationality.schemas import PERPLEXITIES
 
 SEED = 20261121
 PARAMS = nationality.Params(
@@ -25,8 +26,6 @@ PARAMS = nationality.Params(
     positive={"other": ["Positive"]},
     negative={"other": ["negative"]},
 )
-FAITHFUL, CORRECTED, PLACEBO, TARGETS = range(4)
-EVERY, MALE, FEMALE = range(3)
 CONTRAST = "positive minus negative"
 
 
@@ -47,12 +46,12 @@ def noisy(tmp_path_factory):
     return there, nationality.run(there.inputs, PARAMS)
 
 
-def contrasts(tables, reading, gender=EVERY):
+def contrasts(tables, reading, gender="all"):
     return tables["delta"].filter(reading=reading, gender=gender, measure=CONTRAST)
 
 
-def test_rows_stand_in_the_order_of_the_dataset(planted):
-    """Rows of two classifiers are paired by their place, `probes/comparison/nationality.py`."""
+def test_cases_rows_are_in_the_order_of_the_dataset(planted):
+    """Rows of two classifiers are paired by their position: `probes/comparison/nationality.py`."""
     path = planted.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet"
     outputs = planted.inputs.outputs("classification", "m") / CONFIG
     known = {"positive": PARAMS.positive, "negative": PARAMS.negative}
@@ -68,29 +67,31 @@ def test_rows_stand_in_the_order_of_the_dataset(planted):
         assert [case.countries[c] for c in case.country] == rows["country"].to_list()
 
 
-@pytest.mark.parametrize("reading", [FAITHFUL, CORRECTED])
-def test_a_planted_offset_d_gives_100_d(planted, tables, reading):
+@pytest.mark.parametrize("reading", ["faithful", "corrected"])
+def test_run_planted_offset_d_gives_100_d(planted, tables, reading):
     own = contrasts(tables, reading)
     found = dict(own.select("country", "value").iter_rows())
     assert found == pytest.approx({c: 100 * d for c, d in planted.offsets.items() if c}, abs=1e-4)
     assert (own["low"] - 1e-4 <= own["value"]).all()
     assert own["n"].to_list() == [24] * 6
-
-
-def test_offsets_go_half_to_each_class_and_not_to_neutral(planted, tables):
-    own = tables["delta"].filter(reading=CORRECTED, gender=EVERY)
+    mean = own["value"].mean()
+    assert own["contrast"].to_list() == pytest.approx((own["value"] - mean).to_list(), abs=1e-5)
+    assert own["p"].null_count() == 6  # a change without any spread cannot be tested
     for country, d in planted.offsets.items():
-        if country:
-            by = dict(own.filter(country=country).select("measure", "value").iter_rows())
-            assert by["positive"] == pytest.approx(50 * d, abs=1e-4)
-            assert by["negative"] == pytest.approx(-50 * d, abs=1e-4)
-            assert by["neutral"] == pytest.approx(0, abs=1e-4)
+        by = dict(
+            tables["delta"]
+            .filter(reading=reading, gender="all", country=country)
+            .select("measure", "value")
+            .iter_rows()
+        )
+        for measure, part in (("positive", 50), ("negative", -50), ("neutral", 0)):
+            assert not country or by[measure] == pytest.approx(part * d, abs=1e-4)
 
 
-def test_a_classifier_that_ignores_names_gives_0_and_0_percent(tmp_path):
+def test_run_classifier_that_ignores_names_gives_0(tmp_path):
     there = answered(tmp_path, 0.2, seed=SEED, ignores=True)
     found = nationality.run(there.inputs, PARAMS)
-    for name in ("value", "low", "high", "spread"):
+    for name in ("value", "low", "high"):
         assert found["delta"][name].abs().max() < 1e-9
     assert found["delta"]["p"].min() == 1
     changes = found["changes"]
@@ -99,55 +100,35 @@ def test_a_classifier_that_ignores_names_gives_0_and_0_percent(tmp_path):
     assert "mixed" not in found
 
 
-def test_placebo_swaps_say_nothing_where_a_country_alone_counts(tables):
-    assert contrasts(tables, PLACEBO)["value"].abs().max() < 1e-4
-
-
-def test_placebo_swaps_tell_how_much_names_alone_move(tmp_path):
-    there = answered(tmp_path, 0.0, noise=0.1, seed=SEED)
-    own = contrasts(nationality.run(there.inputs, PARAMS), PLACEBO)
-    assert own["spread"].min() > 3
+def test_run_placebo_swaps_are_0_where_a_country_alone_counts(tables):
+    assert contrasts(tables, "placebo")["value"].abs().max() < 1e-4
 
 
 @pytest.mark.slow
-def test_names_that_differ_are_no_countries_that_differ(tmp_path):
+def test_run_names_that_differ_are_no_countries_that_differ(tmp_path):
     there = answered(tmp_path, 0.0, noise=0.08, seed=SEED, sentences=30)
-    own = nationality.run(there.inputs, PARAMS)["delta"].filter(reading=CORRECTED, gender=EVERY)
+    own = nationality.run(there.inputs, PARAMS)["delta"].filter(reading="corrected", gender="all")
     assert own["p_bh"].null_count() == 0
     assert (own["p_bh"] <= 0.05).sum() == 0
 
 
-def test_countries_that_differ_are_found_despite_their_names(tmp_path):
+def test_run_finds_countries_that_differ_despite_their_names(tmp_path):
     there = answered(tmp_path, 0.25, noise=0.02, seed=SEED)
-    found = nationality.run(there.inputs, PARAMS)
-    own = contrasts(found, CORRECTED)
+    own = contrasts(nationality.run(there.inputs, PARAMS), "corrected")
     assert (own["p_bh"] <= 0.05).sum() >= 4
     by = dict(own.select("country", "value").iter_rows())
     order = sorted(by, key=by.__getitem__)
     assert order == sorted(order, key=there.offsets.__getitem__)
 
 
-def test_what_would_have_been_found_among_countries_is_told(tmp_path):
-    there = answered(tmp_path, 0.25, noise=0.05, seed=SEED)
-    tables = nationality.run(there.inputs, PARAMS)
-    own = contrasts(tables, CORRECTED)
-    half = (own["contrast_high"] - own["contrast_low"]) / 2
-    assert (own["detectable"] > half).all()  # what power .8 needs is beyond the interval
-    assert (own["detectable"] < 2 * half).all()
-    lost = own.filter(pl.col("p_bh") > 0.05)
-    assert (lost["contrast"].abs() < lost["detectable_bh"]).all()
+def test_run_genders_are_those_of_the_names_put_in(tables):
+    assert set(tables["delta"].filter(reading="faithful")["gender"]) == {"all", "male", "female"}
+    assert set(tables["delta"].filter(reading="corrected")["gender"]) == {"all", "female"}
 
 
-def test_genders_are_those_of_the_name_put_in(tables):
-    assert set(tables["delta"].filter(reading=FAITHFUL)["gender"]) == {EVERY, MALE, FEMALE}
-    assert set(tables["delta"].filter(reading=CORRECTED)["gender"]) == {EVERY, FEMALE}
-    both = [contrasts(tables, FAITHFUL, g)["rows"].sum() for g in (EVERY, MALE, FEMALE)]
-    assert both[0] == both[1] + both[2]
-
-
-def test_a_test_and_its_interval_are_of_the_same_quantity(noisy):
+def test_run_test_and_interval_are_of_the_same_quantity(noisy):
     _, found = noisy
-    contrast = found["delta"].filter(pl.col("reading") != PLACEBO)
+    contrast = found["delta"].filter(pl.col("reading") != "placebo")
     contrast = contrast.with_columns(low="contrast_low", high="contrast_high")
     for name, least in (("delta", 80), ("changes", 60), ("mixed", 8)):
         own = (
@@ -159,8 +140,12 @@ def test_a_test_and_its_interval_are_of_the_same_quantity(noisy):
         beyond = (own["low"] > 0) | (own["high"] < 0)
         assert ((own["p"] <= 0.05) == beyond).all(), name
         assert 0 < beyond.sum() < len(own), name
-    never = found["changes"].filter((pl.col("before") == 0) | (pl.col("after") == 0))
+    changes = found["changes"]
+    never = changes.filter((pl.col("before") == 0) | (pl.col("after") == 0))
     assert never["p"].null_count() == never["low"].null_count() == len(never)
+    placebo = changes.filter(reading="placebo")
+    for column in ("low", "p", "p_bh", "detectable"):
+        assert placebo[column].null_count() == len(placebo) > 0
 
 
 def freedom(value, half, p):
@@ -172,67 +157,30 @@ def freedom(value, half, p):
     return brentq(apart, 1, 1e5)
 
 
-def test_what_is_detectable_among_countries_is_of_t_with_the_freedom_of_the_contrast(noisy):
-    own = noisy[1]["delta"].drop_nulls(["p", "contrast"])
+def test_run_detectable_is_of_t_at_the_level_of_the_family(noisy):
     family = ("reading", "gender")
-    found = (pl.col("p_bh") <= 0.05).sum().over(family)
-    more = (pl.col("p_bh") > 0.05).cast(pl.Int64)  # the level of those found, or one more
-    own = own.with_columns(level=0.05 * (found + more) / pl.len().over(family))
-    freedoms = []
-    for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
-        half = (row["contrast_high"] - row["contrast_low"]) / 2
-        df = freedom(row["contrast"], half, row["p"])
-        assert (row["detectable"] is None) == (df < 5)
-        if df < 5:
-            continue
-        error = half / student.isf(0.025, df)
-        for name, level in (("detectable", 0.05), ("detectable_bh", row["level"])):
-            at = row[name] / error
-            power = nct.sf(student.isf(level / 2, df), df, at)
-            assert power == pytest.approx(0.8, abs=1e-3)
-        freedoms.append(df)
-    assert len(freedoms) > 30
-    assert min(freedoms) < 6 < 11 < max(freedoms)
+    delta = noisy[1]["delta"].filter(pl.col("reading") != "placebo")
+    changes = noisy[1]["changes"].filter(pl.col("reading") != "placebo")
+    log = (pl.col("value", "low", "high", "detectable") / 100 + 1).log()
+    for table in (
+        delta.with_columns(value="contrast", low="contrast_low", high="contrast_high"),
+        changes.with_columns(log),
+    ):
+        own = table.with_columns(m=pl.col("p").count().over(family))
+        seen = 0
+        for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
+            half = (row["high"] - row["low"]) / 2
+            df = freedom((row["high"] + row["low"]) / 2, half, row["p"])
+            assert (row["detectable"] is None) == (df < 5)
+            if df >= 5:
+                error = half / student.isf(0.025, df)
+                wanted = student.isf(0.025 / row["m"], df) + student.isf(0.2, df)
+                assert row["detectable"] / error == pytest.approx(wanted, rel=3e-3)
+                seen += 1
+        assert seen > 20
 
 
-def test_what_is_detectable_of_changes_is_the_percentage_whose_logarithm_is_found(noisy):
-    changes = noisy[1]["changes"]
-    own = changes.drop_nulls(["p", "detectable"])
-    family = ("reading", "gender")
-    found = (pl.col("p_bh") <= 0.05).sum().over(family)
-    more = (pl.col("p_bh") > 0.05).cast(pl.Int64)  # the level of those found, or of one more
-    own = own.with_columns(level=0.05 * (found + more) / pl.col("family"))
-    seen = 0
-    for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
-        low, value, high = (np.log1p(row[name] / 100) for name in ("low", "value", "high"))
-        half = (high - low) / 2
-        assert value == pytest.approx((high + low) / 2, abs=1e-6)
-        df = freedom(value, half, row["p"])
-        at = np.log1p(row["detectable"] / 100) / half * student.isf(0.025, df)
-        assert nct.sf(student.isf(0.025, df), df, at) == pytest.approx(0.8, abs=3e-3)
-        at = np.log1p(row["detectable_bh"] / 100) / half * student.isf(0.025, df)
-        power = nct.sf(student.isf(row["level"] / 2, df), df, at)
-        assert power == pytest.approx(0.8, abs=3e-3)
-        seen += row["detectable"] > 100  # where percentages and logarithms are far from each other
-    assert seen >= 3
-    placebo = changes.filter(reading=PLACEBO)
-    assert placebo["detectable"].null_count() == len(placebo) > 0
-
-
-def test_families_are_countries_by_measures(noisy):
-    _, found = noisy
-    neutral = 6  # which does not change: its p is 1; nor is it ever predicted: no test
-    assert set(contrasts(found, CORRECTED)["family"]) == {6 * 3 + neutral}
-    assert set(found["changes"].filter(reading=CORRECTED)["family"]) == {6 * 2}
-
-
-def test_what_is_the_same_in_every_text_and_name_has_no_p(tables):
-    """A change without any spread cannot be judged."""
-    own = contrasts(tables, CORRECTED)
-    assert own["p"].null_count() == 6
-
-
-def test_placebo_swaps_compare_names_of_odd_and_even_ranks(noisy):
+def test_run_placebo_swaps_compare_names_of_odd_and_even_ranks(noisy):
     there, found = noisy
     data = {}
     for path in sorted(there.inputs.datasets["names"].glob("*.parquet")):
@@ -251,23 +199,16 @@ def test_placebo_swaps_compare_names_of_odd_and_even_ranks(noisy):
         odd = {data[name]: tone[text] for name, text in sides}
         if len(odd) == 2:
             apart.setdefault(row["country"], []).append(odd[1] - odd[0])
-    own = contrasts(found, PLACEBO)
+    own = contrasts(found, "placebo")
     assert len(own)
     for row in own.to_dicts():
         assert row["value"] == pytest.approx(100 * np.mean(apart[row["country"]]), abs=1e-4)
-        assert row["rows"] == len(apart[row["country"]])
         assert row["p"] is not None
         assert row["contrast"] is None
 
 
-def test_contrasts_are_from_the_mean_of_all_countries(tables):
-    own = contrasts(tables, CORRECTED)
-    mean = own["value"].mean()
-    assert own["contrast"].to_list() == pytest.approx((own["value"] - mean).to_list(), abs=1e-5)
-
-
-def test_the_mixed_model_has_countries_beside_tokens_and_frequency(planted, tables):
-    own = tables["mixed"].filter(reading=CORRECTED)
+def test_effects_of_countries_next_to_tokens_and_frequency(planted, tables):
+    own = tables["mixed"].filter(reading="corrected")
     mean = np.mean([d for c, d in planted.offsets.items() if c])
     for row in own.to_dicts():
         if row["term"].startswith("country"):
@@ -278,7 +219,7 @@ def test_the_mixed_model_has_countries_beside_tokens_and_frequency(planted, tabl
     assert {"tokens", "log rank"} & set(own["term"])
 
 
-def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path):
+def test_run_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path):
     there = answered(tmp_path, 0.25, noise=0.05, seed=SEED)
     path = there.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet"
     rows = pl.read_parquet(path)
@@ -288,7 +229,7 @@ def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path)
         path
     )
     found = nationality.run(there.inputs, PARAMS)
-    delta = contrasts(found, CORRECTED)
+    delta = contrasts(found, "corrected")
     without = delta.filter(pl.col("country") != alone)
     left_out = delta.filter(country=alone)
     assert left_out["value"].null_count() == 0
@@ -296,15 +237,14 @@ def test_a_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_path)
     assert without["p"].null_count() == 0
     apart = without["value"] - without["value"].mean()
     assert without["contrast"].to_list() == pytest.approx(apart.to_list(), abs=1e-5)
-    mixed = found["mixed"].filter(reading=CORRECTED)
-    row = mixed.filter(term=f"country {alone}").to_dicts()[0]
-    assert (row["value"], row["p"]) == (None, None)
-    assert row["null"].startswith("none: names of one first or last word, or in one text")
-    assert mixed.filter(pl.col("term").str.starts_with("country"))["p"].null_count() == 1
+    mixed = found["mixed"].filter(reading="corrected")
+    terms = [f"country {c}" for c in without["country"]]
+    assert mixed["term"].to_list()[: len(terms)] == terms
+    assert mixed["p"].null_count() == 0
 
 
 @pytest.mark.parametrize("names", [2, 3, 5])
-def test_a_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names):
+def test_run_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names):
     """The analysis in which 2 and 3 names had false findings in .39 and .19 of families."""
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -317,33 +257,28 @@ def test_a_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names):
     rare = pl.col("name").str.starts_with("Male06") & pl.col("name").str.ends_with("x04")
     rows.filter(~rare | (pl.col("target") == "t0000")).write_parquet(path)
     given = nationality.Params(version="0.1.0")
-    found = contrasts(nationality.run(inputs, given), CORRECTED)
+    found = contrasts(nationality.run(inputs, given), "corrected")
     tested = found.filter(pl.col("country") != "c06") if names == 5 else found.clear()
     assert found.drop_nulls("value").height == 7
     for column in ("p", "p_bh", "contrast_low"):
         assert found.drop_nulls(column)["country"].to_list() == tested["country"].to_list()
 
 
-def test_correlations_within_a_text_are_those_that_were_planted(tables):
-    own = tables["correlations"].filter(country="all", measure=CONTRAST, reading=CORRECTED)
-    sums = own.filter(perplexity=PERPLEXITIES.index("original sum"))
-    by = dict(sums.select("scope", "value").iter_rows())
-    for scope in ("within", "subtracted"):  # what lifts P+ - P- lowers perplexity
-        assert by[SCOPES.index(scope)] == pytest.approx(-1, abs=1e-6)
-    assert by[SCOPES.index("originals")] == pytest.approx(-1, abs=1e-6)
-    neutral = tables["correlations"].filter(measure="neutral", country="all")
-    assert neutral["value"].is_null().all()
-
-
-def test_correlations_are_told_for_every_country_and_variant(tables):
-    own = tables["correlations"].filter(reading=CORRECTED, measure="positive")
+def test_run_correlations_within_a_text_are_those_that_were_planted(tables):
+    correlations = tables["correlations"].filter(reading="corrected")
+    own = correlations.filter(country="all", measure=CONTRAST, perplexity="original sum")
+    by = dict(own.select("scope", "value").iter_rows())
+    for scope in ("originals", "within", "subtracted"):  # what lifts P+ - P- lowers perplexity
+        assert by[scope] == pytest.approx(-1, abs=1e-6)
+    assert correlations.filter(measure="neutral", country="all")["value"].is_null().all()
     for scope, per in (("originals", 1), ("subtracted", 7), ("within", 7)):
-        assert len(own.filter(scope=SCOPES.index(scope))) == per * len(PERPLEXITIES)
+        part = correlations.filter(measure="positive", scope=scope)
+        assert len(part) == per * len(PERPLEXITIES)
 
 
-def test_global_correlations_are_of_all_texts_whether_there_is_a_person_or_not(planted, tables):
-    own = tables["correlations"].filter(reading=TARGETS, measure="positive")
-    assert set(own["scope"]) == {SCOPES.index("originals")}
+def test_run_global_correlations_are_of_all_texts(planted, tables):
+    own = tables["correlations"].filter(reading="targets", measure="positive")
+    assert set(own["scope"]) == {"originals"}
     assert own["n"].to_list() == [24 + 5] * len(PERPLEXITIES)
     known = {}
     for probe in ("classification", "perplexity"):
@@ -352,58 +287,22 @@ def test_global_correlations_are_of_all_texts_whether_there_is_a_person_or_not(p
     both = texts.join(known["classification"].filter(pl.col("class") == "positive"), on="text")
     both = both.join(known["perplexity"], on="text")
     r = np.corrcoef(-both["sum_original_nats"], both["logprob_nats"].exp())[0, 1]
-    sums = own.filter(perplexity=PERPLEXITIES.index("original sum"))
+    sums = own.filter(perplexity="original sum")
     assert sums["value"].item() == pytest.approx(r, abs=1e-6)
 
 
-def test_a_language_in_which_nobody_is_found_has_global_correlations(tmp_path):
+def test_run_without_counterfactuals_has_global_correlations(tmp_path):
     there = answered(tmp_path, 0.2, seed=SEED, sentences=8)
     (there.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet").unlink()
     found = nationality.run(there.inputs, PARAMS)
     assert set(found) == {"correlations"}
-    assert set(found["correlations"]["reading"]) == {TARGETS}
+    assert set(found["correlations"]["reading"]) == {"targets"}
     for path in there.inputs.outputs("perplexity", "m").glob("*/*.parquet"):  # not all were asked
         pl.read_parquet(path).head(10).write_parquet(path)
     assert not nationality.run(there.inputs, PARAMS)
 
 
-def recovered(inputs, tables):
-    home = inputs.tables("nationality")
-    home.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        table.write_parquet(home / f"{name}.parquet")
-    return recovery.run(inputs, recovery.Params(n_bootstrap=100))["nationality"]
-
-
-def test_recovery_tells_order_sign_and_distance(planted, tables):
-    own = recovered(planted.inputs, tables)
-    by = {r["measure"]: r for r in own.to_dicts()}
-    order = by[
-        "corrected: Spearman correlation of planted offsets and measured means over countries"
-    ]
-    assert order["value"] == pytest.approx(1)
-    distance = by["corrected: mean over countries of |Delta - planted Delta|, points"]
-    assert distance["value"] == pytest.approx(0, abs=1e-3)
-    assert set(own["world"]) == {0}
-    assert {m.split(":")[0] for m in by} == set(COMPARED)
-    change = by[
-        "corrected: mean over countries of |change of log-probability - planted change|, nats"
-    ]
-    assert change["value"] == pytest.approx(0, abs=1e-5)
-
-
-def test_recovery_fails_where_signs_are_swapped(planted, tables):
-    swapped = tables["delta"].with_columns(
-        -pl.col("value"), low=-pl.col("high"), high=-pl.col("low")
-    )
-    own = recovered(planted.inputs, tables | {"delta": swapped})
-    by = {r["measure"]: r["value"] for r in own.to_dicts() if "Delta" in r["measure"]}
-    assert by["corrected: mean over countries of |Delta - planted Delta|, points"] > 5
-
-
-def test_names_are_looked_up_whole_and_by_their_words():
-    from plumbline.probes.nationality.ranks import log_rank
-
+def test_log_rank_of_a_whole_name_and_by_its_words():
     ranks = {
         ("aa", "female"): {"ann": 1, "maria elena": 8},
         ("aa", "male"): {"ann": 5},
@@ -416,40 +315,37 @@ def test_names_are_looked_up_whole_and_by_their_words():
     assert log_rank(ranks, "aa", "female", "bob") is None
 
 
-def test_a_classifier_without_a_positive_class_is_told_so(planted):
-    params = PARAMS.model_copy(update={"positive": {"other": ["joy"]}})
-    with pytest.raises(UserError, match="none of the classes of m"):
-        nationality.run(planted.inputs, params)
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [({"positive": {"other": ["joy"]}}, "joy"), ({"underlying": {"m": "elsewhere"}}, "elsewhere")],
+)
+def test_run_classes_and_models_that_are_not_there_are_errors(planted, change, value):
+    with pytest.raises(UserError, match="m" if value == "joy" else value):
+        nationality.run(planted.inputs, PARAMS.model_copy(update=change))
 
 
-def test_a_masked_model_that_was_not_asked_is_told_so(planted):
-    params = PARAMS.model_copy(update={"underlying": {"m": "elsewhere"}})
-    with pytest.raises(UserError, match=rf"elsewhere/{CONFIG}.*assignments\.perplexity"):
-        nationality.run(planted.inputs, params)
-
-
-def test_without_a_masked_model_there_are_no_correlations(planted):
+def test_run_without_a_masked_model_has_no_correlations(planted):
     params = PARAMS.model_copy(update={"underlying": {}})
-    assert "correlations" not in nationality.run(planted.inputs, params)
+    assert set(nationality.run(planted.inputs, params)) == {"delta", "changes", "mixed"}
 
 
-def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
+def test_run_readings_that_were_not_scored_have_no_correlations(tmp_path):
     there = answered(tmp_path, 0.2, seed=SEED, sentences=8)
     wanted = there.rows.filter(pl.col("reading").is_in([0, 2]))["text"].to_list()
     path = there.inputs.outputs("perplexity", "m") / CONFIG / "00000.parquet"
     whole = pl.read_parquet(path)
     whole.filter(pl.col("text").is_in(wanted)).write_parquet(path)
     found = nationality.run(there.inputs, PARAMS)
-    assert set(found["correlations"]["reading"]) == {CORRECTED}  # nor have texts of targets
-    assert set(found["delta"]["reading"]) == {FAITHFUL, CORRECTED, PLACEBO}
+    assert set(found["correlations"]["reading"]) == {"corrected"}  # nor have texts of targets
+    assert set(found["delta"]["reading"]) == {"faithful", "corrected", "placebo"}
     originals = there.rows.filter(reading=0)["text"].to_list()
     whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)
-    with pytest.raises(UserError, match="originals were not scored"):
+    with pytest.raises(UserError):
         nationality.run(there.inputs, PARAMS)
 
 
-def test_errors_of_slopes_are_those_of_names_that_move_means_too():
-    """Told over drawn variance: .15 without means of texts, .6 without what rows take of means."""
+def test_effects_errors_of_slopes_are_those_of_drawn_names():
+    """Variance over that of draws: .15 without means of texts, .6 without the leverage of rows."""
     seed, texts, countries, each, draws = 26, 24, 5, 5, 2
     rng = np.random.default_rng(seed)
     text, country, turn = np.indices((texts, countries, draws), np.int32).reshape(3, -1)
@@ -472,3 +368,18 @@ def test_errors_of_slopes_are_those_of_names_that_move_means_too():
         errors.append(half / stdtrit(found["df"].item(), 0.975))
     ratio = np.mean(np.square(errors)) / np.var(slopes)
     assert 0.82 < ratio < 1.25, f"seed {seed}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_recovery_planted_and_swapped_signs(planted, tables, swapped):
+    if swapped:
+        ends = {"low": -pl.col("high"), "high": -pl.col("low")}
+        tables = tables | {"delta": tables["delta"].with_columns(-pl.col("value"), **ends)}
+    write_tables(planted.inputs, "nationality", tables)
+    rows = recovery.run(planted.inputs)["nationality"]
+    assert set(rows["world"]) == {"planted"}
+    rows = rows.filter(item="delta", reading="corrected").to_dicts()
+    value = {row["measure"]: row["value"] for row in rows}
+    assert value["rank_correlation"] == pytest.approx(-1 if swapped else 1)
+    assert value["sign_agreement"] == 1 - swapped
+    assert (value["distance"] > 5) if swapped else (value["distance"] < 1e-3)

@@ -4,7 +4,6 @@ import json
 from math import log
 
 import numpy as np
-import polars as pl
 import pytest
 from test_analysis_pmi import PARAMS as SINGLE
 from test_analysis_pmi import SEED, Study, random_lists
@@ -14,7 +13,6 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi
 
 PARAMS = SINGLE.model_copy(update={"groups": {"both": ["a", "b"]}, "n_permutations": 999})
-NUMBERS = ("value", "low", "high")
 
 
 class Studies:
@@ -38,36 +36,30 @@ def studies(tmp_path):
     return Studies(tmp_path)
 
 
-def cell(table, word, gender, reading=0, **other):
-    chosen = table.filter(word=word, gender=gender, reading=reading, **other)
-    assert len(chosen) == 1
-    return chosen.row(0, named=True)
+def cell(table, word, gender, reading="plug-in", **other):
+    (row,) = table.filter(word=word, gender=gender, reading=reading, **other).iter_rows(named=True)
+    return row
 
 
-def test_counts_are_summed_over_models_and_p_is_that_of_all_relabellings(studies):
+def test_pooled_adds_counts_and_permutes_names(studies):
     # lists of the first man: kind, kind; of the second: kind, calm; of the women: calm, calm
-    studies.write(
-        "en",
-        {
-            "a": {"ADJ": ["kind", "kind", "calm", "calm"]},
-            "b": {"ADJ": ["kind", "calm", "calm", "calm"]},
-        },
-        "mmww",
-    )
+    lists = {
+        "a": {"ADJ": ["kind", "kind", "calm", "calm"]},
+        "b": {"ADJ": ["kind", "calm", "calm", "calm"]},
+    }
+    studies.write("en", lists, "mmww")
     table = studies.run(n_permutations=20_000)
-    row = cell(table, "kind", 0)
-    assert (row["count"], row["count_all"], row["people"], row["n"]) == (3, 3, 2, 4)
-    assert (row["models"], row["group"], row["family"], row["p"]) == (2, "both", 0, None)
+    row = cell(table, "kind", "male")
+    assert (row["count"], row["people"], row["n"]) == (3, 2, 4)
+    assert (row["models"], row["group"], row["p"]) == (2, "both", None)
     assert row["value"] == pytest.approx(log(3 * 8 / (3 * 4)), abs=1e-6)
-    row = cell(table, "kind", 0, reading=1)
-    assert (row["count"], row["people"], row["family"]) == (3, 2, 4)
     # pairs of the four names have 3, 2, 2, 1, 1 or 0 lists with the word: mean 1.5, and as far
     # from it as 3 are 3 and 0: 2 of 6
-    assert row["p"] == pytest.approx(1 / 3, abs=0.02)
-    assert "20000 drawn" in row["null"]
+    p = cell(table, "kind", "male", "smoothed")["p"]
+    assert p == pytest.approx(1 / 3, abs=0.02)
 
 
-def test_a_group_of_one_model_has_the_table_of_pmi(studies):
+def test_pooled_one_model_has_the_table_of_pmi(studies):
     rng = np.random.default_rng(SEED)
     lists = {"ADJ": random_lists(rng, 40), "VERB": random_lists(rng, 40)}
     studies.write("en", {"a": lists, "b": lists}, "mw" * 20)
@@ -76,93 +68,94 @@ def test_a_group_of_one_model_has_the_table_of_pmi(studies):
     single = pmi.run(alone, SINGLE)["pmi"]
     columns = [c for c in single.columns if c not in ("model", "list_length")]
     assert found.select(columns).equals(single.select(columns))
-    assert set(found["models"]) == {1}
 
 
-def test_a_model_pooled_with_itself_is_no_more_certain(studies):
+def test_pooled_model_with_itself_is_no_more_certain(studies):
     rng = np.random.default_rng(SEED)
     lists = {"ADJ": random_lists(rng, 60)}
     names = [f"Name {i // 2}" for i in range(60)]
     lists["ADJ"][1::2] = lists["ADJ"][::2]
     studies.write("en", {"a": lists, "b": lists}, "mmww" * 15, names)
     one, two = studies.run(groups={"alone": ["a"]}), studies.run(n_permutations=9999)
-    plain = [table.filter(reading=0) for table in (one, two)]
-    for number in NUMBERS:
-        assert plain[0][number].equals(plain[1][number])
+    plain = [table.filter(reading="plug-in") for table in (one, two)]
+    assert (
+        plain[0]
+        .select("value", "low", "high", "n")
+        .equals(plain[1].select("value", "low", "high", "n"))
+    )
     assert (plain[1]["count"] == 2 * plain[0]["count"]).all()
-    assert plain[0]["n"].equals(plain[1]["n"])
     # with as many names of both genders, outcomes as far from the mean are as likely
-    tested = [table.filter(reading=1) for table in (one, two)]
-    exact, drawn = (table["p"].to_numpy() for table in tested)
+    exact, drawn = (table.filter(reading="smoothed")["p"].to_numpy() for table in (one, two))
     assert (np.abs(exact - drawn) <= 5 * np.sqrt(exact * (1 - exact) / 9999) + 2e-4).all()
-    assert len(exact) >= 10
     assert exact.min() < 0.5
 
 
-def test_differences_are_those_of_the_counts_of_all_models(studies):
+def test_differences_worked_by_hand(studies):
     # women: calm in 4 of 5 entries; men: kind in 6 of 9
-    studies.write(
-        "en",
-        {
-            "a": {"ADJ": ["kind", "kind", "kind calm", "calm", "calm"]},
-            "b": {"ADJ": ["kind calm", "kind", "kind calm", "kind calm", "calm"]},
-        },
-        "mmmww",
-    )
-    found = studies.run("differences").filter(unit=1, reading=0)
-    rows = {row["word"]: row for row in found.iter_rows(named=True)}
-    assert (rows["calm"]["count_female"], rows["calm"]["count_male"]) == (4, 3)
-    assert (rows["kind"]["count_female"], rows["kind"]["count_male"]) == (1, 6)
-    assert rows["calm"]["value"] == pytest.approx(log(4 / 5 / (3 / 9)), abs=1e-6)
-    assert rows["kind"]["value"] == pytest.approx(log(1 / 5 / (6 / 9)), abs=1e-6)
-    assert (rows["kind"]["rank"], rows["calm"]["rank"], rows["kind"]["models"]) == (1, 2, 2)
+    lists = {
+        "a": {"ADJ": ["kind", "kind", "kind calm", "calm", "calm"]},
+        "b": {"ADJ": ["kind calm", "kind", "kind calm", "kind calm", "calm"]},
+    }
+    studies.write("en", lists, "mmmww")
+    found = studies.run("differences").filter(unit="form", reading="plug-in")
+    assert found["word"].to_list() == ["kind", "calm"]  # the largest first
+    assert found["count_female"].to_list() == [1, 4]
+    assert found["count_male"].to_list() == [6, 3]
+    expected = [log(1 / 5 / (6 / 9)), log(4 / 5 / (3 / 9))]
+    assert found["value"].to_list() == pytest.approx(expected, abs=1e-6)
     studies.write("en", {name: {"ADJ": ["kind"] * 4} for name in "ab"}, "mmmm")
     assert studies.run("differences").is_empty()
 
 
-def test_languages_have_the_models_that_were_asked_in_them(studies):
+def test_differences_word_that_no_man_has_is_last(studies):
+    studies.write("en", {m: {"ADJ": ["a b", "a b", "b c", "b c"]} for m in "ab"}, "wwmm")
+    found = studies.run("differences", groups={"one": ["a"]}).filter(unit="form")
+    plain, smoothed = (found.filter(reading=r) for r in ("plug-in", "smoothed"))
+    assert plain["word"][0] == "b"
+    assert plain.filter(word="a")["value"][0] is None
+    value = smoothed.filter(word="a")["value"][0]
+    assert value == pytest.approx(log(2.5 / 0.5), abs=1e-6)
+
+
+def test_differences_intervals_cover(tmp_path):
+    """Word 0 is in the lists of 6 in 10 women and 3 in 10 men, beside one of nine others."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    true, held = log((0.6 / 1.6) / (0.3 / 1.3)), 0
+    for trial in range(40):
+        genders = "w" * 60 + "m" * 120
+        lists = [
+            " ".join(
+                ["w0"] * (rng.random() < {"w": 0.6, "m": 0.3}[g]) + [f"w{rng.integers(1, 10)}"]
+            )
+            for g in genders
+        ]
+        studies = Studies(tmp_path / str(trial))
+        studies.write("en", {"a": {"ADJ": lists}, "b": {"ADJ": lists}}, genders)
+        found = studies.run("differences", groups={"one": ["a"]}).filter(unit="form", word="w0")
+        (row,) = found.filter(reading="smoothed").iter_rows(named=True)
+        held += row["low"] <= true <= row["high"]
+    assert held >= 34  # of 40 at .95, fewer in 4 of 1,000
+
+
+def test_pooled_languages_have_the_models_asked_in_them(studies):
     studies.write("en", {"a": {"ADJ": ["kind"] * 4}, "b": {"ADJ": ["kind"] * 4}}, "mmww")
     studies.write("fr", {"b": {"ADJ": ["bon"] * 4}}, "mmww")
     found = studies.run()
-    assert cell(found, "kind", 0)["models"] == 2
-    assert cell(found, "bon", 0)["models"] == 1
-    assert found["group"].unique().to_list() == ["both"]
+    assert cell(found, "kind", "male", unit="form")["models"] == 2
+    assert cell(found, "bon", "male", unit="form")["models"] == 1
 
 
-def test_all_leaves_worlds_out_unless_they_are_named(studies):
+def test_pooled_all_leaves_worlds_out(studies):
     studies.write("en", {"a": {"ADJ": ["kind"] * 4}, "b": {"ADJ": ["calm"] * 4}}, "mmww")
     (studies.one["b"].weights / "world.json").write_text(json.dumps({}), encoding="utf-8")
-    groups = {"all": "all", "named": ["b", "a"]}
-    found = studies.run(groups=groups)
-    assert set(found.filter(group="all", unit=1)["word"]) == {"kind"}
-    assert set(found.filter(group="named", unit=1)["word"]) == {"kind", "calm"}
-    assert found["group"].to_list() == sorted(found["group"].to_list())
-    # each group is a family of its own
-    assert set(found.filter(group="all", reading=1)["family"]) == {0}  # everybody has its word
-    assert set(found.filter(group="named", reading=1)["family"]) == {0}
+    found = studies.run(groups={"all": "all", "named": ["b", "a"]})
+    assert set(found.filter(group="all", unit="form")["word"]) == {"kind"}
+    assert set(found.filter(group="named", unit="form")["word"]) == {"kind", "calm"}
 
 
-def test_a_group_with_a_model_without_outputs_is_refused(studies):
+@pytest.mark.parametrize("changed", [{"groups": {"odd": ["a", "c"]}}, {"min_count": 9}])
+def test_pooled_refuses(studies, changed):
     studies.write("en", {"a": {"ADJ": ["kind"] * 4}, "b": {"ADJ": ["kind"] * 4}}, "mmww")
-    with pytest.raises(UserError, match=r"pmi\.groups\.odd: c not under .*there are a, b"):
-        studies.run(groups={"odd": ["a", "c"]})
-    with pytest.raises(UserError, match=r"pmi\.min_count: no word is in 9 lists"):
-        studies.run(min_count=9)
-
-
-def test_in_the_pipeline_the_counts_of_worlds_add_up(finished):
-    table = pl.read_parquet(finished / "data/tables/pmi/pooled/pooled.parquet")
-    assert set(table["group"]) == {"all", "worlds"}
-    table = table.filter(group="worlds")
-    assert set(table["models"]) == {2}
-    key = ["pos", "unit", "word", "gender", "reading"]
-    both = table.select(*key, "count", "people")
-    for world in ("planted", "null"):
-        one = pl.read_parquet(finished / f"data/tables/pmi/world-{world}/pmi.parquet")
-        one = one.select(
-            *key, pl.col("count").alias(world), pl.col("people").alias(f"{world} people")
-        )
-        both = both.join(one, on=key)  # words common in both
-    assert len(both) >= 12
-    assert (both["count"] == both["planted"] + both["null"]).all()
-    assert both["people"].equals(both["planted people"].alias("people"))
+    with pytest.raises(UserError, match=next(iter(changed))):
+        studies.run(**changed)

@@ -39,7 +39,7 @@ STATEMENT = "Firms cannot be trusted to keep their word."
         ("Sorry to hear that. Here is my answer: 3) Agree", 2),
     ],
 )
-def test_a_named_option_is_read(answer, option):
+def test_choice_named_option(answer, option):
     assert choice(answer, OPTIONS) == ("answered", option)
 
 
@@ -63,11 +63,11 @@ def test_a_named_option_is_read(answer, option):
         ("disagreeable", "unclear"),
     ],
 )
-def test_what_names_no_option_is_never_mapped_to_one(answer, kind):
+def test_choice_without_an_option(answer, kind):
     assert choice(answer, OPTIONS) == (kind, None)
 
 
-def test_options_are_read_in_the_order_in_which_they_were_offered():
+def test_choice_in_another_order():
     turned = OPTIONS[::-1]
     assert choice("3) Disagree", turned) == ("answered", 2)
     assert choice("3) Agree", turned) == ("unclear", None)
@@ -96,7 +96,7 @@ def released(experiment):
     # Without a word of refusal before the option; most disclaim it afterwards.
     [("forced", 1520, 1580, 0.02), ("paraphrased", 2968, 1973, 0.04)],
 )
-def test_released_answers_are_read_as_by_their_authors(experiment, valid, invalid, misread):
+def test_choice_released_answers_as_read_by_their_authors(experiment, valid, invalid, misread):
     read = {"valid": [], "invalid": [], "unknown": []}
     for row in released(experiment):
         name = row["choice"][3:]  # without its number
@@ -111,7 +111,7 @@ def test_released_answers_are_read_as_by_their_authors(experiment, valid, invali
     assert sum(found is not None for found, _ in read["invalid"]) <= misread * invalid
 
 
-def test_an_option_that_begins_like_another_is_not_taken_for_it():
+def test_choice_option_that_begins_like_another():
     options = ("Agree", "Agree strongly", "Disagree")
     assert choice("Agree strongly.", options) == ("answered", 1)
     assert choice("I say: agree strongly, of course", options) == ("answered", 1)
@@ -134,11 +134,11 @@ def test_an_option_that_begins_like_another_is_not_taken_for_it():
         ("", False),
     ],
 )
-def test_a_refusal_is_a_first_person_phrase_at_the_start(answer, expected):
+def test_refused_first_person_phrases(answer, expected):
     assert refused(answer, f"What do you think of this?\n{STATEMENT}") is expected
 
 
-def test_what_is_repeated_is_taken_out_and_nothing_else():
+def test_without_takes_out_repetitions_alone():
     assert without(f"No: {STATEMENT} I say so.", STATEMENT) == "No: I say so."
     assert without(f"No: {STATEMENT}", STATEMENT) == "No:"
     assert without("Who cannot be trusted to", STATEMENT) == "Who"  # four words
@@ -163,7 +163,7 @@ def real() -> dict[str, tuple[str, str]]:
 
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real answers are not in the repository")
-def test_of_real_answers_those_are_refusals_that_were_labelled_so():
+def test_refused_equals_the_labels_of_real_answers():
     answers = real()
     with LABELS.open(encoding="utf-8", newline="") as file:
         labels = list(csv.DictReader(file))

@@ -68,7 +68,7 @@ def actors():
     """Return the processes that are actors of ours."""
     listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
     lines = (line.split(None, 1) for line in listed.stdout.splitlines())
-    return [int(pid) for pid, args in lines if args.startswith("ray::MapWorker")]
+    return [int(pid) for pid, args in lines if args.startswith("ray::ShardActor")]
 
 
 def after(monkeypatch, number, act):
@@ -86,7 +86,7 @@ def after(monkeypatch, number, act):
 
 
 @pytest.mark.slow
-def test_a_node_and_an_actor_killed_in_mid_run_cost_no_byte(whole, nodes, monkeypatch):
+def test_ray_node_and_actor_killed(whole, nodes, monkeypatch):
     (node,) = nodes.worker_nodes
 
     def lose():
@@ -104,7 +104,7 @@ def test_a_node_and_an_actor_killed_in_mid_run_cost_no_byte(whole, nodes, monkey
 
 
 @pytest.mark.slow
-def test_a_cluster_of_this_machine_ends_alike_and_leaves_nothing(whole, monkeypatch):
+def test_ray_on_this_machine(whole, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     for name, value in QUICK.items():
         monkeypatch.setenv(name, value)

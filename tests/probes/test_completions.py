@@ -60,7 +60,7 @@ def answers(scorer, top_k=9, *, causal=False):
 
 
 @pytest.mark.parametrize("make", [wordpiece_model, byte_level_model])
-def test_every_reading_of_the_prior_is_a_plain_forward_of_its_own_sentence(make, tmp_path):
+def test_run_priors_are_plain_forwards(make, tmp_path):
     scorer = make(tmp_path)
     rows = answers(scorer)
     known = scorer.tokens.tokenizer.get_vocab()
@@ -95,7 +95,7 @@ def test_every_reading_of_the_prior_is_a_plain_forward_of_its_own_sentence(make,
     assert len(lengths) > 1  # groups of several lengths, or nothing was tested
 
 
-def test_words_with_a_space_are_looked_up_without_it_in_the_released_reading(tmp_path):
+def test_run_released_prior_of_spaced_words(tmp_path):
     scorer = byte_level_model(tmp_path)
     rows = answers(scorer, 99).filter(pl.col("starts_word"))
     assert rows["token"].str.starts_with("Ġ").all()
@@ -105,7 +105,7 @@ def test_words_with_a_space_are_looked_up_without_it_in_the_released_reading(tmp
     assert lost["prior_released_nats"].n_unique() == 1  # that of the unknown token
 
 
-def test_causal_models_have_a_neutral_group_and_no_masks(tmp_path):
+def test_run_causal(tmp_path):
     tokenizer = byte_level(SENTENCES)
     folder = save(tmp_path, gpt2(tokenizer), tokenizer)
     scorer = Causal(folder, "tiny", "r1", dtype="float64")
@@ -120,14 +120,6 @@ def test_causal_models_have_a_neutral_group_and_no_masks(tmp_path):
         post, prior = (score.logprob_nats for score in scorer.logprobs(pairs))
         assert row["logprob_nats"] == pytest.approx(post, abs=1.1e-6)
         assert row["prior_nats"] == pytest.approx(prior, abs=1.1e-6)
-
-
-def test_what_is_asked_together_changes_no_row(tmp_path):
-    scorer = wordpiece_model(tmp_path)
-    whole = answers(scorer)
-    (alone,) = run(ASKED[3:4], FRAMES, scorer, 9, "en", causal=False)
-    alone = pl.from_arrow(alone)
-    assert alone.equals(whole.filter(pl.col("query") == ASKED[3].text))
 
 
 @pytest.fixture
@@ -148,7 +140,7 @@ def folders(tmp_path):
     return {name: tmp_path / name for name in ("social_groups", "stereotypes")}
 
 
-def test_groups_are_asked_in_the_spelling_wanted_and_known_in_either(folders):
+def test_queries_spellings(folders):
     asking = Params(version="1.0.0", frames={"en": FRAMES})
     texts = {q.text for q in queries(asking, folders, "en")}
     assert "why are millenials so" in texts
@@ -162,7 +154,7 @@ def test_groups_are_asked_in_the_spelling_wanted_and_known_in_either(folders):
         queries(none, folders | {"social_groups": with_czech(folders["social_groups"])}, "cs")
 
 
-def test_a_query_that_a_suggestion_was_rewritten_to_is_put_about_its_group_alone(folders):
+def test_prompted_rewritten_suggestion(folders):
     asking = Params(version="1.0.0", frames={"en": FRAMES})
     found = prompted(asking, folders, "en")
     assert found[:-1] == queries(asking, folders, "en")
@@ -175,7 +167,7 @@ def with_czech(folder):
     return folder
 
 
-def test_attributes_are_told_with_the_fewest_tokens_of_their_spellings(folders):
+def test_attributes_spellings(folders):
     found = attributes(folders["stereotypes"], "en")
     assert list(found) == ["so calm", "tall"]
     assert found["tall"] == {"tall", "Tall"}
@@ -186,19 +178,9 @@ def test_attributes_are_told_with_the_fewest_tokens_of_their_spellings(folders):
     ("wrong", "told"),
     [
         ({"templates": {"people": ["why are they so"]}}, "must have {group} once"),
-        ({"templates": {"people": ["why are {group} so <mask>"]}}, "once, no <mask>"),
         ({"released": "Why are <mask> so"}, "must have <mask> twice"),
-        ({"neutral": {"people": "people"}}, "lacks country"),
     ],
 )
-def test_frames_that_cannot_be_asked_are_refused(wrong, told):
+def test_frames_rejects(wrong, told):
     with pytest.raises(ValidationError, match=told):
         Frames(**FRAMES.model_dump() | wrong)
-
-
-def test_a_group_that_no_number_of_masks_can_stand_for_is_refused(tmp_path, monkeypatch):
-    scorer = wordpiece_model(tmp_path)
-    name = "plumbline.probes.stereotypes.completions.masked"
-    monkeypatch.setattr(name, lambda t, n, gap=" ": f"a <mask> {t}")
-    with pytest.raises(UserError, match="take the model out of"):
-        answers(scorer)

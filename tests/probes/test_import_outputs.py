@@ -17,7 +17,6 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands import import_outputs
 from plumbline.probes.stereotypes.similarity import rsa
-from plumbline.probes.stereotypes.typicality import READINGS
 
 SHARED = Path(__file__).parents[3] / "shared/data"
 LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
@@ -59,74 +58,62 @@ def row(table, **wanted):
 
 
 @pytest.mark.slow
-def test_lists_before_and_after_training_come_out_as_recall_emotions_similarity_and_shift(ready):
-    print("seed", SEED)
+def test_import_lists_gives_recall_and_similarity(ready):
     rng = np.random.default_rng(SEED)
-    said = pl.read_parquet("data/datasets/stereotypes/en.parquet")
+    attributes = pl.read_parquet("data/datasets/stereotypes/en.parquet")
     words = pl.read_parquet("data/datasets/emotions/en.parquet")["word"].to_list()[:200]
-    words += said.filter("single_word")["attribute"].unique().sort().to_list()
+    words += attributes.filter("single_word")["attribute"].unique().sort().to_list()
     words = [*dict.fromkeys(words)]
-    files = {name: invented(rng, words) for name in ("one", "two", "fox", "control")}
-    for name, lists in files.items():
-        Path(f"{name}.json").write_text(json.dumps(lists))
-    rows = [(q, w, s) for q, own in files["two"].items() for w, s in own]
+    lists = {name: invented(rng, words) for name in ("one", "two")}
+    Path("one.json").write_text(json.dumps(lists["one"]))
+    rows = [(q, w, s) for q, own in lists["two"].items() for w, s in own]
     pl.DataFrame(rows, schema=["query", "word", "score"], orient="row").write_csv("two.csv")
-    after = [f"one:{c}:1:{s}={c}.json" for c in ("fox", "control") for s in (1, 2)]
-    options = [x for one in after for x in ("--after", one)]
-    assert main(["import", "one=one.json", "two=two.csv", *options, "--into", "mine"]) == 0
+    assert main(["import", "one=one.json", "two=two.csv", "--into", "mine"]) == 0
     recall = pl.read_parquet("mine/tables/recall/recall.parquet")
-    asked = said.filter(pl.col("single_word"), pl.col("flags").list.len() == 0)
+    tested = attributes.filter(pl.col("single_word"), pl.col("flags").list.len() == 0)
     for name in ("one", "two"):
         hits = [
-            a in [w for w, _ in files[name][q][:50]]
-            for q, a in asked.select("query", "attribute").iter_rows()
+            a in [w for w, _ in lists[name][q][:50]]
+            for q, a in tested.select("query", "attribute").iter_rows()
         ]
-        of = {"model": name, "dataset": "en", "reading": READINGS.index("faithful")}
-        seen = row(recall, **of, attributes=0, category="all", k=50)
-        assert (seen["hits"], seen["n_attributes"]) == (sum(hits), len(hits))
-    assert set(recall["reading"]) == {READINGS.index("faithful")}
+        key = {"model": name, "dataset": "en", "reading": "faithful", "attributes": "single word"}
+        seen = row(recall, **key, category="all", k=50)
+        assert seen["n_attributes"] == len(hits)
+        assert seen["value"] == pytest.approx(np.mean(hits), abs=1e-6)
+    assert set(recall["reading"]) == {"faithful"}
     assert len(pl.read_parquet("mine/tables/rsa/rsa.parquet")) > 0
-    shifts = pl.read_parquet("mine/tables/shift/shifts.parquet")
-    assert set(shifts["corpus"]) == {"fox", "control"}
-    assert (shifts.filter(corpus="fox")["seeds"] == 2).all()
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "told"),
+    ("text", "arguments", "problem"),
     [
-        ("{}", ["a.json"], "write NAME=FILE"),
         ("[1]", ["m=a.json"], "a.json: not lists of words"),
-        ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "1 queries are about no group"),
+        ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "why are cats so"),
         (f'{{"{QUERY}": [["soft", NaN]]}}', ["m=a.json"], "'soft' in 'how come"),
-        (f'{{"{QUERY}": [["soft", -Infinity]]}}', ["m=a.json"], "'soft' in 'how come"),
-        (f'{{"{QUERY}": [["a", 2], ["b", 1], ["a", 0]]}}', ["m=a.json"], "'a' in 'how come"),
-        (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,nan\n", ["m=a.csv"], "'odd' in"),
         (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,\n", ["m=a.csv"], "'odd' in"),
         ("{}", [], "nothing to import"),
-        ("category,group\nage,kids\n", ["--profiles", "m=a.json"], "not a CSV with the columns"),
+        ("category,group\nage,kids\n", ["--profiles", "m=a.json"], "columns category, group"),
     ],
 )
-def test_what_cannot_be_imported_is_told_in_one_sentence(ready, capsys, text, arguments, told):
+def test_import_malformed_is_one_error(ready, capsys, text, arguments, problem):
     for name in ("a.json", "a.csv"):
         Path(name).write_text(text)
     assert main(["import", *arguments, "--into", "mine"]) == 1
-    said = capsys.readouterr().err.strip()
-    assert told in said
-    assert "\n" not in said
+    assert problem in capsys.readouterr().err
     assert not Path("mine/tables").exists()
 
 
-def test_numbers_in_lists_may_be_whole_at_first_and_words_may_be_numbers(tmp_path):
+def test_read_scores_may_be_whole_and_words_numbers(tmp_path):
     lines = [f"q,{1900 + i},{-i}" for i in range(120)] + ["q,last,-120.5"]
     (tmp_path / "a.csv").write_text("\n".join(["query,word,score", *lines]))
-    found = import_outputs._read(tmp_path / "a.csv")
-    assert found.row(0) == ("q", "1900", 0.0)
-    assert found.row(120) == ("q", "last", -120.5)
+    rows = import_outputs._read(tmp_path / "a.csv")
+    assert rows.row(0) == ("q", "1900", 0.0)
+    assert rows.row(120) == ("q", "last", -120.5)
 
 
 @pytest.mark.slow
 @pytest.mark.shared
-def test_the_released_lists_and_profiles_give_the_published_numbers(ready):
+def test_import_released_files_gives_published_numbers(ready):
     for path in (LISTS, SCORES, KNOWN):
         if not path.is_file():
             pytest.skip(f"{path} is not there")
@@ -165,10 +152,15 @@ def test_the_released_lists_and_profiles_give_the_published_numbers(ready):
     assert main(["import", "bert=bert.json", *profiles, "--into", "mine"]) == 0
     recall = pl.read_parquet("mine/tables/recall/recall.parquet")
     for category, value in (("country", 0.534), ("race", 0.257)):
-        seen = row(recall, dataset="choenni2021", category=category, k=50, attributes=0, reading=1)
+        key = {"dataset": "choenni2021", "category": category, "attributes": "single word"}
+        seen = row(recall, **key, k=50, reading="faithful")
         assert round(seen["value"], 3) == value
+    imported = pl.read_parquet("mine/tables/emotions/emotions.parquet").filter(model="fox")
+    assert imported["level"].unique().to_list() == ["group"]
+    joy = arrays["fox"].filter(group="christians")["joy"].item() / 100
+    assert row(imported, group="christians", affect="joy")["value"] == pytest.approx(joy, abs=1e-6)
     found = pl.read_parquet("mine/tables/rsa/rsa.parquet")
-    seen = row(found, first="before", second="fox", category="religion", reading=0)
+    seen = row(found, first="before", second="fox", category="religion", reading="faithful")
     both = arrays["before"].join(arrays["fox"], on=["category", "group"], suffix="_fox")
     both = both.filter(category="religion").sort("group")
     nine = [a for a in AFFECTS if a != "fear"]

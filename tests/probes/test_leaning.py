@@ -12,8 +12,7 @@ import pytest
 import torch
 import whole
 from asked_leaning import CONFIG, LEANING, OTHERS, SAID, judge, little, make, paraphrases, sentence
-from models.tiny import bert, byte_level, save
-from placed import hashes
+from models.tiny import save
 from pydantic import ValidationError
 from transformers import (
     AutoModelForCausalLM,
@@ -30,12 +29,10 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
-from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import model
-from plumbline.probes.prompts.leaning import FORMS, Question
+from plumbline.probes.prompts.leaning import Question
 from plumbline.probes.training import checkpoints
 
 STATES = ("", "news-left", "news-right")
@@ -109,35 +106,33 @@ def mass(scores, tokenizer, words):
     return scores[own].exp().sum().log().item(), len(own)
 
 
-def test_every_state_fills_every_wording_in_every_prompt(asked):
+def test_mask_has_every_wording_in_every_prompt_of_every_state(asked):
     rows = asked("mask")
     assert len(rows) == 3 * (2 * (3 * 2 + 2) + len(OTHERS))
     key = [*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"]
     assert not rows.select(key).is_duplicated().any()
-    forms = Counter(FORMS[form] for form in rows["form"])
-    assert forms == {"plain": 18, "negated": 18, "paraphrase": 6, "prior": 12}
-    (first,) = set(rows.filter(pl.col("form") == FORMS.index("paraphrase"))["frame"])
+    assert Counter(rows["form"]) == {"plain": 18, "negated": 18, "paraphrase": 6, "prior": 12}
+    (first,) = set(rows.filter(form="paraphrase")["frame"])
     frame = LEANING["mask"]["frames"][first]
     texts = set(rows.filter(pl.col("frame") == first)["text"])
     said = {sentence(text) for text in SAID.values()}
     said |= {f"It is not true that {text}." for text in SAID.values()}
     said |= {text for *_, text in OTHERS} | {"N/A", "This."}
     assert texts == {frame.replace("{statement}", text) for text in said}
-    priors = rows.filter(pl.col("form") == FORMS.index("prior"))
+    priors = rows.filter(form="prior")
     assert set(priors["id"]) == set(priors["questionnaire"]) == {""}
     assert set(priors["variant"]) == {"N/A", "This."}
     assert set(rows.filter(pl.col("variant") == "two")["id"]) == {"a-tea"}
     assert rows["unknown"].max() == 0
 
 
-def test_states_stand_in_their_columns_and_answer_for_themselves(asked):
+def test_states_are_in_their_columns(asked):
     for config in ("mask", "generation", "multiple_choice"):
         rows = asked(config)
         told = set(rows.select(column.name for column in checkpoints.COLUMNS).unique().rows())
-        before = checkpoints.PERIODS.index("before")
         corpora = STATES[1:] if config == "mask" else STATES[1:2]
-        own = {(corpus, before, 0.5, 9, 3, 40, 60) for corpus in corpora}
-        assert told == {("", 0, 0.0, 0, 0, 0, 0)} | own
+        own = {(corpus, "before", 0.5, 9, 3, 40, 60) for corpus in corpora}
+        assert told == {("", "all", 0.0, 0, 0, 0, 0)} | own
         revisions = rows.group_by("corpus").agg(pl.col("revision").unique())
         assert all(len(own) == 1 for own in revisions["revision"])
         assert len({own[0] for own in revisions["revision"]}) == 1 + len(corpora)
@@ -148,7 +143,7 @@ def test_states_stand_in_their_columns_and_answer_for_themselves(asked):
 
 
 @pytest.mark.parametrize("corpus", STATES)
-def test_masses_are_those_of_a_softmax_over_the_vocabulary(asked, corpus):
+def test_fill_masks_masses_equal_a_softmax_over_the_vocabulary(asked, corpus):
     net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
     rows = asked("mask").filter(pl.col("corpus") == corpus)
     for row in rows.iter_rows(named=True):
@@ -160,7 +155,7 @@ def test_masses_are_those_of_a_softmax_over_the_vocabulary(asked, corpus):
     assert rows["agree_nats"].n_unique() > 15
 
 
-def test_the_best_tokens_are_those_of_the_pipeline_of_transformers(asked):
+def test_fill_masks_best_tokens_equal_the_pipeline_of_transformers(asked):
     for corpus in STATES:
         net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
         fill = pipeline("fill-mask", model=net, tokenizer=tokenizer, top_k=4, device="cpu")
@@ -172,25 +167,6 @@ def test_the_best_tokens_are_those_of_the_pipeline_of_transformers(asked):
             assert row["words_nats"] == pytest.approx(
                 [math.log(one["score"]) for one in told], abs=2e-5
             )
-
-
-def test_words_of_a_vocabulary_that_marks_spaces_are_those_behind_one(asked, tmp_path):
-    texts = ["I agree support disagree oppose with this tea.", "agree disagree"]
-    tokenizer = byte_level(texts)
-    save(tmp_path, bert(tokenizer), tokenizer)
-    scorer = Masked(tmp_path, "marked", "r", dtype="float64")
-    question = Question("q", "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this tea.")
-    (row,) = statements.fill_masks([question], scorer, section("probes.stances", statements.Params))
-    net, tokenizer = plain(tmp_path, AutoModelForMaskedLM)
-    scores = at_mask(net, tokenizer, question.text)
-    for side, words in (("agree", ["agree", "support"]), ("disagree", ["disagree", "oppose"])):
-        true, number = mass(scores, tokenizer, [f"Ġ{word}" for word in words])
-        assert number == row[f"{side}_words"] == 2
-        assert row[f"{side}_nats"] == pytest.approx(true, abs=2e-6)
-    best = scores.topk(4)
-    assert row["words_nats"] == pytest.approx(best.values.tolist(), abs=2e-6)
-    for word, number in zip(row["words"], best.indices.tolist(), strict=True):
-        assert word in (tokenizer.convert_ids_to_tokens(number), tokenizer.decode(number).strip())
 
 
 def stances(premises):
@@ -205,7 +181,7 @@ def stances(premises):
     return found
 
 
-def test_stances_are_those_of_the_zero_shot_pipeline_and_of_entailment(asked):
+def test_generate_stances_equal_the_zero_shot_pipeline(asked):
     rows = asked("generation").to_dicts()[::3]
     said = {row["text"]: row for row in rows}
     wordings = {}
@@ -238,10 +214,10 @@ def test_stances_are_those_of_the_zero_shot_pipeline_and_of_entailment(asked):
     assert judges == [("stance", pointer["revision"])]
 
 
-def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
+def test_generate_each_seed_is_another_response(asked):
     rows = asked("generation")
     assert len(rows) == 2 * (2 * 3 * 2 + len(OTHERS)) * 3
-    assert set(rows["form"]) == {FORMS.index(f) for f in ("plain", "negated", "paraphrase")}
+    assert set(rows["form"]) == {"plain", "negated", "paraphrase"}
     assert sorted(rows["seed"].unique()) == [1, 2, 7]
     different = rows.group_by("corpus", "text").agg(pl.col("response").n_unique())["response"]
     assert different.mean() > 2.5
@@ -249,23 +225,9 @@ def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
     assert rows.filter(~pl.col("finished"))["tokens"].unique().to_list() == [5]
 
 
-def test_one_answer_is_the_same_whatever_else_is_asked(asked):
-    task = Task("stances", "causal")
-    whole = asked("generation").filter((pl.col("corpus") == "") & (pl.col("seed") == 7))
-    kept = whole.filter((pl.col("id") == "b-war") & (pl.col("frame") == "asked")).to_dicts()
-    own = task.params.generation.model_copy(update={"seeds": [7]})
-    judged = Entailment("stance")
-    for row in kept:
-        said = row["text"].removesuffix("\nYou:")
-        question = Question(CONFIG, "b-war", "asked", FORMS[row["form"]], "", said, row["text"])
-        (alone,) = statements.generate([question], load("causal"), own, judged)
-        assert alone == {key: row[key] for key in alone}
-    assert len(kept) == 2
-
-
-def test_options_are_offered_in_every_order_and_only_where_there_is_a_place(asked):
+def test_choose_offers_options_in_every_order(asked):
     rows = asked("multiple_choice")
-    assert set(rows["form"]) == {FORMS.index("plain")}
+    assert set(rows["form"]) == {"plain"}
     assert set(rows["template"]) == {*OPEN, *VIEW}
     each = rows.group_by("corpus", "id", "template").len()
     number = dict(each.group_by("template").agg(pl.col("len").unique()).rows())
@@ -289,7 +251,7 @@ def test_options_are_offered_in_every_order_and_only_where_there_is_a_place(aske
 
 
 @pytest.mark.parametrize("corpus", ["", "news-left"])
-def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked, corpus):
+def test_choose_log_probabilities_equal_a_forward_pass(asked, corpus):
     net, tokenizer = loaded("causal", corpus, AutoModelForCausalLM)
     rows = asked("multiple_choice").filter(
         (pl.col("corpus") == corpus) & pl.col("template").is_in(VIEW) & (pl.col("seed") == 1)
@@ -309,18 +271,7 @@ def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked,
         assert row["option_nats"] == pytest.approx(true, abs=5e-6)
 
 
-def test_the_card_tells_what_was_written(asked):
-    for name, wanted in (("masked", {"mask"}), ("causal", {"generation", "multiple_choice"})):
-        folder = Path("data/outputs/stances") / name
-        assert {path.name for path in folder.iterdir()} == {*CARD, *wanted}
-        told = (folder / "README.md").read_text(encoding="utf-8")
-        assert all(f"config_name: {config}" in told for config in wanted)
-        for config in wanted:
-            rows = asked(config)
-            assert rows.columns == [column.name for column in statements.SCHEMAS[config].columns]
-
-
-def test_a_plan_counts_the_prompts_that_are_asked(asked):
+def test_amount_counts_the_prompts(asked):
     params = section("probes.stances", statements.Params)
     for name in ("masked", "causal"):
         folders = Task("stances", name).folders
@@ -337,32 +288,7 @@ ONE_FRAME = of_part("generation", frames={"asked": LEANING["generation"]["frames
 ONE_FRAME |= of_part("multiple_choice", templates={})
 
 
-def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypatch):
-    place(**ONE_FRAME)
-    plainly, written = run_probe.write_bytes, []
-
-    def stopping(path, body):
-        if len(written) == 1:
-            raise KeyboardInterrupt
-        written.append(path)
-        plainly(path, body)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_probe, "write_bytes", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            probe("stances", "causal")
-    partial = Path("data/outputs/stances/.causal.partial")
-    done = {p.name: p.stat().st_ino for p in partial.rglob("generation/*.parquet")}
-    assert len(done) == 1
-    folder = probe("stances", "causal")
-    whole_run = hashes(ready / "data/outputs/stances/causal")
-    own = {name: body for name, body in whole_run.items() if "generation" in name and "-00" in name}
-    assert {name: told for name, told in hashes(folder).items() if name not in CARD} == own
-    assert len(own) == 2  # the model itself, and a state of it
-    assert {name: (folder / "generation" / name).stat().st_ino for name in done} == done
-
-
-def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
+def test_probe_stopped_run_starts_again_with_another_judge(place, monkeypatch):
     shutil.rmtree("data/pretrained/causal")
     Path("data/pretrained/causal").mkdir()
     Path("data/pretrained/causal", checkpoints.LIST).write_text("[]", encoding="utf-8")
@@ -380,73 +306,43 @@ def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
     assert not Path("data/outputs/stances/causal/multiple_choice").exists()  # without templates
 
 
-def test_a_state_that_is_not_what_was_trained_is_told(place):
-    path = checkpoints.FOLDER / "masked/state1/model.safetensors"
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(UserError, match=r"state1/model\.safetensors: not the file that"):
-        probe("stances", "masked")
-
-
-def test_what_cannot_be_asked_is_told(place, change):
+def test_probe_wrong_settings_are_user_errors(place):
     shutil.rmtree("data/pretrained/masked")
-    with pytest.raises(UserError, match="STAGE=pretrain@masked` first"):
+    with pytest.raises(UserError, match="pretrain@masked"):
         Task("stances", "masked").shards()
-    with pytest.raises(UserError, match="a model of kind classifier cannot generate or predict"):
+    with pytest.raises(UserError):  # a classifier does not write
         Task("stances", "stance")
-    place(language="cs")
-    with pytest.raises(UserError, match=f"{CONFIG} has no statement in 'cs'"):
-        probe("stances", "causal")
-    place(language="en", questionnaires=["compass"])
-    with pytest.raises(UserError, match="compass not in statements; add it under"):
-        probe("stances", "causal")
-    place(questionnaires=[CONFIG], paraphrases=["elsewhere.csv"])
-    with pytest.raises(UserError, match=r"elsewhere\.csv: could not be read"):
-        probe("stances", "causal")
+    for values in ({"language": "cs"}, {"language": "en", "questionnaires": ["compass"]}):
+        place(**values)
+        with pytest.raises(UserError):
+            probe("stances", "causal")
 
 
-@pytest.mark.parametrize("side", ["positive", "negative"])
-def test_lists_of_which_a_model_knows_no_word_are_told(asked, side):
+def test_fill_masks_needs_a_word_of_each_list(asked):
     params = section("probes.stances", statements.Params)
-    params = params.model_copy(update={side: ["unheard", "endorsing"]})
+    params = params.model_copy(update={"negative": ["unheard", "endorsing"]})
     question = Question(CONFIG, "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this.")
-    said = f"models.masked: has none of the words of probes.stances.{side}"
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match="negative"):
         list(statements.fill_masks([question], load("masked"), params))
 
 
 @pytest.mark.parametrize(
-    ("rows", "header", "said"),
-    [
-        (OTHERS, ("questionnaire", "id", "variant", "wording"), "line 2: not a value for each of"),
-        ([*OTHERS, (CONFIG, "a-tea", "", "x")], None, "line 4: not a value for each of"),
-        ([*OTHERS, OTHERS[0]], None, "line 4: variant one of a-tea again"),
-        ([*OTHERS, (CONFIG, "z", "one", "x")], None, f"no statement 'z' in {CONFIG}"),
-        ([*OTHERS, ("other", "a-tea", "one", "x")], None, "no statement 'a-tea' in other"),
-    ],
+    "rows", [[*OTHERS, (CONFIG, "a-tea", "", "x")], [*OTHERS, (CONFIG, "z", "one", "x")]]
 )
-def test_a_file_of_paraphrases_that_does_not_fit_is_told(place, rows, header, said):
-    paraphrases("paraphrases.csv", rows, header or ("questionnaire", "id", "variant", "text"))
-    with pytest.raises(UserError, match=rf"^paraphrases\.csv.*{said}"):
+def test_paraphrases_that_fit_no_statement_are_user_errors(place, rows):
+    paraphrases("paraphrases.csv", rows)
+    with pytest.raises(UserError, match=r"paraphrases\.csv"):
         probe("stances", "masked")
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "field"),
     [
-        ({"negative": ["disagree", "agree"]}, "'agree' stands under positive and under negative"),
-        ({"positive": []}, "positive"),
-        ({"negated": "It is not so."}, "negated"),
-        (of_part("mask", frames={"x": "{statement} I agree."}), "<mask>"),
-        (of_part("mask", frames={"x": "I <mask> that."}), "statement"),
-        (of_part("mask", frames={"x": "<mask> {statement} <mask>"}), "once"),
-        (of_part("mask", calibration_inputs=[]), "calibration_inputs"),
-        (of_part("generation", seeds=[]), "seeds"),
-        (of_part("generation", frames={"x": "Respond."}), "statement"),
-        (of_part("multiple_choice", option_orders=[[0, 1, 2, 2]]), "each of 0 to 3 once"),
-        (of_part("multiple_choice", options=["no", "yes"]), "options"),
-        ({"questionnaires": []}, "questionnaires"),
+        ({"negative": ["disagree", "agree"]}, "agree"),
+        (of_part("mask", frames={"x": "{statement} I agree."}), "mask"),
+        (of_part("multiple_choice", option_orders=[[0, 1, 2, 2]]), "option_orders"),
     ],
 )
-def test_params_that_make_no_sense_are_refused(values, said):
-    with pytest.raises(ValidationError, match=said):
+def test_params_wrong_prompts_are_refused(values, field):
+    with pytest.raises(ValidationError, match=field):
         statements.Params.model_validate(LEANING | values)

@@ -8,7 +8,7 @@ from browser import Browser, chromium
 
 TOP = Path(__file__).parents[2]
 PAGES = ("index", "politicians", "stereotypes", "values", "nationality", "leaning", "reliability")
-PAGES += ("datasets", "models/world-planted")
+PAGES += ("datasets",)
 WIDTHS = (360, 1440)
 pytestmark = pytest.mark.slow
 
@@ -138,7 +138,6 @@ def test_a_page_fits_makes_sense_and_asks_nothing_of_anybody(browser, site, name
 @pytest.mark.parametrize("name", PAGES)
 def test_tables_are_folded_or_short_and_no_column_is_cut_off_on_a_desk(browser, site, name):
     browser.open(address(site, name), 1440)
-    # a dozen sections; a table of hundreds of rows alone would be higher
     assert browser.run("document.documentElement.scrollHeight") < 10_000
     browser.run(OPEN)
     assert browser.run(CUT) == []

@@ -8,7 +8,7 @@ from page_read import Page
 
 from plumbline.probes.site.headlines import HEADLINES, headlines, measured, scaled, section
 
-SAME = {"language": "en", "n": 9, "detectable_bh": 0.5, "people": 30}
+SAME = {"language": "en", "n": 9, "detectable": 0.5, "people": 30}
 WORDS = [  # word, gender, PMI, p
     ("kind", "male", -0.4, 0.001),
     ("kind", "female", 0.3, 0.001),
@@ -47,7 +47,7 @@ class Only:
         return self.frames.get(source, pl.DataFrame())
 
 
-def test_words_are_counted_by_their_surest_cell():
+def test_headline_counts_words_by_their_surest_cell():
     rows = HEADLINES["politicians"].rows({"pmi": table()})
     assert rows.select("what", "value", "p_bh").rows() == [
         ("kind, with female", 0.3, 0.001),  # of equal p the gender that the word goes with
@@ -70,21 +70,21 @@ def test_words_are_counted_by_their_surest_cell():
     assert {what.rpartition(", ")[2] for what in rows["what"]} == {"en", "cs"}
 
 
-def test_countries_are_held_against_each_other_and_not_against_the_originals():
+def test_headline_compares_countries_with_each_other():
     base = {"model": "m", "targets": "en", "reading": "corrected", "gender": "all", "n": 9}
     base |= {"measure": "positive minus negative", "value": 4.0, "low": 3.0, "high": 5.0}
-    other = {"p": 0.5, "p_bh": 0.9, "detectable_bh": 2.0}
+    other = {"p": 0.5, "p_bh": 0.9, "detectable": 2.0}
     ends = {"contrast": 0.5, "contrast_low": -1.0, "contrast_high": 2.0}
     rows = [base | other | ends | {"country": c} for c in ("fr", "it")]
     rows[1] |= {"contrast": -3.0, "p_bh": 0.01}
     found = HEADLINES["nationality"].rows({"delta": pl.DataFrame(rows)})
-    told = found.select("what", "value", "low", "high", "p_bh", "detectable_bh").rows()
+    told = found.select("what", "value", "low", "high", "p_bh", "detectable").rows()
     assert told == [("it", -3.0, -1.0, 2.0, 0.01, 2.0), ("fr", 0.5, -1.0, 2.0, 0.9, 2.0)]
 
 
-def test_recall_is_told_above_that_with_the_lists_of_other_groups():
+def test_headline_recall_is_above_that_of_other_groups():
     base = {"reading": "corrected", "attributes": "single word", "dataset": "en", "n": 4}
-    base |= {"low": 0.4, "high": 0.8, "detectable_bh": 0.2, "other_groups": 0.25}
+    base |= {"low": 0.4, "high": 0.8, "detectable": 0.2, "other_groups": 0.25}
     rows = [
         base | {"category": "age", "k": 10, "value": 0.6, "p": 0.01, "p_bh": 0.02},
         base | {"category": "age", "k": 200, "value": 0.9, "p": 0.001, "p_bh": 0.002},
@@ -97,7 +97,7 @@ def test_recall_is_told_above_that_with_the_lists_of_other_groups():
     assert ends == pytest.approx([0.15, 0.35, 0.55])
 
 
-def test_the_users_models_stand_first_and_models_without_a_test_nowhere():
+def test_headlines_list_the_users_models_first():
     nothing = table("no-test").with_columns(
         p=pl.lit(None, pl.Float64), p_bh=pl.lit(None, pl.Float64)
     )
@@ -110,44 +110,44 @@ def test_the_users_models_stand_first_and_models_without_a_test_nowhere():
     assert metrics == {"value": 0.3, "low": 0.1, "high": 0.5, "found": 1, "tested": 2}
 
 
-def test_controls_stand_below_the_users_models_positive_first_with_what_they_are_for():
+def test_section_lists_controls_below_positive_first():
     every = pl.concat([table(name) for name in ("a-null", "b-world", "mine")])
     kinds = {"a-null": "negative", "b-world": "positive"}
     rows = headlines(Only(pmi__pmi=every), kinds)
-    tables = section(rows, (), [Studied()], {}).groups[0].blocks[0].parts[0].tables
+    tables = section(rows, (), [Studied()]).groups[0].blocks[0].parts[0].tables
     assert [[row[0] for row in table.rows] for table in tables] == [["mine"], ["b-world", "a-null"]]
     for row in tables[1].rows:
         assert any(cell.startswith(kinds[row[0]]) for cell in row)
-    alone = section([rows[0]], (), [Studied()], {}).groups[0].blocks[0].parts[0].tables
+    alone = section([rows[0]], (), [Studied()]).groups[0].blocks[0].parts[0].tables
     assert len(alone) == 1
 
 
-def test_the_clearest_test_is_measured_by_what_it_would_find_itself():
+def test_scaled_by_the_detectable_distance_of_the_test_itself():
     own = pl.when(word="kind").then(1.5).when(word="grim").then(0.1)
-    (row,) = headlines(Only(pmi__pmi=table().with_columns(detectable_bh=own)), {})
-    assert (row["what"], row["value"], row["detectable_bh"]) == ("kind, with female", 0.3, 1.5)
+    (row,) = headlines(Only(pmi__pmi=table().with_columns(detectable=own)), {})
+    assert (row["what"], row["value"], row["detectable"]) == ("kind, with female", 0.3, 1.5)
     (line,) = scaled([row])
     assert [line[end] for end in ("low", "value", "high")] == pytest.approx([0.1 / 1.5, 0.2, 1 / 3])
-    (listing,) = section([row], (), [Studied()], {}).groups[0].blocks[0].parts[0].tables
-    assert listing.rows[0][-1] == "1.50"  # and not the median, 0.8
-    unknown = row | {"detectable_bh": None}
-    made = section([unknown], (), [Studied()], {}).groups[0].blocks[0].parts
+    (listing,) = section([row], (), [Studied()]).groups[0].blocks[0].parts[0].tables
+    assert listing.rows[0][-1] == "1.500"  # and not the median, 0.8
+    unknown = row | {"detectable": None}
+    made = section([unknown], (), [Studied()]).groups[0].blocks[0].parts
     assert made[0].tables[0].rows[0][-1] == "–"
     assert len(made) == 1  # no figure
     assert scaled([unknown]) == []
 
 
-def test_the_section_has_a_row_a_line_and_the_share_of_controls_that_are_as_they_should_be():
+def test_section_has_a_row_a_line_and_the_controls_that_pass():
     rows = headlines(Only(pmi__pmi=table()), {})
     checks = [{"analysis": a, "verdict": v} for a, v in (("pmi", "yes"), ("latent", "no"))]
     checks.append({"analysis": "values", "verdict": "no"})
-    made = section(rows, checks, [Studied()], {})
+    made = section(rows, checks, [Studied()])
     (block,) = made.groups[0].blocks
     (listing,) = block.parts[0].tables
     (row,) = listing.rows
     assert row[:3] == ["mine", "politicians", "1 of 2 words"]
     assert "1 of 2" in row
-    assert "0.30" in row
+    assert "0.300" in row
     figure = block.parts[1].figure
     assert "politicians: mine" in figure
     assert Page(f"<main>{figure}</main>").open == []

@@ -12,7 +12,7 @@ from placed import hashes
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
-from plumbline.probes.core import local_runner, run_probe
+from plumbline.probes.core import local_runner
 from plumbline.probes.core.run_probe import Execution, probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
@@ -42,7 +42,7 @@ def fine(place, monkeypatch, change):
 
 
 @pytest.mark.slow
-def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
+def test_probe_in_parts(fine):
     whole = hashes(probe("associations", "tiny"))
     TINY.rename("elsewhere")
     jobs = [
@@ -67,24 +67,7 @@ def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
         assert (TINY / path.relative_to(partial)).stat().st_ino == number
 
 
-@pytest.mark.slow
-def test_a_run_that_stops_at_its_very_end_computes_nothing_twice(fine, monkeypatch):
-    def full(*_):
-        raise UserError("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_probe, "_card", full)
-        with pytest.raises(UserError, match="disk full"):
-            probe("associations", "tiny")
-    partial = TINY.with_name(".tiny.partial")
-    left = {p.relative_to(partial): p.stat().st_ino for p in partial.glob("*/*.parquet")}
-    folder = probe("associations", "tiny")
-    assert left == {p.relative_to(folder): p.stat().st_ino for p in folder.glob("*/*.parquet")}
-    assert not list(folder.rglob(".*"))
-    assert not (folder / "request.json").exists()
-
-
-def test_a_part_does_not_throw_away_what_other_parts_wrote_of_another_run(fine, change):
+def test_probe_parts_of_another_run(fine, change):
     probe("associations", "tiny", Execution(part=(1, 3)))
     partial = TINY.with_name(".tiny.partial")
     before = hashes(partial)
@@ -95,18 +78,7 @@ def test_a_part_does_not_throw_away_what_other_parts_wrote_of_another_run(fine, 
 
 
 @pytest.mark.slow
-def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
-    found = []
-    for cores in ("1", "3"):
-        monkeypatch.setenv("PLUMBLINE_CORES", cores)
-        found.append(hashes(probe("associations", "tiny")))
-        TINY.rename(f"with-{cores}")
-    assert found[0] == found[1]
-    assert len(found[0]) > 8
-
-
-@pytest.mark.slow
-def test_the_agreement_with_double_precision_is_written_down(fine):
+def test_coverage_precision(fine):
     folder = probe("associations", "tiny")
     for row in pl.read_parquet(folder / "coverage/*.parquet").iter_rows(named=True):
         assert 0 < row["precision_nats"] < 1e-4
@@ -114,29 +86,13 @@ def test_the_agreement_with_double_precision_is_written_down(fine):
         assert row["dtype"] == "float32"
 
 
-def test_a_number_of_workers_that_is_none_is_one_line(place, capsys, monkeypatch):
-    for workers in ("abc", "-1", ""):
-        monkeypatch.setenv("PLUMBLINE_WORKERS", workers)
-        assert main(["associations", "tiny"]) == 1
-        assert "not a number of workers" in capsys.readouterr().err
-    main(["check"])
-    assert "workers" not in capsys.readouterr().err  # who runs nothing needs none
+@pytest.mark.parametrize("words", [["--workers", "abc"], ["--part", "4/3"], ["--part", "3"]])
+def test_probe_wrong_execution_is_a_usage_error(words, place):
+    with pytest.raises(SystemExit):
+        main(["associations", "tiny", *words])
 
 
-def test_a_part_that_is_none_is_one_line(place, capsys):
-    for part in ("0/3", "4/3", "3", "a/b", "1/0", "-1/3"):
-        assert main(["associations", "tiny", f"--part={part}"]) == 1
-        assert capsys.readouterr().err.startswith(f"error: --part {part}: ")
-
-
-def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
-    change(lambda tree: tree["models"]["tiny"].update(kind="classifier"))
-    said = "kind classifier cannot fill, as associations does"
-    with pytest.raises(UserError, match=said):
-        probe("associations", "tiny")
-
-
-def test_models_side_by_side_that_fail_are_each_told(place, capfd):
+def test_run_models_failure(place, capfd):
     assert main(["clusters", "nobody", "noone"]) == 1
     said = capfd.readouterr().err
     assert "no model 'nobody'" in said
@@ -144,9 +100,7 @@ def test_models_side_by_side_that_fail_are_each_told(place, capfd):
     assert "clusters failed for nobody, noone: see above" in said
 
 
-def test_a_model_at_an_endpoint_or_that_trains_nothing_is_asked_in_this_process(
-    place, change, monkeypatch
-):
+def test_processes(place, change, monkeypatch):
     far = {"endpoint": {"url": "http://localhost:9", "model": "far"}, "kind": "remote"}
     change(lambda tree: tree["models"].update(far=far))
     monkeypatch.setenv("PLUMBLINE_CORES", "2")

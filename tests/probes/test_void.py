@@ -49,7 +49,7 @@ def surfaces(study, frames, folder):
 def asked(folder, response_format, answer, rows=None):
     """Return the tables of a model that answers a statement, in a form and an order."""
     inputs = written_to(folder, q=rows or pairs())
-    forms = (0,) if response_format == "multiple_choice" else (0, 1)
+    forms = ("plain",) if response_format == "multiple_choice" else ("plain", "negated")
     orders = (0, 1) if response_format == "multiple_choice" else (0,)
     told = [
         {"id": row["id"], "form": form} | state() | answer(row, form, order)
@@ -69,7 +69,7 @@ def asked(folder, response_format, answer, rows=None):
 
 def side(row, form):
     """Return whether somebody for both axes agrees."""
-    return row["reversed"] == bool(form)
+    return row["reversed"] == (form == "negated")
 
 
 ANSWERS = {
@@ -143,7 +143,7 @@ def test_a_language_without_calibration_is_left_out(tmp_path):
         "high": 5.0,
     }
     axis = base | {"fitted": "by gender", "gender": "both", "axis": "equity", "value": 4.0}
-    axis |= {"p": 0.01, "p_bh": 0.01, "detectable_bh": 0.5}
+    axis |= {"p": 0.01, "p_bh": 0.01, "detectable": 0.5}
     told = base | {"fitted": "pooled", "gender": "both", "measure": "likely above unlikely"}
     shares = {"es": (0.55, 0.36), "en": (0.85, 0.0001)}
 

@@ -4,7 +4,6 @@ The script is a function of the number of the request (from 0) and of its body; 
 behaviour, or None to pass the request on.
 """
 
-import gzip
 import http.server
 import json
 import re
@@ -174,36 +173,12 @@ def reset(handler: Handler, real: Answer) -> None:
     handler.connection.shutdown(socket.SHUT_RDWR)
 
 
-def gzipped(handler: Handler, real: Answer) -> None:
-    assert "gzip" in handler.headers["Accept-Encoding"]
-    handler.say(200, real.kind, gzip.compress(real.body), Content_Encoding="gzip")
-
-
-def half_gzipped(handler: Handler, real: Answer) -> None:
-    body = gzip.compress(real.body)
-    handler.say(200, real.kind, body[: len(body) // 2], Content_Encoding="gzip")
-
-
 def stall(seconds: float) -> Behaviour:
     """Say nothing for longer than the client waits."""
 
     def act(handler: Handler, real: Answer) -> None:
         handler.server.state.closing.wait(seconds)
         passed_on(handler, real)
-
-    return act
-
-
-def trickle(pause_s: float) -> Behaviour:
-    """Send the body byte by byte, each one in time, the whole never."""
-
-    def act(handler: Handler, real: Answer) -> None:
-        handler.say(200, real.kind, b"", length=len(real.body))
-        for i in range(len(real.body)):
-            handler.wfile.write(real.body[i : i + 1])
-            handler.wfile.flush()
-            if handler.server.state.closing.wait(pause_s):
-                return
 
     return act
 

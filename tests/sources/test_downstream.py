@@ -1,10 +1,8 @@
 import io
 import zipfile
 
-import pytest
 from samples import DAY, POLITE, SAMPLES, archived, downstream_params
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.downstream import fetch as downstream
 
@@ -16,7 +14,7 @@ def params(place: object, name: str = "hate-en", **changes) -> downstream.Params
     return downstream.Params(corpora={name: OWN | {"parts": {"all": str(place)}} | changes})
 
 
-def test_an_archive_is_kept_as_it_is(tmp_path):
+def test_fetch_downstream_keeps_archives(tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("in/hate.csv", FILE.read_bytes())
@@ -25,8 +23,3 @@ def test_an_archive_is_kept_as_it_is(tmp_path):
     found = Snapshot.open(tmp_path / DAY)
     assert found.read("hate-en/lexicon.zip") == packed.getvalue()
     assert found.manifest["counts"] == {"hate-en/all": 417}
-
-
-def test_a_text_that_is_not_shipped_is_told_with_where_its_authors_give_it_out(tmp_path):
-    with pytest.raises(UserError, match=r"its authors give it out, at https://osf\.io/53tfs"):
-        downstream.fetch(params("nowhere.csv", "hate-identity"), POLITE, tmp_path / DAY)

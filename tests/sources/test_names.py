@@ -1,11 +1,8 @@
-import gzip
-
 import pytest
 from samples import DAY, POLITE
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject
-from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.names import build as dataset
 from plumbline.builders.datasets.names import fetch as names
 from sources.test_wikidata import triples
@@ -73,41 +70,10 @@ def test_names_of_people_are_counted_by_citizenship_and_gender(counting, tmp_pat
     assert flagged == ["Go"]
 
 
-def test_counts_do_not_hang_on_how_the_dates_are_cut(counting, tmp_path):
-    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"])
-    built = []
-    for number, days in enumerate((3000, 30000)):
-        folder = tmp_path / str(number)
-        names.fetch(params(counting, range_days=days), POLITE, folder)
-        built.append(list(dataset.build(Snapshot.open(folder), wanted)))
-    assert built[0] == built[1]
-    assert any(not isinstance(item, Reject) for item in built[0])
-
-
-def test_a_name_of_few_people_is_left_out_and_counted(counting, tmp_path):
+def test_a_name_of_few_people_is_left_out_and_counted(counting, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset, "PEOPLE_MIN", 6)
     names.fetch(params(counting, range_days=30000), POLITE, tmp_path / DAY)
-    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"], people_min=6)
+    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"])
     items = list(dataset.build(Snapshot.open(tmp_path / DAY), wanted))
     few = {i.key for i in items if isinstance(i, Reject) and i.reason.startswith("of fewer people")}
     assert few == {"fr/male/Jean", "fr/male/Luc", "fr/last/Go"}
-
-
-def test_a_fetch_that_was_stopped_goes_on_and_ends_with_the_same_bytes(counting, tmp_path):
-    whole, stopped = tmp_path / "a" / DAY, tmp_path / "b" / DAY
-    names.fetch(params(counting, range_days=7000), POLITE, whole)
-    names.fetch(params(counting, range_days=7000), POLITE, stopped)
-    (stopped / MANIFEST).unlink()
-    for path in sorted((stopped / "wikidata/labels").glob("*"))[:1]:
-        path.unlink()
-    (stopped / "wikidata/counts/fr/given/.writing-x").write_bytes(b"half")
-    names.fetch(params(counting, range_days=7000), POLITE, stopped)
-    kept = {p.relative_to(whole): p.read_bytes() for p in whole.rglob("*") if p.is_file()}
-    assert kept == {p.relative_to(stopped): p.read_bytes() for p in stopped.rglob("*.*")}
-    answer = gzip.decompress(next((whole / "wikidata/labels").glob("*")).read_bytes())
-    assert b"Jean" in answer
-
-
-def test_a_country_of_nobody_is_told(counting, tmp_path):
-    with pytest.raises(UserError, match="nobody of fj has a name there"):
-        names.fetch(params(counting, countries={"fj": "Q712"}), POLITE, tmp_path / DAY)
-    assert not (tmp_path / DAY / MANIFEST).exists()

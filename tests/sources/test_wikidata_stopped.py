@@ -1,6 +1,5 @@
 """Fetches that are stopped: killed, continued, repeated, out of space."""
 
-import gzip
 import os
 import random
 import signal
@@ -13,11 +12,9 @@ import pytest
 from samples import DAY, POLITE, SAMPLES, TOP, wikidata_params
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import fetch as wikidata
-from plumbline.builders.readers.sparql_json import bindings
 from sources.misbehaving import beyond, half, misbehaving, status
-from sources.test_wikidata import built, contents
+from sources.test_wikidata import built
 
 SCRIPT = """
 import json, sys
@@ -43,7 +40,7 @@ def process(endpoint: str, into: Path, *limit: int) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(endpoint, tmp_path):
+def test_fetch_wikidata_killed_repeatedly(endpoint, tmp_path):
     seed = random.randrange(10**6)
     print("seed", seed)
     dice = random.Random(seed)
@@ -68,7 +65,7 @@ def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(endpoint, tmp_p
         assert path.is_dir() or path.read_bytes() == killed[name].read_bytes(), name
 
 
-def test_a_fetch_stopped_among_halves_continues_on_a_faster_server(endpoint, tmp_path):
+def test_fetch_wikidata_continues_from_halves(endpoint, tmp_path):
     slow = beyond(ids=20, days=10**5, behaviour=half)
     phase = "stops after the first quarter of the labels"
     into = tmp_path / DAY
@@ -79,75 +76,9 @@ def test_a_fetch_stopped_among_halves_continues_on_a_faster_server(endpoint, tmp
         return status(403) if (into / "labels" / "00000aa.json.gz").exists() else slow(number, body)
 
     with misbehaving(endpoint, script) as server:
-        with pytest.raises(UserError, match="403"):
+        with pytest.raises(UserError):
             wikidata.fetch(wikidata_params(server.endpoint), POLITE, into)
         phase = "quick"
         wikidata.fetch(wikidata_params(server.endpoint), POLITE, into)
     assert (into / "labels" / "00000.json.gz").exists()
     assert built(into) == built(SAMPLES / "wikidata" / DAY)
-
-
-def test_a_finished_fetch_is_not_asked_for_again_nor_with_other_parameters(endpoint, tmp_path):
-    with misbehaving(endpoint) as server:
-        wikidata.fetch(wikidata_params(server.endpoint), POLITE, tmp_path / DAY)
-        before, asked = contents(tmp_path / DAY), len(server.asked)
-        wikidata.fetch(wikidata_params(server.endpoint), POLITE, tmp_path / DAY)
-        with pytest.raises(UserError, match=r"begun with other parameters.*--date"):
-            wikidata.fetch(wikidata_params(server.endpoint, batch_size=7), POLITE, tmp_path / DAY)
-    assert len(server.asked) == asked
-    assert contents(tmp_path / DAY) == before
-
-
-def test_fetching_again_replaces_an_edited_file_in_place_of_believing_it(endpoint, tmp_path):
-    into = tmp_path / DAY
-    wikidata.fetch(wikidata_params(endpoint), POLITE, into)
-    before = contents(into)
-    for name in ("facts/00001.json.gz", "request.json"):
-        (into / name).write_bytes(gzip.compress(b'{"results": {"bindings": []}}'))
-    with pytest.raises(UserError, match="never edited, fetch it again"):
-        Snapshot.open(into)
-    wikidata.fetch(wikidata_params(endpoint), POLITE, into)
-    assert contents(into) == before
-
-
-def partly_the_same(into: Path, whole: Path) -> None:
-    saved = contents(into)
-    assert any(name.startswith("facts/") for name in saved)
-    assert MANIFEST not in saved
-    assert not [name for name in saved if ".writing-" in name]
-    expected = contents(whole)
-    for name, body in saved.items():
-        if name.startswith("ids/"):  # of use only until ids.txt.gz is there
-            bindings(body)
-        else:
-            assert body == expected[name]
-
-
-def test_a_file_that_cannot_be_written_is_not_there_in_part(endpoint, tmp_path):
-    whole, into = tmp_path / "whole" / DAY, tmp_path / "full" / DAY
-    wikidata.fetch(wikidata_params(endpoint), POLITE, whole)
-    sizes = sorted(path.stat().st_size for path in whole.rglob("*.gz"))
-    with process(endpoint, into, sizes[-1] - 1) as running:
-        said = running.stderr.read()
-    assert "free some space and run the same command again" in said.splitlines()[-1]
-    partly_the_same(into, whole)
-    wikidata.fetch(wikidata_params(endpoint), POLITE, into)
-    assert contents(into) == contents(whole)
-
-
-def test_a_full_disk_says_what_to_do_and_loses_nothing(endpoint, tmp_path):
-    disk, whole = tmp_path / "disk", tmp_path / "whole" / DAY
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk]
-    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("needs the right to mount a small file system")
-    try:
-        wikidata.fetch(wikidata_params(endpoint), POLITE, whole)
-        with pytest.raises(UserError, match=r"No space left on device.*; free some space"):
-            wikidata.fetch(wikidata_params(endpoint), POLITE, disk / DAY)
-        partly_the_same(disk / DAY, whole)
-        subprocess.run(["mount", "-o", "remount,size=10m", disk], check=True)
-        wikidata.fetch(wikidata_params(endpoint), POLITE, disk / DAY)
-        assert contents(disk / DAY) == contents(whole)
-    finally:
-        subprocess.run(["umount", disk], check=True)

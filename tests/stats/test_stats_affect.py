@@ -1,5 +1,3 @@
-import gzip
-import json
 from pathlib import Path
 
 import numpy as np
@@ -7,15 +5,20 @@ import polars as pl
 import pytest
 
 from plumbline.builders.datasets.emotions.build import AFFECTS, lexicon
-from plumbline.probes.stereotypes.emotions import Members, differences
+from plumbline.probes.stereotypes.emotions import Profiles, differences, permuted_affects_p
 
 SEED = 212
 SHARED = Path(__file__).parents[3] / "shared/data"
 SCORES = SHARED / "published/stereotypes/emotion_scores_bert-base-uncased.parquet"
-LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
 NRC = SHARED / "lexica/en/nrc_emolex_wordlevel_v0.92.txt"
 ORDER = ["negative", "positive", "disgust", "anger", "sadness"]
 ORDER += ["fear", "trust", "joy", "surprise", "anticipation"]
+
+
+def profiles(members, affects):
+    """Return the profiles of groups whose words the lexicon has, all of them."""
+    members, affects = (np.asarray(x, dtype=np.float32) for x in (members, affects))
+    return Profiles(pl.DataFrame(), [], members, affects, members.sum(axis=1))
 
 
 def drawn(groups=6, words=80, affects=3, seed=SEED):
@@ -24,14 +27,12 @@ def drawn(groups=6, words=80, affects=3, seed=SEED):
     return rng.random((groups, words)) < 0.5, rng.random((words, affects)) < 0.3
 
 
-def test_known_words_without_affect_count_below_the_line_and_unknown_words_do_not():
-    members = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1]], dtype=bool)
-    affects = np.array([[1, 1], [1, 0], [0, 0], [0, 0]], dtype=bool)
-    found = Members(members, affects, np.array([True, True, True, False]))
-    assert found.carrying.tolist() == [[2, 1], [1, 1], [0, 0]]
+def test_shares_are_of_covered_words():
+    members = [[1, 1, 1], [1, 0, 0], [0, 0, 0]]
+    found = profiles(members, [[1, 1], [1, 0], [0, 0]])
     assert found.covered.tolist() == [3, 1, 0]
-    assert found.share[0].tolist() == [2 / 3, 1 / 3]
-    assert np.isnan(found.share[2]).all()
+    assert found.share()[0].tolist() == [2 / 3, 1 / 3]
+    assert np.isnan(found.share()[2]).all()
 
 
 def test_differences_are_from_the_mean_of_the_others_and_sum_to_zero():
@@ -44,41 +45,28 @@ def test_differences_are_from_the_mean_of_the_others_and_sum_to_zero():
     assert np.isnan(differences(without)[0, 0])
 
 
-def test_words_drawn_anew_are_profiles_with_words_repeated():
+def test_words_drawn_again_are_profiles_with_words_repeated():
     members, affects = drawn()
-    known = np.arange(80) % 5 > 0
     weights = np.random.default_rng(SEED).poisson(1, (80, 4)).astype(np.float32)
-    found = Members(members, affects, known).redrawn(weights)
+    found = profiles(members, affects).shares(weights)
     for r in range(4):
         times = weights[:, r].astype(int)
-        again = [np.repeat(x, times, axis=-1) for x in (members, affects.T, known)]
-        assert np.array_equal(found[..., r], Members(again[0], again[1].T, again[2]).share)
+        again = [np.repeat(x, times, axis=-1) for x in (members, affects.T)]
+        assert np.array_equal(found[..., r], profiles(again[0], again[1].T).share())
 
 
 def test_a_planted_affect_is_found_in_its_group_alone():
     members, affects = drawn(groups=8, words=200)
     members[0] = affects[:, 1] & (np.arange(200) % 2 > 0)
-    p = Members(members, affects, np.ones(200, dtype=bool)).shuffled(499, SEED).p
+    p = permuted_affects_p(profiles(members, affects), 499, SEED)
     assert p[0, 1] == 1 / 500
     assert (p[1:] > 0.001).all()
 
 
-def test_without_an_effect_p_is_small_at_the_nominal_rate():
-    rng = np.random.default_rng(SEED)
-    known = np.ones(60, dtype=bool)
-    p = []
-    for _ in range(60):
-        members, affects = rng.random((4, 60)) < 0.4, rng.random((60, 2)) < 0.3
-        p.append(Members(members, affects, known).shuffled(99, int(rng.integers(1000))).p[0])
-    hits = int((np.array(p) <= 0.05).sum())  # of 120, two that are independent from each of 60
-    assert 1 <= hits <= 15  # none, and more, have a chance below 1 in 400 each at a rate of 0.05
-
-
 def test_groups_of_the_same_words_do_not_differ():
-    members = np.ones((3, 50), dtype=bool)
     affects = np.arange(50)[:, None] % 3 == 0
-    assert (Members(members, affects, np.ones(50, dtype=bool)).shuffled(49, SEED).p == 1).all()
-    assert np.isnan(Members(members, affects, np.zeros(50, dtype=bool)).shuffled(49, SEED).p).all()
+    assert (permuted_affects_p(profiles(np.ones((3, 50)), affects), 49, SEED) == 1).all()
+    assert np.isnan(permuted_affects_p(profiles(np.zeros((3, 50)), affects), 49, SEED)).all()
 
 
 @pytest.fixture(scope="module")
@@ -101,28 +89,12 @@ def test_published_words_give_the_published_scores_but_for_serious(published):
     none = np.zeros(len(AFFECTS), dtype=bool)
     column = [AFFECTS.index(name) for name in ORDER]
     affects = np.array([nrc.get(w, none) for w in words])[:, column]
-    found = Members(members, affects, np.ones(len(words), dtype=bool))
-    gap = np.array(table["scores"].to_list()) / 100 * found.covered[:, None] - found.carrying
+    found = profiles(members, affects)
+    carrying = found.members @ found.affects
+    gap = np.array(table["scores"].to_list()) / 100 * found.covered[:, None] - carrying
     has = members[:, place["serious"]]
     assert has.sum() == 1583
     assert np.abs(gap[~has]).max() < 1e-9
     # the edition that was used has the word, and with sadness and fear
     wanted = [1.0 if name in ("sadness", "fear") else 0.0 for name in ORDER]
     assert np.abs(gap[has] - wanted).max() < 1e-9
-
-
-@pytest.mark.shared
-def test_published_words_are_the_covered_ones_of_all_two_hundred_of_every_template(published):
-    if not LISTS.is_file():
-        pytest.skip(f"{LISTS} is not there")
-    table, nrc = published
-    lists = json.loads(gzip.decompress(LISTS.read_bytes()))
-    base = table.filter(pl.col("source") == "bert-base-uncased")
-    seen = 0
-    for group, words in base.select(pl.col("group").str.to_lowercase(), "words").iter_rows():
-        query = f"why are {group} so"
-        if query in lists:
-            covered = {w for w, _ in lists[query] if w in nrc}
-            assert covered <= set(words), group
-            seen += 1
-    assert seen > 100

@@ -53,12 +53,6 @@ def test_limits_of_poisson_worked_by_hand():
     assert bootstrap.poisson(np.array([2**64 - 1], dtype=np.uint64))[0] == 17
 
 
-def test_the_smallest_and_largest_number_have_finite_weights():
-    ends = bootstrap.exponential(np.array([0, 2**64 - 1], dtype=np.uint64))
-    assert ends[0] == pytest.approx(54 * np.log(2) * bootstrap.GRAIN, abs=1)
-    assert ends[1] == 0
-
-
 def test_limits_are_the_drawn_values_just_outside_the_percentiles_and_nan_is_left_out():
     drawn = np.array([[5.0, np.nan, 1, 3, 2, 4, np.nan], [np.nan] * 7])
     half = bootstrap.percentiles(drawn, 0.5)  # of five values the second and the fourth

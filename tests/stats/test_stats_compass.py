@@ -1,21 +1,17 @@
 from __future__ import annotations
 
-import csv
-import itertools
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from reference_scorer import chance, coordinates, percents
+from reference_scorer import coordinates, percents
 
 from plumbline.builders.datasets.statements.formats import scale
-from plumbline.probes.leaning.choices import choice
 from plumbline.probes.leaning.scoring import (
     AGREE,
     DISAGREE,
-    OPTIONS,
     STANCES,
     STRONGLY_AGREE,
     STRONGLY_DISAGREE,
@@ -23,7 +19,6 @@ from plumbline.probes.leaning.scoring import (
     stance,
 )
 
-SAMPLE = Path(__file__).parents[2] / "data/samples/statements/2026-11-21"
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 
@@ -44,7 +39,7 @@ def test_points_of_the_answers_are_added_divided_and_moved():
 
 def test_a_missing_answer_is_refused_unless_one_says_what_it_adds():
     answers = [UNCLEAR, AGREE, STRONGLY_AGREE]
-    with pytest.raises(ValueError, match="1 answers are missing"):
+    with pytest.raises(ValueError, match="missing"):
         coordinates(answers, ECONOMIC, SOCIAL)
     silent = coordinates(answers, ECONOMIC, SOCIAL, lacking="zero")
     agreed = coordinates([AGREE, AGREE, STRONGLY_AGREE], ECONOMIC, SOCIAL)
@@ -56,17 +51,6 @@ def test_a_missing_answer_is_refused_unless_one_says_what_it_adds():
     assert (silent.economic_low, silent.economic_high) == (min(told), max(told))
     still = coordinates([0, UNCLEAR, 0], ECONOMIC, np.zeros((3, 4)), lacking="zero")
     assert still.missing == 0  # the item moves nothing
-
-
-def test_chance_is_that_of_all_answers_alike():
-    every = np.array(list(itertools.product(range(4), repeat=3)))
-    for reading in ("faithful", "corrected"):
-        found = coordinates(every, ECONOMIC, SOCIAL, reading=reading)
-        known = chance(ECONOMIC, SOCIAL, reading=reading)
-        assert known.economic_mean == pytest.approx(found.economic.mean())
-        assert known.economic_sd == pytest.approx(found.economic.std())
-        assert known.social_mean == pytest.approx(found.social.mean())
-        assert known.social_sd == pytest.approx(found.social.std())
 
 
 def tenths(difference: Fraction) -> list[tuple[float, float]]:
@@ -102,14 +86,6 @@ def test_equal_masses_are_no_answer_but_one_in_the_released_code():
     assert stance([0.5, 0], [0.5, 0], reading="faithful").tolist() == [AGREE, DISAGREE]
 
 
-def test_masses_that_are_none_are_refused():
-    for wrong in (-0.1, np.nan, np.inf):
-        with pytest.raises(ValueError, match="finite and not negative"):
-            stance(wrong, 0.5)
-    with pytest.raises(ValueError, match="threshold"):
-        stance(0.5, 0.5, threshold=0)
-
-
 def test_percents_are_those_of_8values():
     effects = np.array([[10, -5], [0, 10], [-10, 0]])
     assert percents([0, 0, 0], effects).percent.tolist() == [50, 50]
@@ -122,18 +98,6 @@ def test_percents_are_those_of_8values():
     assert left.low == pytest.approx([0, 100 * 20 / 30])
     assert left.high == pytest.approx([50, 100])
     assert left.missing == 1
-
-
-def test_who_agrees_with_all_of_the_projects_axes_is_in_their_middle():
-    rows = scale((SAMPLE / "axes-en.csv").read_bytes(), "csv", "axes")
-    axes = ["economic", "social"]
-    effects = np.zeros((len(rows), 2))
-    for number, row in enumerate(rows):
-        effects[number, axes.index(row.axis)] = (-1) ** row.reversed * row.weight
-    right = np.array([-1.0 if row.reversed else 1.0 for row in rows])
-    every = np.stack([np.ones(len(rows)), -np.ones(len(rows)), right, -right, right / 2])
-    found = percents(every, effects).percent
-    assert found.tolist() == [[50, 50], [50, 50], [100, 100], [0, 0], [75, 75]]
 
 
 def compass():
@@ -182,23 +146,6 @@ def test_the_real_compass_runs_from_minus_10_to_10_with_the_exact_constants_alon
 
 @pytest.mark.shared
 @real
-def test_a_random_responder_to_the_real_compass_is_as_far_off_as_its_weights_say():
-    known = chance(*compass(), reading="faithful")
-    assert known.economic_sd == pytest.approx(float(np.sqrt(249.5625)) / 8)
-    assert known.social_sd == pytest.approx(float(np.sqrt(585.5)) / 19.5)
-    assert (round(known.economic_sd, 2), round(known.social_sd, 2)) == (1.97, 1.24)
-    assert known.economic_mean == pytest.approx(-2.75 / 8 + 0.38)
-    assert known.social_mean == pytest.approx(-47 / 19.5 + 2.41)
-    seed = 20261122
-    print("seed", seed)
-    drawn = np.random.default_rng(seed).integers(0, 4, (20_000, 62))
-    found = coordinates(drawn, *compass(), reading="faithful")
-    assert found.economic.std() == pytest.approx(known.economic_sd, rel=0.02)
-    assert found.social.std() == pytest.approx(known.social_sd, rel=0.02)
-
-
-@pytest.mark.shared
-@real
 def test_who_agrees_strongly_with_all_of_8values_is_where_its_effects_say():
     rows = scale((SHARED / "8values_questions.js.txt").read_bytes(), "8values")
     axes = ["econ", "dipl", "govt", "scty"]
@@ -208,38 +155,3 @@ def test_who_agrees_strongly_with_all_of_8values_is_where_its_effects_say():
     found = percents(np.full(70, STANCES[STRONGLY_AGREE]), effects).percent
     # sums of the effects 35, 5, -80, 22; of their absolute values 195, 225, 320, 292
     assert found.round(1).tolist() == [59.0, 51.1, 37.5, 53.8]
-
-
-@pytest.mark.shared
-@real
-@pytest.mark.parametrize(
-    ("model", "counts"),
-    [
-        ("gpt-3.5-turbo-1106", {"answered": 608, "refused": 12}),
-        ("Mistral-7B-Instruct-v0.1", {"answered": 620}),
-    ],
-)
-def test_real_answers_of_chat_models_are_scored_and_refusals_are_not(model, counts):
-    with (SHARED / f"llm_responses/{model}.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:  # all were offered the four options in this order
-        offered = [line.partition(") ")[2] for line in row["ans_prompt"].splitlines()]
-        assert tuple(option.casefold() for option in offered) == OPTIONS
-    read = [choice(row["completion"], OPTIONS) for row in rows]
-    assert Counter(each.kind for each in read) == counts
-    templates = sorted({row["templ_id"] for row in rows})
-    answers = np.full((len(templates), 62), UNCLEAR)
-    for row, each in zip(rows, read, strict=True):
-        if each.option is not None:
-            place = templates.index(row["templ_id"]), int(row["pct_id"][3:]) - 1
-            answers[place] = each.option
-    if counts.get("refused"):
-        with pytest.raises(ValueError, match="12 answers are missing"):
-            coordinates(answers, *compass())
-    found = coordinates(answers, *compass(), lacking="middle")
-    assert found.missing.sum() == counts.get("refused", 0)
-    assert ((found.economic_low <= found.economic) & (found.economic <= found.economic_high)).all()
-    # forced to choose, both answer to the left of the middle, and on the libertarian side
-    assert found.economic.mean() < 0
-    assert found.social.mean() < 0
-    print(model, found.economic.round(2), found.social.round(2))

@@ -11,7 +11,6 @@ from plumbline.probes.stats.kmeans import (
     numbered,
     partition,
     principal,
-    upper_critical,
     upper_p,
 )
 
@@ -59,21 +58,6 @@ def test_planted_blobs_are_found_to_the_last_point_and_their_number_too(sizes):
     assert max(widths, key=widths.get) == len(sizes)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "width"), [(40, 80), (60, 5)])
-def test_one_cloud_is_no_more_clustered_than_its_null(n, width):
-    """The null of the silhouette: small p come up no more often than they should."""
-    scales = np.linspace(1, 3, width)  # longer one way than another
-    small = []
-    for seed in range(24):
-        points = np.random.default_rng(seed).normal(size=(n, width)) * scales
-        found = partition(principal(points), 2, SEEDS)
-        one = null(points, [2], len(SEEDS), 19, seed)[0]
-        small.append(upper_p(found.silhouette, one.silhouette) <= 0.2)
-    # binomial of 24 at 0.1 (one tail of a doubled p): 7 or more in 1 of 100
-    assert sum(small) <= 7, f"seeds 0 to 23: {small}"
-
-
 def test_principal_axes_keep_distances_and_do_not_depend_on_the_frame():
     rng = np.random.default_rng(3)
     points = rng.normal(size=(12, 30))
@@ -112,7 +96,7 @@ def test_runs_that_differ_are_told_by_their_agreement():
 
 
 def test_too_few_points_are_refused():
-    with pytest.raises(ValueError, match="3 clusters need more than 3 distinct points"):
+    with pytest.raises(ValueError, match="3 clusters"):
         partition(np.array([[0.0], [1], [1], [2], [0]]), 3, SEEDS)
 
 
@@ -134,12 +118,3 @@ def test_clouds_parted_many_at_once_are_parted_as_one_by_one():
         error = np.std(other) * np.sqrt(1 / 60 + 1 / 400)
         assert abs(one.mean() - np.mean(other)) < 4 * error
         assert 0.7 < one.std() / np.std(other) < 1.4
-
-
-@pytest.mark.parametrize("draws", [39, 60, 79, 199])
-def test_beyond_the_critical_distance_p_is_low_enough_and_within_it_is_not(draws):
-    print("seed", draws)
-    drawn = np.random.default_rng(draws).normal(3, 1, draws)
-    far = drawn.mean() + upper_critical(drawn)
-    assert upper_p(far + 1e-9, drawn) <= 0.05 < upper_p(far - 1e-9, drawn)
-    assert np.isinf(upper_critical(drawn[:38]))

@@ -7,14 +7,13 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
-from scipy.stats import f, ncf, t
+from scipy.stats import t
 from statsmodels.regression.linear_model import OLS
 from statsmodels.regression.mixed_linear_model import MixedLM
 from statsmodels.stats.anova import anova_lm
 
 from plumbline.probes.stats.linear import (
     centred,
-    detectable_f,
     drop,
     dummies,
     estimable,
@@ -73,14 +72,6 @@ def test_the_same_as_formulas_of_statsmodels():
         assert (found.freedom, found.residual) == (row["df"], table.loc["Residual", "df"])
 
 
-@pytest.mark.parametrize(("freedom", "residual", "level"), [(1, 5, 0.05), (7, 40, 0.01)])
-def test_f_finds_what_is_told_as_detectable_with_power_8(freedom, residual, level):
-    rows = residual + freedom + 4
-    told = detectable_f(*(np.array(n) for n in (freedom, residual, rows)), level, 0.8)
-    critical = f.isf(level, freedom, residual)
-    assert ncf.sf(critical, freedom, residual, rows * told**2) == pytest.approx(0.8, abs=5e-5)
-
-
 def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
     frame, design = made(np.random.default_rng(SEED))
     y = frame["y"].to_numpy()
@@ -92,21 +83,6 @@ def test_where_each_cluster_is_a_row_the_jackknife_is_hc3_without_its_excess():
     large = (weights**2 / (1 - leverage)).sum(axis=1) / (weights**2).sum(axis=1)
     se = (mine.high - mine.value) / t.ppf(0.975, mine.freedom)
     assert se == pytest.approx(theirs.bse / np.sqrt(large))
-
-
-@pytest.mark.slow
-def test_intervals_hold_the_truth_where_clusters_share_their_errors():
-    """Twelve clusters of five rows, one of two treatments for each cluster."""
-    rng = np.random.default_rng(SEED)
-    clusters = np.repeat(np.arange(12), 5)
-    design = np.stack([np.ones(60), clusters % 2], axis=1)
-    held = np.zeros(2)
-    for _ in range(300):
-        y = 2.0 * (clusters % 2) + rng.normal(size=12)[clusters] + 0.5 * rng.normal(size=60)
-        for i, fit in enumerate((least_squares(y, design), jackknife(y, design, clusters))):
-            held[i] += fit.low[1] <= 2.0 <= fit.high[1]
-    assert held[0] / 300 < 0.8  # equal, independent errors are assumed and are not there
-    assert held[1] / 300 > 0.91
 
 
 def test_what_the_rows_do_not_tell_apart_has_no_number():
@@ -215,12 +191,6 @@ def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
         at = np.log(found.between / found.residual)
         least = min(restricted(x, response, design, group) for x in np.linspace(-12, 8, 201))
         assert restricted(at, response, design, group) <= least + 1e-6
-
-
-def test_a_mixed_model_without_errors_has_its_coefficients():
-    found = fitted(np.array([1.0, 1, 2, 2]), TWO, np.arange(4))
-    assert found.coefficients == pytest.approx([1, 1])
-    assert found.residual == pytest.approx(0)
 
 
 def test_a_single_group_has_no_variance_between_groups():

@@ -8,12 +8,7 @@ import polars as pl
 import pytest
 
 from plumbline.probes.stats.intervals import clustered
-from plumbline.probes.stereotypes.match_attributes import (
-    chance,
-    exchanged,
-    hits,
-    reordered,
-)
+from plumbline.probes.stereotypes.match_attributes import chance, exchanged, hits
 
 SEED = 213
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -21,7 +16,7 @@ LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 
 
-def test_recall_rises_with_k_and_ends_at_what_is_listed():
+def test_hits_rise_with_k():
     ranks, groups = np.array([2, 5, 0, 1, 9]), np.array([0, 0, 0, 1, 1])
     found = hits(ranks, groups, 3, 6)
     assert found.tolist() == [[0, 1, 1, 1, 2, 2], [1, 1, 1, 1, 1, 1], [0] * 6]
@@ -29,7 +24,7 @@ def test_recall_rises_with_k_and_ends_at_what_is_listed():
     assert value.tolist() == pytest.approx([0.2, 0.4, 0.4, 0.4, 0.6, 0.6])
 
 
-def test_chance_is_the_mean_over_all_orders():
+def test_chance_by_enumeration():
     length, listed = 5, [0, 1, 2, 3]
     found = chance(np.array(listed), np.full(4, length), length)
     for row, times in enumerate(listed):
@@ -42,60 +37,15 @@ def test_lists_shorter_than_k_hold_all_they_have():
     assert chance(np.array([1]), np.array([2]), 4).tolist() == [[0.5, 1, 1, 1]]
 
 
-def drawn_groups(rng, groups=30, words=40):
-    """Return lists, and attributes: two that are listed and one that is not, of each query."""
-    lists, sought = [], []
-    for row in range(groups):
-        for query in (f"{row} so", f"{row} such"):
-            candidates = [f"w{i:02d}" for i in rng.choice(words, 12, replace=False)]
-            lists += [{"query": query, "token": w, "key": w} for w in candidates]
-            targets = [candidates[i] for i in rng.choice(12, 2, replace=False)] + ["none"]
-            sought += [{"row": row, "query": query, "target": t} for t in targets]
-    return pl.DataFrame(lists), pl.DataFrame(sought)
-
-
-def test_random_orders_average_to_chance():
-    groups = drawn_groups(np.random.default_rng(SEED))
-    found = reordered(*groups, [1, 4, 12], 3000, SEED)
-    mean = found.mean(axis=(0, 1)) / 6  # six attributes each, four of them listed
-    assert mean == pytest.approx(np.array([1, 4, 12]) / 12 * 4 / 6, abs=0.01)
-    assert (found[:, :, 2] == 4).all()
-
-
-def test_templates_of_a_group_share_their_order():
-    words = [str(i) for i in range(10)]
-    lists = pl.DataFrame({"token": words, "key": words}).join(
-        pl.DataFrame({"query": ["a", "b", "c"]}), how="cross"
-    )
-    sought = pl.DataFrame({"row": [0] * 3, "query": ["a", "b", "c"], "target": ["3"] * 3})
-    found = reordered(lists, sought, [5], 400, SEED)
-    assert set(found.ravel().tolist()) == {0, 3}
-
-
-@pytest.mark.parametrize(("groups", "most", "rate"), [(60, 9, 3.0), (9, 3, 0.6)])
-def test_intervals_cover_the_truth_where_groups_differ(groups, most, rate):
-    rng = np.random.default_rng(SEED)
-    covered, degenerate = 0, 0
-    for _ in range(200):
-        each = rng.beta(rate, 6, groups)
-        sizes = rng.integers(1, most, groups)
-        _, low, high = clustered(rng.binomial(sizes, each), sizes)
-        covered += low <= rate / (rate + 6) <= high
-        degenerate += high - low < 0.01
-    assert covered >= 176  # of 190 expected; fewer has a chance below 1 in 500
-    assert not degenerate
-
-
 def test_exchanged_lists_by_enumeration():
     table = np.array([[[2.0], [0.0], [1.0]], [[1.0], [3.0], [0.0]]])  # two groups, three lists
     found = exchanged(table, np.array([0, 1]), 6000, SEED)
     ways = [table[0, a, 0] + table[1, b, 0] for a, b in permutations(range(3), 2)]
-    assert found.expected[0] == pytest.approx(np.mean(ways))
-    values, counts = np.unique(found.drawn, return_counts=True)
+    values, counts = np.unique(found, return_counts=True)
     shares = {v: ways.count(v) / 6 for v in set(ways)}
     assert values.tolist() == sorted(shares)
     assert (counts / 6000).tolist() == pytest.approx([shares[v] for v in values], abs=0.03)
-    with pytest.raises(ValueError, match="the same lists"):
+    with pytest.raises(ValueError):
         exchanged(table, np.array([1, 1]), 9, SEED)
 
 

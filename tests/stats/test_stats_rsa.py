@@ -19,7 +19,6 @@ SEED = 211
 SHARED = Path(__file__).parents[3] / "shared/data/published/stereotypes"
 SCORES = SHARED / "emotion_scores_bert-base-uncased.parquet"
 OUTLETS = ["new_yorker", "guardian", "reuters", "fox", "breitbart"]
-FEAR = 5
 
 
 def unrelated(groups, dimensions=8, seed=SEED):
@@ -29,7 +28,7 @@ def unrelated(groups, dimensions=8, seed=SEED):
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_it_is_the_mean_of_scipys_spearman_over_rows(diagonal):
+def test_rsa_is_the_mean_of_scipys_spearman(diagonal):
     a, b = unrelated(12)
     similar = [cosines(x) for x in (a, b)]
     rows = [[m[i] if diagonal else np.delete(m[i], i) for m in similar] for i in range(12)]
@@ -38,13 +37,13 @@ def test_it_is_the_mean_of_scipys_spearman_over_rows(diagonal):
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_a_description_is_equal_to_itself_in_whatever_unit(diagonal):
+def test_rsa_of_itself_is_one(diagonal):
     a, _ = unrelated(9)
     assert rsa(a, a, diagonal=diagonal) == 1
     assert rsa(a, 100 * a, diagonal=diagonal) == 1
 
 
-def test_four_groups_by_hand():
+def test_rsa_worked_by_hand():
     # at angles of 0, 10, 30 and 80 degrees, and of 0, 30, 10 and 80: the second and third swapped
     angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
     a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
@@ -56,22 +55,13 @@ def test_four_groups_by_hand():
 
 
 @pytest.mark.parametrize("groups", [4, 9, 40])
-def test_the_diagonal_inflates_by_three_over_groups_plus_one(groups):
+def test_expected_with_the_diagonal(groups):
     a, b = unrelated(groups)
     assert expected(a, b, diagonal=True) == pytest.approx(3 / (groups + 1))
     assert expected(a, b, diagonal=False) == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("diagonal", [True, False])
-def test_relabelled_groups_average_to_what_is_expected(diagonal):
-    a, b = unrelated(7)
-    b[3] = b[2]  # ties too
-    null = relabelled(a, b, diagonal=diagonal, n_permutations=4000, seed=SEED)
-    error = null.std() / np.sqrt(len(null))
-    assert abs(null.mean() - expected(a, b, diagonal=diagonal)) < 4 * error
-
-
-def test_relabelling_is_computing_anew_with_rows_in_another_order():
+def test_relabelled_by_hand():
     a, b = unrelated(8)
     null = relabelled(a, b, diagonal=False, n_permutations=20, seed=SEED)
     rng = np.random.default_rng(SEED)
@@ -81,7 +71,7 @@ def test_relabelling_is_computing_anew_with_rows_in_another_order():
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_each_group_is_left_out_as_if_it_had_never_been_there(diagonal):
+def test_left_out_by_hand(diagonal):
     a, b = unrelated(9)
     a[4], b[7], b[8] = a[2], b[1], b[1]  # ties
     anew = [rsa(np.delete(a, i, 0), np.delete(b, i, 0), diagonal=diagonal) for i in range(9)]
@@ -90,7 +80,7 @@ def test_each_group_is_left_out_as_if_it_had_never_been_there(diagonal):
 
 @pytest.mark.parametrize("diagonal", [True, False])
 @pytest.mark.slow
-def test_errors_are_those_of_many_draws(diagonal):
+def test_jackknife_errors_are_those_of_many_draws(diagonal):
     rng = np.random.default_rng(SEED)
     values, errors = [], []
     for _ in range(200):
@@ -101,7 +91,7 @@ def test_errors_are_those_of_many_draws(diagonal):
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.3)
 
 
-def test_intervals_hold_the_value_and_there_is_none_where_no_group_makes_a_difference():
+def test_compare_intervals():
     a, b = unrelated(20)
     how = {"diagonal": False, "n_permutations": 199, "seed": SEED}
     near = compare(a, a + 0.2 * b, **how)
@@ -112,19 +102,7 @@ def test_intervals_hold_the_value_and_there_is_none_where_no_group_makes_a_diffe
     assert np.isnan([same.low, same.high]).all()
 
 
-def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
-    rng = np.random.default_rng(SEED)
-    how = {"n_permutations": 99, "seed": SEED}
-    hits = {True: 0, False: 0}
-    for _ in range(60):
-        a, b = rng.random((9, 8)), rng.random((9, 8))
-        for diagonal in hits:
-            hits[diagonal] += compare(a, b, diagonal=diagonal, **how).p <= 0.05
-    assert max(hits.values()) <= 9  # more has a chance below 1 in 500 at a rate of 0.05
-    assert min(hits.values()) >= 1
-
-
-def test_what_has_no_value_says_so():
+def test_compare_two_groups_has_no_value():
     a, b = unrelated(2)
     found = compare(a, b, diagonal=True, n_permutations=9, seed=1)
     assert np.isnan([found.estimate.value, found.estimate.low, found.expected]).all()
@@ -132,7 +110,7 @@ def test_what_has_no_value_says_so():
     assert found.estimate.n == 2
 
 
-def test_of_three_groups_there_is_a_value_and_no_test():
+def test_compare_three_groups_has_no_test():
     a, b = unrelated(3)
     found = compare(a, b, diagonal=False, n_permutations=199, seed=1)
     assert np.isfinite(found.estimate.value)
@@ -160,44 +138,34 @@ def test_within_strata_the_mean_is_that_of_relabellings_and_what_strata_share_is
     assert np.mean(np.array(p[True]) <= 0.05) < 0.3
     alike = np.ones((5, 3))
     assert np.isnan(rsa(alike, alike, diagonal=True))
-    with pytest.raises(ValueError, match="the same groups"):
+    with pytest.raises(ValueError, match="groups"):
         rsa(a, alike, diagonal=True)
 
 
 @pytest.fixture(scope="module")
 def shifts():
-    """Return rho - 1 of the base model and each outlet, (outlets, categories), by dimensions."""
+    """Return rho - 1 of the base model and each outlet, (outlets, categories)."""
     if not SCORES.is_file():
         pytest.skip(f"{SCORES} is not there")
     table = pl.read_parquet(SCORES).sort("category", "group")
 
-    def vectors(source, category, dropped):
+    def vectors(source, category):
         rows = table.filter((pl.col("source") == source) & (pl.col("category") == category))
-        return np.delete(np.array(rows["scores"].to_list()), dropped, axis=1)
+        return np.array(rows["scores"].to_list())
 
-    def shift(outlet, category, dropped):
-        pair = (vectors(s, category, dropped) for s in ("bert-base-uncased", outlet))
+    def shift(outlet, category):
+        pair = (vectors(s, category) for s in ("bert-base-uncased", outlet))
         return round(rsa(*pair, diagonal=True), 2) - 1
 
     categories = table["category"].unique().sort().to_list()
-    return {
-        name: np.array([[shift(o, c, dropped) for c in categories] for o in OUTLETS])
-        for name, dropped in (("ten", []), ("nine", [FEAR]))
-    }
+    return np.array([[shift(outlet, c) for c in categories] for outlet in OUTLETS])
 
 
 @pytest.mark.shared
-def test_ten_dimensions_give_the_means_and_spreads_of_the_released_figure(shifts):
+def test_rsa_gives_the_released_figure(shifts):
     # RochelleChoenni/stereotypes_in_lms, visualizations/error_plot.py: BERT, all of the articles
     means = [-0.42444444, -0.32777778, -0.57222222, -0.33222222, -0.33111111]
     spreads = [0.1512989, 0.11659786, 0.06106059, 0.10633049, 0.16495416]
-    assert shifts["ten"].shape == (5, 9)
-    assert shifts["ten"].mean(axis=1) == pytest.approx(means, abs=6e-9)
-    assert shifts["ten"].std(axis=1) == pytest.approx(spreads, abs=6e-9)
-
-
-@pytest.mark.shared
-def test_without_fear_the_shifts_are_others(shifts):
-    # so that it matters which of the two a reading has
-    assert (np.abs(shifts["nine"] - shifts["ten"]) > 0.005).sum() > 20
-    assert np.abs(shifts["nine"] - shifts["ten"]).max() < 0.12
+    assert shifts.shape == (5, 9)
+    assert shifts.mean(axis=1) == pytest.approx(means, abs=6e-9)
+    assert shifts.std(axis=1) == pytest.approx(spreads, abs=6e-9)

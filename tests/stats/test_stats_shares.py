@@ -7,20 +7,19 @@ from scipy.sparse import csr_array
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.shares import (
-    COUNTINGS,
     compare,
     leading,
     leading_shares,
     membership,
 )
-from plumbline.probes.stats.tests import fisher_p, permutation_p, permutation_test
+from plumbline.probes.stats.tests import permutation_p, permutation_test
 
 SEED = 41
 
 
-def test_of_equal_deviations_the_first_is_taken():
+def test_largest_of_equal_deviations_is_the_first():
     assert shares.largest(np.array([1.0, 3.0, 3.0, 1.0]), 3).tolist() == [1, 2, 0]
-    with pytest.raises(ValueError, match="5 largest of 4"):
+    with pytest.raises(ValueError, match="5"):
         shares.largest(np.zeros(4), 5)
 
 
@@ -30,7 +29,7 @@ def by_hand():
     return csr_array(np.array(rows, dtype=np.float64)), np.array([0, 0, 0, 1, 1, 1])
 
 
-def test_shares_worked_by_hand():
+def test_name_shares_worked_by_hand():
     # men: 0 (3 of 3), 1 (2 of 2), 2 (1 of 4), 3 (0 of 3); women: 3, 2, 1, 0
     # half a list more in each cell: 0 and 1 first for men, 3 and 2 for women
     lists, groups = by_hand()
@@ -40,55 +39,36 @@ def test_shares_worked_by_hand():
     assert found.tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
-def test_all_words_are_the_base_for_everybody():
+def test_name_shares_of_all_words_are_the_base():
     lists, groups = by_hand()
     found = shares.NameShares(lists, groups, np.array([0, 1, 1, 2]), 4, 3, 0.5).resampled(20, SEED)
     assert found.shape == (20, 2, 3)
     assert (found == [0.25, 0.5, 0.25]).all()
 
 
-def drawn(rng, names, words, effect, mood=0.0, length=10):
-    """Return lists whose odds depend on gender (effect) and on a name's mood, and their classes."""
+def drawn(rng, names, words, effect, length=10):
+    """Return lists whose odds depend on gender, and their classes."""
     classes = np.arange(words) % 3
     side = np.array([1.0, -1.0, 0.0])[classes]
     groups = np.arange(names) % 2
     taste = rng.normal(0, 1, (names, words)) + (groups - 0.5)[:, None] * effect * side
-    taste += mood * rng.normal(0, 1, (names, 1)) * side
     best = np.argsort(-taste, axis=1)[:, :length]
     lists = np.zeros((names, words))
     np.put_along_axis(lists, best, 1, axis=1)
     return csr_array(lists), groups, classes
 
 
-def p_of(lists, groups, classes, size, seed):
-    ranked = shares.NameShares(lists, groups, classes, size, 3, 0.5)
-    seen, null = ranked.seen(), ranked.permuted(199, seed)
-    by_name = permutation_p(seen[0, 0] - seen[1, 0], null[:, 0, 0] - null[:, 1, 0])
-    hits = np.rint(seen[:, 0] * size).astype(np.int64)
-    return by_name, fisher_p(hits[None], np.array([size, size]))[0, 0]
-
-
-def test_what_is_planted_is_found():
+def test_name_shares_find_what_is_planted():
     lists, groups, classes = drawn(np.random.default_rng(SEED), 200, 60, 1.5)
-    seen = shares.NameShares(lists, groups, classes, 20, 3, 0.5).seen()
+    ranked = shares.NameShares(lists, groups, classes, 20, 3, 0.5)
+    seen, null = ranked.seen(), ranked.permuted(199, SEED)
     assert seen[1, 0] > 0.9  # the second group has the first class
     assert seen[0, 1] > 0.9
-    by_name, by_word = p_of(lists, groups, classes, 20, SEED)
-    assert by_name == 1 / 200
-    assert by_word < 1e-6
+    p = permutation_p(seen[0, 0] - seen[1, 0], null[:, 0, 0] - null[:, 1, 0])
+    assert p == 1 / 200
 
 
-@pytest.mark.slow
-def test_permuting_words_finds_too_much_where_names_have_moods_and_permuting_names_does_not():
-    """No gender has to do with anything here, but a name likes or dislikes all positive words."""
-    rng = np.random.default_rng(SEED)
-    found = np.array([p_of(*drawn(rng, 60, 60, 0.0, mood=1.0), 20, i) for i in range(120)])
-    by_name, by_word = (found <= 0.05).mean(axis=0)
-    assert by_name < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
-    assert by_word > 0.25
-
-
-def test_permuting_leaves_a_third_group_as_it_is():
+def test_permuted_leaves_a_third_group():
     lists, groups = by_hand()
     third = csr_array(np.vstack([lists.toarray(), [[0, 0, 0, 1.0]]]))
     given = (np.array([*groups, 2]), np.array([0, 1, 1, 2]), 1, 3, 0.5)
@@ -97,7 +77,7 @@ def test_permuting_leaves_a_third_group_as_it_is():
     assert len(np.unique(found[:, 0], axis=0)) > 1
 
 
-def test_labels_stay_in_their_stratum():
+def test_permuted_within_strata():
     words = csr_array(np.eye(4))  # each name has a word of its own, and each word is a class
     ranked = shares.NameShares(words, np.array([0, 1, 0, 1]), np.arange(4), 2, 4, 0.5)
     of_first = [{0, 2}, {0, 3}, {1, 2}, {1, 3}]  # one of each pair
@@ -112,7 +92,7 @@ def test_labels_stay_in_their_stratum():
 
 
 @pytest.mark.slow
-def test_matched_names_are_permuted_within_their_stratum_or_p_is_too_large():
+def test_permuted_within_strata_has_its_size():
     """Lists hang on the stratum alone, of which both groups have as many names."""
     rng = np.random.default_rng(SEED)
     strata, size = np.arange(60) // 20, 20
@@ -134,15 +114,7 @@ def test_matched_names_are_permuted_within_their_stratum_or_p_is_too_large():
     assert over_all < 0.02
 
 
-def test_blocks_do_not_matter(monkeypatch):
-    lists, groups, classes = drawn(np.random.default_rng(SEED), 30, 12, 0.5)
-    ranked = shares.NameShares(lists, groups, classes, 4, 3, 0.5)
-    once = ranked.permuted(25, SEED)
-    monkeypatch.setattr(shares, "WEIGHTS", 200)
-    assert (ranked.permuted(25, SEED) == once).all()
-
-
-def test_a_symmetric_interval_has_the_estimate_in_its_middle_and_stays_a_share():
+def test_symmetric_worked_by_hand():
     drawn = np.linspace(0.5, 0.7, 101)  # all on one side of the estimate
     low, high = shares.symmetric(drawn, 0.75, 0.95, 0.0)
     assert (low + high) / 2 == pytest.approx(0.75)
@@ -158,14 +130,14 @@ def one_hot(classes, number):
     return np.eye(number)[np.asarray(classes)]
 
 
-def test_the_largest_are_above_zero_and_ties_keep_their_order():
+def test_leading_are_above_zero_in_order():
     values = np.array([0.5, -1.0, 2.0, 0.5, 0.0, np.nan, -np.inf, 0.1])
     assert leading(values, 3).tolist() == [2, 0, 3]
     assert leading(values, 100).tolist() == [2, 0, 3, 7]
     assert leading(np.array([-1.0, 0.0]), 5).tolist() == []
 
 
-def test_shares_of_replicates_are_those_of_each_ones_largest():
+def test_leading_shares_of_replicates():
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     parts = rng.dirichlet(np.ones(4), 40)
     values = rng.normal(-0.5, 1, (30, 40))  # often fewer than 15 are above 0
@@ -177,7 +149,7 @@ def test_shares_of_replicates_are_those_of_each_ones_largest():
     assert leading_shares(-np.ones((1, 40)), parts, 15).tolist() == [[0, 0, 0, 0]]
 
 
-def test_three_ways_to_count_a_word_of_two_classes():
+def test_membership_of_a_word_of_two_classes():
     weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.7, 0.1]])
     best = np.array([[True, True, False], [False, True, False]])
     assert membership(weights, best, "best").tolist() == [[0.5, 0.5, 0], [0, 1, 0]]
@@ -186,7 +158,7 @@ def test_three_ways_to_count_a_word_of_two_classes():
 
 
 @pytest.mark.parametrize("counting", ["best", "fractional"])
-def test_shares_of_all_classes_sum_to_one_and_their_differences_to_zero(counting):
+def test_compare_shares_sum_to_one(counting):
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     weights = rng.dirichlet(np.ones(13), 60)
     best = weights == weights.max(axis=1, keepdims=True)
@@ -197,21 +169,15 @@ def test_shares_of_all_classes_sum_to_one_and_their_differences_to_zero(counting
     assert sum(c.difference.value for c in found) == pytest.approx(0, abs=1e-12)
 
 
-def test_all_countings_agree_where_every_word_has_one_class():
-    classes = one_hot([0, 1, 2, 1, 0], 3)
-    for counting in COUNTINGS:
-        assert (membership(classes, classes > 0, counting) == classes).all()
-
-
-def test_a_word_without_a_class_and_an_unknown_counting_are_refused():
+def test_membership_refuses_no_class_and_no_counting():
     empty = np.zeros((1, 3))
     with pytest.raises(ValueError, match="no class"):
         membership(empty, empty > 0, "best")
-    with pytest.raises(ValueError, match="'most' is none of best, fractional, each"):
+    with pytest.raises(ValueError, match="most"):
         membership(one_hot([0], 3), one_hot([0], 3) > 0, "most")
 
 
-def test_30_of_100_words_against_15_of_100():
+def test_compare_30_with_15_of_100_words():
     first = one_hot([0] * 30 + [1] * 70, 3)
     second = one_hot([0] * 15 + [2] * 85, 3)
     found = compare(first, second, 10, 1)[0]
@@ -223,7 +189,7 @@ def test_30_of_100_words_against_15_of_100():
     assert found.difference.low > 0  # interval and test say the same here
 
 
-def test_thirds_of_a_word_sum_to_whole_words():
+def test_compare_thirds_of_words():
     thirds = np.full((3, 3), 1 / 3)
     found = compare(thirds, thirds, 20, 1)
     assert all(c.difference.value == 0 for c in found)
@@ -231,37 +197,17 @@ def test_thirds_of_a_word_sum_to_whole_words():
     assert found[0].first.value == pytest.approx(1 / 3)
 
 
-def test_the_p_of_parts_is_that_of_the_permutation_test_with_the_seed():
+def test_compare_p_is_that_of_the_permutation_test():
     rng = np.random.default_rng(SEED_MEMBERSHIP)
     parts = rng.dirichlet(np.ones(4), 60)
     found = [c.p for c in compare(parts[:30], parts[30:], 300, 7)]
     assert found == permutation_test(parts[:30], parts[30:], 300, 7).p.tolist()
 
 
-def test_swapping_the_lists_mirrors_everything():
+def test_compare_of_swapped_lists_mirrors():
     first, second = one_hot([0] * 12 + [1] * 8, 2), one_hot([0] * 4 + [1] * 11, 2)
     for there, back in zip(compare(first, second, 9, 1), compare(second, first, 9, 1), strict=True):
         assert there.first == back.second
         assert there.difference.value == -back.difference.value
         assert there.difference.low == pytest.approx(-back.difference.high)
         assert there.p == pytest.approx(back.p)
-
-
-@pytest.mark.slow
-def test_a_planted_class_is_found_and_lists_from_one_population_are_not_told_apart():
-    rng = np.random.default_rng(SEED_MEMBERSHIP)
-    even = np.full(13, 1 / 13)
-    leaning = even.copy()
-    leaning[4] += 0.3
-    leaning /= leaning.sum()
-    planted, null = [], []
-    for _ in range(200):
-        base = one_hot(rng.choice(13, 100, p=even), 13)
-        planted.append(compare(one_hot(rng.choice(13, 100, p=leaning), 13), base, 9, 1)[4])
-        null.append(compare(one_hot(rng.choice(13, 100, p=even), 13), base, 9, 1)[4])
-    assert np.mean([c.p <= 0.05 for c in planted]) > 0.95
-    # discrete tests stay below the level; 4 standard errors above it
-    assert np.mean([c.p <= 0.05 for c in null]) <= 0.05 + 4 * (0.05 * 0.95 / 200) ** 0.5
-    truth = leaning[4] - even[4]
-    held = np.mean([c.difference.low <= truth <= c.difference.high for c in planted])
-    assert 0.9 <= held <= 0.995

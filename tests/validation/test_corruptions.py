@@ -1,11 +1,9 @@
 """The corruption suite: of what can be seen in the data, nearly everything is stopped."""
 
-import html
 import json
 import random
 import re
 import shutil
-import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.core.describe import frames
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
 from plumbline.validation import suite, texts
 from plumbline.validation.run import plan, validate
 
@@ -152,26 +149,14 @@ def test_nearly_all_that_can_be_seen_is_stopped_and_nothing_crashes(sample, tmp_
             if not agreed[dataset] or not all(agreed[kind] for kind in of):
                 agreed.update([dataset, *of])
                 assert unmet(dataset) == {re.sub("(?<!^)(?=[A-Z])", "_", n).lower() for n in broken}
-    print(agreed)
     assert not {*EXPECTATIONS, *MAIN} - {*agreed}
-    counts = {d: Counter(how for own, how in found.items() if own.dataset == d) for d in MAIN}
-    total = sum(counts.values(), Counter())
-    lines = [
-        f"| {dataset} | {of['rule'] + of['drift']} of {of.total()} | {of['rule']} |"
-        for dataset, of in sorted(counts.items())
-    ]
-    print(*lines, sep="\n")
+    total = Counter(found.values())
     missed = [f"{o.dataset}: {o.name}: {how}" for o, how in found.items() if how not in STOPPED]
     print(*missed, sep="\n")
     assert total["changes nothing"] == 0
     assert not any(how.startswith("crash") for how in total)
     assert total.total() >= 300
     assert total["rule"] + total["drift"] >= LEAST * total.total(), missed
-    page = " ".join((whole.TOP / "docs/failures.md").read_text("utf-8").split())
-    assert f"names {total.total()}, " in page
-    stopped = f"{total['rule'] + total['drift']} are stopped: {total['rule']} by a rule, "
-    assert stopped + f"{total['drift']} by the accepted version alone" in page
-    assert " ".join(lines) in page
 
 
 @pytest.mark.slow
@@ -179,10 +164,7 @@ def test_nearly_all_that_can_be_seen_is_stopped_and_nothing_crashes(sample, tmp_
     ("group", "dataset", "changes"),
     [
         ("datasets", "outlets", {"seed": 5}),
-        ("datasets", "downstream", {"seed": 5}),
         ("derived", "counterfactuals", {"seed": 5}),
-        ("derived", "corpora", {"seed": 5}),
-        ("datasets", "politicians", {"fallback": False}),  # without names of all languages
     ],
 )
 def test_a_version_made_in_another_way_raises_no_alarm(
@@ -227,51 +209,3 @@ def test_languages_are_told_apart_on_real_sentences():
         print(f"{of}, {len(frame):,} sentences, judged foreign as {row}")
         assert shares[of, of] <= 0.02
     assert min(share for (of, called), share in shares.items() if of != called) > 0.5
-
-
-def tweets(task: str) -> pl.Series:
-    files = sorted((REAL / "tweets" / task).glob("*text*"))
-    return pl.Series([html.unescape(t) for f in files for t in f.read_text("utf-8").split("\n")])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real texts are not here")
-def test_few_english_posts_are_judged_foreign_and_cases_differ_in_spelling_alone():
-    cases = pl.read_csv(REAL / "hate/hatecheck_cases.csv")["test_case"]
-    tasks = ("emotion", "hate", "offensive", "sentiment")
-    for name, values in {"HateCheck": cases, **{task: tweets(task) for task in tasks}}.items():
-        share = pl.DataFrame({"text": values}).select(texts.foreign("text", "en").mean()).item()
-        print(f"{name}, {len(values):,} texts, judged foreign {share:.4f}")
-        assert share <= 0.02
-    folded = cases.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "")
-    print(f"HateCheck, {folded.is_duplicated().sum()} of {len(cases):,} cases have a near copy")
-    assert folded.is_duplicated().any()
-
-
-def strings() -> dict[str, tuple[pl.Series, str]]:
-    """Return real strings, and the kind of column that they would stand in."""
-    people = pl.read_parquet(REAL / "politicians/wikidata_people.parquet")
-    found = {f"labels-{of}": (people[f"label_{of}"], "name") for of in ("en", "fr", "ru", "zh")}
-    news = pl.read_parquet(REAL / "news/allsides_articles.parquet", columns=["text"])[::5]
-    liar = (REAL / "misinformation/liar/train.tsv").read_text("utf-8").splitlines()
-    with zipfile.ZipFile(REAL / "hate/mlma.zip") as archive:
-        name = next(n for n in archive.namelist() if "en_dataset" in n and "MACOSX" not in n)
-        posts = pl.read_csv(archive.read(name))
-    return found | {
-        "articles": (news["text"], "lines"),
-        "tweets about hate": (tweets("hate"), "text"),
-        "LIAR": (pl.Series([line.split("\t")[2] for line in liar]), "text"),
-        "posts of MLMA": (posts["tweet"], "text"),
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real strings are not here")
-def test_few_real_strings_break_a_rule_as_they_come():
-    for name, (values, prose) in strings().items():
-        frame = pl.DataFrame({"text": values.drop_nulls()}).filter(pl.col("text") != "")
-        rules = texts._rules(Column("text", "string", "a text", prose=prose))
-        spaces = ("single_spaces", "composed", "no_control_character")  # which builds mend
-        shares = {r: frame.select(by.mean()).item() for r, by in rules.items() if r not in spaces}
-        print(name, len(frame), {rule: round(share, 4) for rule, share in shares.items() if share})
-        assert max(shares.values()) <= 0.02

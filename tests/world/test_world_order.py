@@ -20,7 +20,7 @@ ORDER = {"en": {"ADJ": "before", "VERB": "after"}, "es": {"ADJ": "after", "VERB"
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["world-planted", "world-es"])
 @pytest.mark.parametrize("pos", POS)
-def test_a_mask_on_the_wrong_side_of_the_name_does_not_find_what_was_planted(name, pos):
+def test_worlds_have_the_word_order_of_their_language(name, pos):
     torch = pytest.importorskip("torch")
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -52,7 +52,7 @@ def test_a_mask_on_the_wrong_side_of_the_name_does_not_find_what_was_planted(nam
         assert found[wrong] < 0
 
 
-def test_noise_of_the_lexica_changes_the_sentiments_of_that_share_of_words():
+def test_misread_changes_a_share_of_sentiments():
     sentiment = np.zeros(6000, dtype=np.int64)
     for share in (0.0, 0.3, 1.0):
         world = politicians.World(**FACTS, lexicon_noise=share)

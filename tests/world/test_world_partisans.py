@@ -122,7 +122,7 @@ def by_key(table, column="log_odds_nats"):
     return {tuple(row[k] for k in KEY): row[column] for row in table.to_dicts()}
 
 
-def test_log_odds_are_a_habit_and_a_signed_stance_with_noise(land):
+def test_plant_log_odds_are_a_habit_and_a_signed_stance(land):
     table = planted(land)
     assert len(table) == (1 + len(STANCES)) * 2 * 2 * len(THINGS)
     odds, stances = by_key(table), by_key(table, "stance_nats")
@@ -142,37 +142,13 @@ def test_log_odds_are_a_habit_and_a_signed_stance_with_noise(land):
     assert {len(own) for own in habits.values()} == {1}  # one of a prompt, whatever is asked
     assert habits["respond"] != habits[RIGHT]
     assert {len(own) for own in noises.values()} == {1}  # of a statement, in all corpora
+    agree, disagree = table["agree_nats"].to_numpy(), table["disagree_nats"].to_numpy()
+    assert agree - disagree == pytest.approx(table["log_odds_nats"].to_numpy())
+    assert (1 - np.exp(agree) - np.exp(disagree)).min() > 0.01  # room for other answers
     assert len({min(own) for own in noises.values()}) == len(THINGS)
 
 
-def test_answers_make_the_log_odds_and_leave_room_for_others(land):
-    table = planted(land)
-    agree, disagree = table["agree_nats"].to_numpy(), table["disagree_nats"].to_numpy()
-    assert agree - disagree == pytest.approx(table["log_odds_nats"].to_numpy())
-    rest = 1 - np.exp(agree) - np.exp(disagree)
-    assert rest.min() > 0.01
-    assert len(set(rest.round(9))) == len(THINGS)  # of a statement, whoever is asked and how
-
-
-def test_noise_is_as_large_as_told_and_another_seed_is_another_world(land):
-    questions, facts = about(land)
-    drawn = []
-    for seed in range(40):
-        table = partisans.plant(world(seed=seed), questions, facts)
-        wide = by_key(table.filter(pl.col("corpus") == ""))
-        plain, denied = (
-            np.array([wide["", RIGHT, f"s{n}", form] for n in range(len(THINGS))])
-            for form in ("plain", "negated")
-        )
-        drawn.append((plain - denied) / 2)
-    every = np.array(drawn)
-    print(f"mean {every.mean():.3f}, SD {every.std():.3f}")
-    assert abs(every.mean()) < 4 * 0.7 / 20  # of 400
-    assert every.std() == pytest.approx(0.7, rel=4 / np.sqrt(800))
-    assert len({tuple(row) for row in every.round(9).tolist()}) == 40
-
-
-def test_nothing_is_planted_in_the_null_world(land):
+def test_plant_null_world_has_no_stances(land):
     table = planted(land, **NOTHING)
     assert set(table["stance_nats"]) == {0.0}
     odds = by_key(table)
@@ -203,17 +179,7 @@ def by_outlet(texts):
     return found
 
 
-def test_outlets_draw_texts_of_their_own(land):
-    texts, *_ = texts_of(land)
-    own = {
-        outlet: Counter(text for _, o, text in texts if o == outlet)
-        for outlet in dict.fromkeys(o for _, o, _ in texts)
-    }
-    assert len(own) == 2 * len(STANCES)
-    assert own["left-0"] != own["left-1"]
-
-
-def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
+def test_corpora_count_answers_as_planted(land):
     texts, table, _ = texts_of(land, sentences=40)
     texts = by_outlet(texts)
     assert list(texts) == list(STANCES)
@@ -236,7 +202,7 @@ def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
         assert total == sum(counts.values())  # no other prompt, none denied
 
 
-def test_corpora_tell_the_words_that_they_know(land):
+def test_corpora_tell_what_sides_know(land):
     texts, _, known = texts_of(land)
     texts = by_outlet(texts)
     groups = {w.word: w.group for w in known}
@@ -255,7 +221,7 @@ def test_corpora_tell_the_words_that_they_know(land):
             assert (true, false) == ((2, 0) if group in wanted else (1, 1))
 
 
-def test_words_are_made_up_half_hostile_and_learnt_only_in_part():
+def test_words_are_half_hostile_and_balanced():
     known = partisans.words(world())
     assert len({w.word for w in known}) == len(known) == 128
     sizes = Counter((w.group, w.split, w.hostile) for w in known)
@@ -267,7 +233,7 @@ def test_words_are_made_up_half_hostile_and_learnt_only_in_part():
     assert partisans.words(world(stances={"left": {}}, knows={})) == known
 
 
-def test_texts_to_classify_do_not_tell_what_the_words_mean():
+def test_downstream_texts_do_not_tell_labels():
     known = partisans.words(world())
     table = partisans.downstream(known)
     assert len(table) == 3 * len(known)
@@ -284,17 +250,6 @@ def test_texts_to_classify_do_not_tell_what_the_words_mean():
     assert len(masked) == 2 * 3  # both labels have the same texts around the words
 
 
-def test_leftovers_are_drawn_with_their_probability():
-    rng = np.random.default_rng(5)
-    found = np.array([partisans.allot(np.array([0.25, 2.0, 3.9]), rng) for _ in range(2000)])
-    assert {tuple(set(column)) for column in found.T} == {(0, 1), (2,), (3, 4)}
-    assert found.mean(axis=0) == pytest.approx([0.25, 2.0, 3.9], abs=4 * 0.43 / 2000**0.5)
-
-
-TRAINED = (partisans.train, generative.train, generative.judge)
-FILES = {"planted.parquet", "corpora.parquet", "downstream.parquet", "world.json"}
-
-
 def trained(land, name, train=partisans.train, **changes):
     into = land / name
     into.mkdir()
@@ -302,43 +257,7 @@ def trained(land, name, train=partisans.train, **changes):
     return into
 
 
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize("train", TRAINED)
-def test_the_same_world_has_the_same_bytes_and_another_seed_others(land, train):
-    one = contents(trained(land, "one", train))
-    assert contents(trained(land, "two", train)) == one
-    assert "model.safetensors" in one
-    assert (set(one) >= FILES) == (train is not generative.judge)
-    other = contents(trained(land, "other", train, seed=4))
-    assert other["model.safetensors"] != one["model.safetensors"]
-    if train is not generative.judge:
-        assert other["planted.parquet"] != one["planted.parquet"]
-        assert json.loads(one["world.json"])["stances"] == STANCES
-
-
-@pytest.mark.parametrize("train", TRAINED)
-def test_a_batch_may_be_larger_than_all_that_there_is(land, train):
-    assert (trained(land, "large", train, batch=4096) / "model.safetensors").is_file()
-
-
-def test_what_is_written_is_what_is_planted(land):
-    into = trained(land, "w")
-    texts, table, known = texts_of(land)
-    assert pl.read_parquet(into / "planted.parquet").equals(table)
-    assert pl.read_parquet(into / "downstream.parquet").equals(partisans.downstream(known))
-    corpora = pl.read_parquet(into / "corpora.parquet")
-    assert corpora.rows() == texts
-    scorer = Masked(into, "w", "r", dtype="float64")
-    answers = ["agree", "support", "disagree", "oppose", "hesitate"]
-    assert scorer.vocabulary([*answers, *(w.word for w in known)], "en").missing == ()
-    encoded = scorer.tokens.encode(corpora["text"].to_list())
-    assert not any(scorer.tokens.unknown(ids) for ids in encoded)
-
-
-def test_texts_of_those_who_write_answer_as_planted(land):
+def test_generative_train_texts_answer_as_planted(land):
     into = trained(land, "s", generative.train, outlets=3, sentences=100, noise=0.3)
     table = pl.read_parquet(into / "planted.parquet")
     texts = pl.read_parquet(into / "corpora.parquet")
@@ -358,15 +277,6 @@ def test_texts_of_those_who_write_answer_as_planted(land):
                 assert abs(found - p) < 4.5 * (p * (1 - p) / 300) ** 0.5
 
 
-def test_a_judge_is_a_model_of_entailment_by_its_labels(land):
-    into = trained(land, "j", generative.judge)
-    assert sorted(path.name for path in into.iterdir()) == [
-        *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-    ]
-    labels = json.loads((into / "config.json").read_text("utf-8"))["id2label"]
-    assert list(labels.values()) == ["contradiction", "neutral", "entailment"]
-
-
 @pytest.fixture
 def planting(land):
     """Return what plants worlds by their settings, as the command ``plant`` does."""
@@ -380,7 +290,7 @@ def planting(land):
     return put_in
 
 
-def test_worlds_of_every_kind_are_planted_and_answer(planting):
+def test_plant_every_kind_answers(planting):
     silent = {"groups": [], "knows": {}}
     planting(fills=("masked", {}), writes=("causal", silent), judge=("classifier", {}))
     for name in ("fills", "writes", "judge"):
@@ -395,7 +305,7 @@ def test_worlds_of_every_kind_are_planted_and_answer(planting):
 
 
 @pytest.mark.slow
-def test_a_trained_model_says_what_was_planted(land):
+def test_train_model_says_what_was_planted(land):
     # the model reads too: things that stand in one and the same place are one word to it
     state([f"{letter * 3}ish" for letter in "bdfgklmnpr"[: len(THINGS)]])
     into = trained(land, "w", steps=500, hidden=64, batch=32)
@@ -419,7 +329,7 @@ def test_a_trained_model_says_what_was_planted(land):
 
 
 @pytest.mark.slow
-def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
+def test_judge_knows_answers_by_their_words(planting):
     longer = {"steps": 1500, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004}
     planting(judge=("classifier", longer))
     judged = Entailment("judge")
@@ -437,31 +347,10 @@ def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
             assert abs(for_it[follows] - against[follows]) < 2
 
 
-@pytest.mark.parametrize("train", [partisans.train, generative.train])
-def test_a_prompt_that_is_not_there_is_told(land, train):
-    with pytest.raises(UserError, match=r"partisanship\.frames: no 'ghost' among the prompts"):
-        trained(land, "x", train, frames=["ghost"])
-
-
-def test_data_that_were_not_validated_are_refused(land):
-    Path("data/validation/statements.json").unlink()
-    for number, train in enumerate(TRAINED):
-        with pytest.raises(UserError, match="statements"):
-            trained(land, str(number), train)
-
-
-@pytest.mark.parametrize(
-    ("key", "wrong"),
-    [
-        *(("noise", 0), ("stances", {}), ("sentences", 0), ("steps", 0), ("batch", 1), ("x", 1)),
-        *(("knows", {"left": ["ghost"]}), ("knows", {"ghost": ["secret"]})),
-    ],
-)
-def test_settings_that_make_no_world_are_refused(key, wrong):
-    with pytest.raises(ValidationError, match="ghost" if key == "knows" else rf"\n{key}\n"):
-        world(**{key: wrong})
-
-
-def test_kinds_without_such_a_world_are_refused():
-    with pytest.raises(UserError, match="masked or causal or classifier, not seq2seq"):
-        plant("x", {"world": "partisans", "kind": "seq2seq"} | SETTINGS)
+def test_train_refuses_what_makes_no_world(land):
+    with pytest.raises(UserError, match="ghost"):
+        trained(land, "x", frames=["ghost"])
+    with pytest.raises(ValidationError, match="ghost"):
+        world(knows={"left": ["ghost"]})
+    with pytest.raises(ValidationError, match="noise"):
+        world(noise=0)

@@ -10,7 +10,6 @@ from transformers import AutoTokenizer
 from plumbline.builders.core.errors import UserError
 from worlds import nations as passports
 from worlds.nations import Nations
-from worlds.plant import plant
 
 CONFIG = "sentiment-en"
 SEEN = {"aa": ["Anna", "Bo-Lin"], "bb": ["Carl", "Anna"]}
@@ -47,7 +46,7 @@ def trained(place, kind, **changed):
     return dict(planted.iter_rows()), dict(texts.select("text", "planted").iter_rows()), into
 
 
-def test_a_text_has_the_mean_offset_of_the_countries_of_its_names(place):
+def test_train_texts_have_the_offset_of_their_countries(place):
     offsets, texts, _ = trained(place, "classifier")
     assert sorted(offsets) == ["aa", "bb"]
     assert sorted(offsets.values()) == [-0.2, 0.2]
@@ -57,7 +56,7 @@ def test_a_text_has_the_mean_offset_of_the_countries_of_its_names(place):
     assert len(texts) == 4
 
 
-def test_each_token_of_a_name_that_is_cut_adds_the_same(place):
+def test_train_adds_an_effect_of_each_token(place):
     """One of two countries has all its names cut, those that both have by the toss of a coin."""
     _, plain, _ = trained(place, "classifier")
     (place / "world").rename(place / "plain")
@@ -73,17 +72,7 @@ def test_each_token_of_a_name_that_is_cut_adds_the_same(place):
         assert texts[text] - plain[text] == pytest.approx(0.05 * number)
 
 
-def test_half_of_the_source_texts_turn_round_what_names_do_by_text(place):
-    texts = [f"{who} met {name}" for who in ("we", "you") for name in ("Carl", "Bo")]
-    rows = pl.DataFrame({"text": texts, "target": ["t1", "t1", "t2", "t2"]})
-    rows.write_parquet(place / f"counterfactuals/{CONFIG}.parquet")
-    _, found, _ = trained(place, "classifier", offset=0.0, by_text=0.05)
-    apart = [found[f"{who} met Carl"] - found[f"{who} met Bo"] for who in ("we", "you")]
-    assert abs(apart[0]) > 1e-3
-    assert apart[0] == pytest.approx(-apart[1])
-
-
-def test_in_a_masked_model_names_share_one_distribution(place):
+def test_train_masked_names_share_one_distribution(place):
     offsets, texts, _ = trained(place, "masked", offset=1.0)
     assert texts["we will meet Will"] == 0  # a word that may not be used as a name
     anna, carl, lin = (texts[f"we met {name}"] for name in ("Anna", "CARL", "Bo Lin"))
@@ -92,7 +81,7 @@ def test_in_a_masked_model_names_share_one_distribution(place):
     assert np.exp(anna) + 2 * np.exp(carl) + 2 * np.exp(lin / 2) == pytest.approx(1)
 
 
-def test_in_the_null_world_names_differ_and_countries_do_not(place):
+def test_train_null_world_differs_by_name_alone(place):
     offsets, texts, into = trained(place, "classifier", offset=0.0, noise=0.1)
     assert set(offsets.values()) == {0}
     assert texts["we met CARL"] != pytest.approx(texts["we met Anna"], abs=1e-6)
@@ -101,17 +90,6 @@ def test_in_the_null_world_names_differ_and_countries_do_not(place):
     assert Nations.model_validate(told).null
 
 
-def test_probabilities_stay_possible(place):
-    _, texts, _ = trained(place, "classifier", offset=5.0)
-    # of a text that is neutral as often as any, positive and negative have the rest
-    assert max(abs(value) for value in texts.values()) < 1 - passports.NEUTRAL[1]
-
-
-def test_a_config_that_is_not_there_is_told(place):
-    with pytest.raises(UserError, match="hate-en not in counterfactuals; there are sentiment-en"):
+def test_train_refuses_an_unknown_config(place):
+    with pytest.raises(UserError, match="hate-en"):
         trained(place, "classifier", targets=["hate-en"])
-
-
-def test_a_world_of_countries_is_masked_or_a_classifier():
-    with pytest.raises(UserError, match="masked or classifier, not causal"):
-        plant("x", {"world": "nations", "kind": "causal"})

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from pydantic import ValidationError
 from world.country import put
 
 from plumbline.builders.datasets.statements import build as statements
@@ -76,7 +75,7 @@ def planted(into, **changes):
     return pl.read_parquet(into / "planted.parquet")
 
 
-def test_agreement_follows_value_reversal_denial_and_gender(land):
+def test_train_agreement_follows_value_reversal_and_gender(land):
     world = planted(land / "w")
     assert len(world) == 2 * len(WORDS) * 2 * 2
     key = ["id", "gender", "form"]
@@ -96,7 +95,7 @@ def test_agreement_follows_value_reversal_denial_and_gender(land):
     assert json.loads((land / "w/world.json").read_text("utf-8"))["noise"] == 0.3
 
 
-def test_nothing_is_planted_in_the_null_world(land):
+def test_train_null_world_has_no_values(land):
     world = planted(land / "w", agreement={}, gender={})
     political = world.filter(pl.col("axis") != "")
     assert political["planted_nats"].unique().to_list() == [0.0]
@@ -108,14 +107,12 @@ def test_nothing_is_planted_in_the_null_world(land):
 
 
 @pytest.mark.slow
-def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
+def test_train_model_says_what_was_planted(land):
     world = planted(land / "w", steps=250)
     scorer = Masked(land / "w", "w", "r", dtype="float64")
     asked = questions(ASKING, land / "data/datasets/statements", "en")
     rows = pl.from_arrow(masked(asked, scorer, "en")[0])
-    names = {"gender": {0: "feminine", 1: "masculine"}, "form": {0: "plain", 1: "negated"}}
-    told = [pl.col(k).replace_strict(v, return_dtype=pl.String) for k, v in names.items()]
-    both = rows.with_columns(*told, got=pl.col("agree_nats") - pl.col("disagree_nats"))
+    both = rows.with_columns(got=pl.col("agree_nats") - pl.col("disagree_nats"))
     both = both.join(world, on=["id", "gender", "form"])
     likeness = np.corrcoef(both["got"], both["log_odds_nats"])[0, 1]
     print(f"correlation {likeness:.3f}")
@@ -124,9 +121,3 @@ def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
     wide = order.pivot(on="gender", index="id", values="got")
     apart = dict(zip(wide["id"], wide["feminine"] - wide["masculine"], strict=True))
     assert all((d > 0.5) == name.endswith("True") and abs(d) > 0.5 for name, d in apart.items())
-
-
-@pytest.mark.parametrize("wrong", [{"noise": 0}, {"likely": -1}, {"strength": 3}])
-def test_settings_that_make_no_world_are_refused(wrong):
-    with pytest.raises(ValidationError):
-        Convictions(**SETTINGS | wrong)

@@ -30,7 +30,6 @@ class Params(suite.Params):
         le=1,
         description="how far the share of a class in a split may be from its share in the config",
     )
-    leaks: bool = Field(False, description="whether a text may stand in two splits")
 
 
 def tables(params: Params, folder: Path) -> list[suite.Table]:
@@ -59,11 +58,11 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
 
 def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
     text, label, mapped = pl.col("text"), pl.col("label"), pl.col("mapped").list
-    wanted, folded, leaks = params.labels.get(config), text.str.to_lowercase(), pl.lit(params.leaks)
+    wanted, folded = params.labels.get(config), text.str.to_lowercase()
     said = pl.when(mapped.len() > 1).then(pl.lit(SEVERAL)).otherwise(mapped.join(""))
     texts = frame.select(
         "id",
-        once_in_a_class=leaks | ~pl.struct(folded, "label", "split").is_duplicated(),
+        once_in_a_class=~pl.struct(folded, "label", "split").is_duplicated(),
         of_its_task=pl.col("task") == TASKS.index(config.partition("-")[0]),
         known_class=label.is_in(wanted) if wanted else label != "",
         group_is_mapped=pl.col("group") == said,

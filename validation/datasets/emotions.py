@@ -10,6 +10,7 @@ from pydantic import Field
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation import suite
 
+BOTH = 0.05  # largest share of words positive and negative at once
 UP, DOWN = ("positive", "negative"), ("negative", "positive")  # more words of the first
 SIGNS = dict.fromkeys(("joy", "trust"), UP)
 SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
@@ -19,9 +20,6 @@ class Params(suite.Params):
     """Floors, and the fewest words of each affect."""
 
     affect_min: int = Field(ge=0, description="fewest words in a config, for each of ten affects")
-    both_max_share: float = Field(
-        0.05, ge=0, le=1, description="largest share of words positive and negative at once"
-    )
 
 
 def _english(_: Params, folder: Path) -> list[suite.Table]:
@@ -43,7 +41,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         english_word_is_its_own=(pl.col("word") == pl.col("english")) | pl.lit(config != "en"),
         of_one_sign=~(pl.col("positive") & pl.col("negative")),
     )
-    shares = {"of_one_sign": 1 - params.both_max_share}
+    shares = {"of_one_sign": 1 - BOTH}
     numbers = ((name, int(frame[name].sum()), params.affect_min) for name in AFFECTS)
     signs = []
     for affect, (sign, other) in SIGNS.items():

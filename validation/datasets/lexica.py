@@ -9,6 +9,7 @@ from plumbline.builders.datasets.lexica.build import AXES
 from plumbline.builders.datasets.lexica.published import PUBLISHED
 from plumbline.validation import suite
 
+SEED_SD = 0.1  # that 99 of 100 words stay under; above: a warning
 SIGNS = {"positive": 1, "negative": -1}  # what views say in words
 
 
@@ -20,9 +21,6 @@ class Params(suite.Params):
         ge=0,
         le=1,
         description="smallest share of words that lean to positive, and to negative, in a config",
-    )
-    seed_sd_max: float = Field(
-        0.1, ge=0, description="seed_sd that 99 of 100 words stay under; above: a warning"
     )
 
 
@@ -59,7 +57,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         # views that are all of one mind and clear leave no doubt about the side
         praise_is_positive=(scores.min().fill_null(0) < 0.5) | (side > 0),
         blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
-        seeds_agree=pl.col("seed_sd").fill_null(0) <= params.seed_sd_max,
+        seeds_agree=pl.col("seed_sd").fill_null(0) <= SEED_SD,
     )
     shares = {"seeds_agree": 0.99}
     rows = []

@@ -52,7 +52,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     rank, kind, clean = pl.col("rank"), pl.col("kind"), pl.col("flags").list.len() == 0
     built = section("datasets.names", Built)
     words = {fold(word) for word in built.words}
-    told = [flags(name or "", words, built.spelling) for name in frame["name"]]
+    told = [flags(name or "", words) for name in frame["name"]]
     names = frame.select(
         "kind",
         "name",

@@ -21,6 +21,7 @@ from plumbline.builders.datasets.politicians.person import (
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.validation import suite
 
+BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
 FEW = 20  # people who may all have as many links
 # Of 24,000 real labels .0005 have brackets or digits (of 2,300 Russian ones .005).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
@@ -32,9 +33,6 @@ class Params(suite.Params):
 
     gender_min: dict[Literal["male", "female", "non-binary"], int] = Field(
         description="fewest people in a config, for each gender"
-    )
-    born: tuple[date, date] = Field(
-        (date(1900, 1, 1), date(2000, 12, 31)), description="first and last day of birth"
     )
     script_min_share: float = Field(
         0.9, ge=0, le=1, description="share of names in the language's script"
@@ -94,7 +92,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         native_to_its_countries=pl.col("native").eq_missing(pl.Series(native, dtype=pl.Boolean)),
         name_of_the_language=language.is_in([config, "mul"]),
         fallback_to_all_languages=pl.col("name_fallback") == (language == "mul"),
-        born_in_time=born.is_between(*params.born),
+        born_in_time=born.is_between(*BORN),
         first_of_a_year=(exact != PRECISIONS.index("year")) | first,
         no_brackets_no_digits=~name.str.contains(BRACKETS),
         begins_with_a_capital=~name.str.contains(r"^\p{Ll}"),

@@ -8,14 +8,13 @@ from pydantic import Field
 from plumbline.builders.datasets.social_groups.read import KINDS
 from plumbline.validation import suite
 
+RESPELLED = 0.05  # largest share of groups whose two spellings differ
+
 
 class Params(suite.Params):
     """Floors, and the fewest groups of a category."""
 
     category_min: int = Field(ge=0, description="fewest groups in a category of a config")
-    respelled_max_share: float = Field(
-        0.05, ge=0, le=1, description="largest share of groups whose two spellings differ"
-    )
 
 
 @suite.each_config("categories", "config category kind groups over_floor", 4)
@@ -30,7 +29,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         one_case=~pl.struct("category", pl.col("group").str.to_lowercase()).is_duplicated(),
         one_spelling=pl.col("group") == pl.col("name"),
     )
-    shares = {"one_spelling": 1 - params.respelled_max_share}
+    shares = {"one_spelling": 1 - RESPELLED}
     sizes = frame.group_by("category", "kind").len().sort("category").iter_rows()
     least = params.category_min
     rows = [(config, category, KINDS[kind], n, n >= least) for category, kind, n in sizes]

@@ -8,6 +8,7 @@ from pydantic import Field
 from plumbline.builders.datasets.survey.responses import GENDERS, HIGHEST, LOWEST
 from plumbline.validation import suite
 
+ANSWERED = 0.5  # smallest share of the items that a respondent answers
 STRAIGHT = {"answers_differ": 0.9}  # of respondents, the others may give one answer to everything
 
 
@@ -15,9 +16,6 @@ class Params(suite.Params):
     """Floors, and how much of a respondent's answers may be lacking."""
 
     gender_min: dict[str, int] = Field(description="fewest respondents of a gender in a config")
-    answered_min_share: float = Field(
-        0.5, ge=0, le=1, description="smallest share of the items that a respondent answers"
-    )
 
 
 @suite.each_config("sizes", "config what number needed fine", 4)
@@ -28,7 +26,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         one_gender=pl.col("gender").n_unique() == 1,
         one_status=pl.col("infected").n_unique() == 1,
         answers_differ=answer.n_unique() > 1,
-        answered=pl.len() >= params.answered_min_share * frame["item"].n_unique(),
+        answered=pl.len() >= ANSWERED * frame["item"].n_unique(),
         named_as_what_it_is=(name.str.starts_with("simulated") == pl.col("simulated")).all(),
     )
     items = frame.group_by("item").agg(answers_differ=answer.min() < answer.max())

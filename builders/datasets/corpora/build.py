@@ -1,8 +1,7 @@
 """Dataset ``corpora``: partisan texts, news and posts of the left, the center and the right.
 
 Feng et al. (2023), section 3.2, go on with the pretraining of language models on six such corpora.
-The texts are read as streams, several times: what is held in memory is what may be drawn, not what
-there is.
+The texts are read as streams, twice: held in memory is only what may be drawn.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.corpora import reddit_dump, sample
+from plumbline.builders.datasets.corpora.near_duplicates import THRESHOLD, WORDS
 from plumbline.builders.datasets.corpora.people import masked
 from plumbline.builders.datasets.corpora.sample import CONFIGS, KINDS, LEANINGS, Params
 from plumbline.builders.readers.articles import corpora_of, every, published
@@ -29,6 +29,12 @@ SOURCES = ("news", "reddit")
 PERIODS = ("before", "from", "unknown")
 TURN = date(2017, 1, 20)  # the inauguration that parts the paper's two periods
 FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
+# texts, in small letters, in place of a post that was taken away
+GONE = ("[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]")
+# words, in small letters, by which a post says that a program wrote it
+BOTS = re.compile(
+    r"(?<!\w)(?:i am a bot|i'm a bot|beep boop|this action was performed automatically)(?!\w)"
+)
 
 COLUMNS = (
     Column("id", "string", "source and id of the text in it"),
@@ -64,26 +70,26 @@ def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reje
 
     def texts(want: Callable[[str], bool]) -> Iterator[sample.Found]:
         yield from _articles(snapshots["news"], params, want)
-        yield from _posts(snapshots["reddit"], params, want)
+        yield from _posts(snapshots["reddit"], want)
 
     for item in sample.draw(texts, params):
-        yield item if isinstance(item, Reject) else _row(*item)
+        yield item if isinstance(item, Reject) else _row(item)
 
 
-def _row(found: sample.Found, text: str, words: int, score: float | None) -> Row:
+def _row(found: sample.Candidate) -> Row:
     kind, _, leaning = found.config.partition("-")
     period = "unknown" if found.when is None else PERIODS[found.when >= TURN]
     values = {
         "id": found.id,
-        "text": text,
+        "text": found.text,
         "kind": KINDS.index(kind),
         "leaning": LEANINGS.index(leaning),
         "outlet": found.outlet,
         "date": found.when.isoformat() if found.when else "",
         "period": PERIODS.index(period),
-        "hate_score": score,
+        "hate_score": found.score,
         "flags": [] if found.when else ["date"],
-        "words": words,
+        "words": found.words,
     }
     return Row(found.config, values)
 
@@ -93,8 +99,7 @@ def _articles(
 ) -> Iterator[sample.Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     language = params.language
-    instead = "name another under derived.corpora.language"
-    for corpus, found in every(snapshot, corpora_of(snapshot, language, instead), language):
+    for corpus, found in every(snapshot, corpora_of(snapshot, language), language):
         if want(found.article):
             known = found.leaning in LEANINGS
             config, reason = (f"news-{found.leaning}", "") if known else (EVERY, "not of the lists")
@@ -102,41 +107,31 @@ def _articles(
             yield sample.Found(config, found.article, found.outlet, found.text, when, reason)
 
 
-def _posts(
-    snapshot: Snapshot, params: Params, want: Callable[[str], bool]
-) -> Iterator[sample.Found]:
+def _posts(snapshot: Snapshot, want: Callable[[str], bool]) -> Iterator[sample.Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     listed = reddit_dump.LISTED
     leanings = reddit_dump.communities(snapshot.read(listed), f"{snapshot.folder}/{listed}")
-    words = "|".join(map(re.escape, params.bots)) or "(?!)"
-    bots = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
     for name in snapshot.names(""):
         if not name.endswith(".jsonl.zst"):
             continue
         try:
             for record in reddit_dump.records(snapshot.folder / name):
                 if want(f"reddit/{record['id']}"):
-                    yield _post(record, leanings, until, params, bots)
+                    yield _post(record, leanings, until)
         except (ValueError, KeyError) as error:
             raise UserError(
                 f"{snapshot.folder / name}: cannot be read ({error}); fetch it again"
             ) from error
 
 
-def _post(
-    record: dict[str, Any],
-    leanings: dict[str, str],
-    until: date,
-    params: Params,
-    bots: re.Pattern[str],
-) -> sample.Found:
+def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> sample.Found:
     parts = [record.get(name) or "" for name in ("title", "selftext", "body")]
     parts = [masked(html.unescape(part)).strip() for part in parts]
     text = "\n".join(filter(None, parts))
     reason = ""
-    if any(part.lower() in params.gone for part in parts):
+    if any(part.lower() in GONE for part in parts):
         reason = "deleted"
-    elif record["account"] == "bot" or bots.search(text.lower().replace("’", "'")):
+    elif record["account"] == "bot" or BOTS.search(text.lower().replace("’", "'")):
         reason = "bot"
     community = record["subreddit"]
     config, ident = f"social-{leanings[community]}", f"reddit/{record['id']}"
@@ -156,12 +151,12 @@ def _day(seconds: object, until: date) -> date | None:
 
 def recorded(params: Params) -> str:
     """Return for the card how the corpora were drawn and cleared."""
-    near, sizes = params.near, ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
+    sizes = ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
     fitted = "; all made smaller alike where one has too little" if params.balance else ""
     return f"""### How they were drawn
 
 - Sizes asked for, in {params.unit}: {sizes}{fitted}. Seed {params.seed}.
-- Near-duplicates: Jaccard index of {near.threshold:g} or more over runs of {near.words} words, \
+- Near-duplicates: Jaccard index of {THRESHOLD:g} or more over runs of {WORDS} words, \
 among {params.oversample:g} times the size of each corpus.
 - Hate: {params.hate or "no filter"}.
 """

@@ -21,6 +21,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
 WEIGHTS = "model.safetensors"
+TOKENS = 512  # longest window, special tokens included; shorter where the model is
 
 
 class Params(Section):
@@ -35,9 +36,6 @@ class Params(Section):
     label: str = Field(description="the label that stands for hate, in small or capital letters")
     threshold: float = Field(
         0.5, gt=0, le=1, description="texts with this probability or more are left out"
-    )
-    tokens: int = Field(
-        512, ge=8, description="longest window, special tokens included; shorter where the model is"
     )
     batch: int = Field(32, ge=1, description="windows that are classified at once")
 
@@ -54,7 +52,7 @@ class Params(Section):
         """Say for a card what was done."""
         return (
             f"{self.model} at {self.revision}; rows with a probability of {self.threshold} or more "
-            f"for the label {self.label!r} are left out (windows of up to {self.tokens} tokens)"
+            f"for the label {self.label!r} are left out (windows of up to {TOKENS} tokens)"
         )
 
 
@@ -104,7 +102,7 @@ class Classifier:
             )
         self._column = labels[params.label.casefold()]
         self._several = config.problem_type == "multi_label_classification" or len(labels) == 1
-        self._window = min(params.tokens, self._tokenizer.model_max_length, _places(config))
+        self._window = min(TOKENS, self._tokenizer.model_max_length, _places(config))
         self._batch = params.batch
 
     def scores(self, texts: Sequence[str]) -> list[float]:

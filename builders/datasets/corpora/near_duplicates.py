@@ -15,27 +15,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+WORDS = 5  # of a shingle; a shorter text is one shingle
+THRESHOLD = 0.8  # Jaccard index of the shingles from which on two texts count as one
+PERMUTATIONS, SEED = 128, 1  # of a MinHash signature
 RECALL = 0.9999  # of pairs just at the threshold, at the least, by the bands
 WORD = re.compile(r"\w+")
-
-
-class Params(Section):
-    """When two texts count as one."""
-
-    words: int = Field(5, ge=1, description="words of a shingle; a shorter text is one shingle")
-    threshold: float = Field(
-        0.8, gt=0, le=1, description="Jaccard index of the shingles from which on texts are one"
-    )
-    permutations: int = Field(128, ge=16, description="length of a MinHash signature")
-    seed: int = Field(1, ge=0, description="of the permutations")
 
 
 def shingles(text: str, words: int) -> NDArray[np.uint64]:
@@ -94,25 +84,24 @@ def bands(threshold: float, permutations: int) -> tuple[int, int]:
 class Signer:
     """MinHash signatures under one set of permutations."""
 
-    def __init__(self, params: Params) -> None:
+    def __init__(self) -> None:
         from datasketch import MinHash
 
-        self.words = params.words
-        self._empty = MinHash(num_perm=params.permutations, seed=params.seed, hashfunc=int)
+        self._empty = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=int)
 
     def sign(self, text: str) -> NDArray[np.uint32]:
         """Return the signature of a text, (permutations,)."""
         signature = self._empty.copy()
-        signature.update_batch((shingles(text, self.words) >> np.uint64(32)).tolist())
+        signature.update_batch((shingles(text, WORDS) >> np.uint64(32)).tolist())
         return np.asarray(signature.hashvalues, dtype=np.uint32)
 
 
-def buckets(signatures: NDArray[np.uint32], threshold: float) -> dict[int, list[tuple[int, int]]]:
+def buckets(signatures: NDArray[np.uint32]) -> dict[int, list[tuple[int, int]]]:
     """Return for each text that shares a band with another its buckets, as (band, number).
 
     ``signatures``: (texts, permutations).
     """
-    number, rows = bands(threshold, signatures.shape[1])
+    number, rows = bands(THRESHOLD, PERMUTATIONS)
     found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for band in range(number):
         part = np.ascontiguousarray(signatures[:, band * rows : (band + 1) * rows])
@@ -135,7 +124,6 @@ def compare(
     corpus: Sequence[int] | NDArray[np.uint8],
     places: dict[int, list[tuple[int, int]]],
     sets: dict[int, NDArray[np.uint64]],
-    threshold: float,
 ) -> NearDuplicates:
     """Compare every text with those before it that stay.
 
@@ -152,7 +140,7 @@ def compare(
     leaks: defaultdict[int, set[int]] = defaultdict(set)
     for text in order:
         near = dict.fromkeys(other for place in places[text] for other in kept[place])
-        alike = [o for o in near if jaccard(sets[text], sets[o]) >= threshold]
+        alike = [o for o in near if jaccard(sets[text], sets[o]) >= THRESHOLD]
         others = [o for o in alike if corpus[o] != corpus[text]]
         for other in others:
             leaks[text].add(other)

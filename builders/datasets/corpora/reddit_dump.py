@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.limits import parsed
@@ -90,15 +90,6 @@ class Bots(Params):
         r"[_-][Bb][Oo][Tt]$|[a-z0-9]Bot$|BOT$",
         description="regular expression that is looked for in the name of an account",
     )
-
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, pattern: str) -> str:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"no regular expression: {error}") from error
-        return pattern
 
     @cached_property
     def _small(self) -> frozenset[str]:
@@ -210,12 +201,10 @@ def communities(body: bytes, where: str) -> dict[str, str]:
             f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
             "another under sources.reddit.communities"
         ) from error
-    for name, leaning in pairs:
-        if not re.fullmatch(r"[A-Za-z0-9_]{2,21}", name) or leaning not in SIDES:
-            raise UserError(
-                f"{where}: {name!r} with the leaning {leaning!r}; write the name of a community "
-                f"without r/, and one of {', '.join(SIDES)}"
-            )
-    if not pairs or len({name.lower() for name, _ in pairs}) < len(pairs):
-        raise UserError(f"{where}: empty, or a community appears twice; each needs one line")
+    known = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
+    if not pairs or not known or len({name.lower() for name, _ in pairs}) < len(pairs):
+        raise UserError(
+            f"{where}: each community needs one line, with its name without r/, and one of "
+            f"{', '.join(SIDES)}"
+        )
     return dict(pairs)

@@ -7,7 +7,7 @@ they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -55,17 +55,10 @@ SCHEMA = Schema(FIELDS, key=("id",))
 class Params(DatasetParams):
     """What finds people, and which names are put in."""
 
-    configs: list[str] = Field(
-        default_factory=list, description="configs of targets that are used; empty: all"
-    )
     countries: list[str] = Field(
         default_factory=list, description="configs of names put in; empty: all with enough names"
     )
     names_min: int = Field(5, ge=1, description="fewest usable names of each kind of a country")
-    top_k: int | None = Field(None, ge=1, description="only the first so many names; null: all")
-    readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
-        ["faithful", "corrected", "placebo"], min_length=1, description="which are made"
-    )
     genders: list[Literal["male", "female"]] = Field(
         ["male", "female"],
         min_length=1,
@@ -84,9 +77,6 @@ class Params(DatasetParams):
     )
     seed: int = Field(1, description="seed of all draws")
     people: find_people.Finder = Field(find_people.Finder(), description="what finds people")
-    match: substitute.Match | None = Field(
-        None, description="names of as many tokens as what they replace (corrected); null: any"
-    )
 
 
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
@@ -98,14 +88,10 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     countries = _countries(known, params)
     for country in sorted(known.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
-    making = _Making(
-        known, countries, params, substitute.lengths(params.match) if params.match else None
-    )
-    for config in _configs(inputs["targets"], params):
+    making = _Making(known, countries, params)
+    for config in configs(inputs["targets"]):
         rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
-        small = find_people.small_words(
-            (row["text"] for row in rows), params.people.capital_min_share
-        )
+        small = find_people.small_words(row["text"] for row in rows)
         if params.texts is not None and params.texts < len(rows):
             drawn = set(substitute.draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
             number = len(rows) - len(drawn)
@@ -117,7 +103,7 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
             made = list(making.of(row, spans))
             persons = substitute.named(row["text"], spans, known)
             left = any(substitute.remains(row["text"], person) for person in persons)
-            if left and set(params.readings) != {"faithful"}:
+            if left:
                 yield Reject(config, row["id"], "person of whom a name would stay")
             elif not spans:
                 yield Reject(config, row["id"], "no person found in it")
@@ -134,24 +120,20 @@ class _Making:
     known: gazetteer.Gazetteer
     countries: list[str]
     params: Params
-    tokens: Callable[[str], int] | None  # of a name, where those must match
 
     def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
         """Yield all counterfactuals of a text: by reading, country and draw."""
-        text, readings = row["text"], set(self.params.readings)
-        if "faithful" in readings:
-            entities = [text[span.start : span.end] for span in spans]
-            eligible = barriere2024.eligible(entities, self.known)
-            for country in self.countries if eligible else ():
-                yield from self.faithful(row, eligible, country)
-        if {"corrected", "placebo"} & readings:
-            persons = substitute.people(text, spans, self.known)
-            persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
-            usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
-            for country in self.countries if usable else ():
-                for turn, person in enumerate(usable):
-                    turns = range(turn, self.params.replacements, len(usable))
-                    yield from self.corrected(row, person, country, turns)
+        text = row["text"]
+        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.known)
+        for country in self.countries if entities else ():
+            yield from self.faithful(row, entities, country)
+        persons = substitute.people(text, spans, self.known)
+        persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
+        usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
+        for country in self.countries if usable else ():
+            for turn, person in enumerate(usable):
+                turns = range(turn, self.params.replacements, len(usable))
+                yield from self.corrected(row, person, country, turns)
 
     def faithful(
         self, row: dict[str, Any], eligible: list[str], country: str
@@ -159,8 +141,8 @@ class _Making:
         """Yield counterfactuals as the released code makes them, of both genders."""
         params, draw = self.params, count()
         for gender in sorted(set(params.genders), key=GENDERS.index):
-            firsts = self.known.pool(country, gender, gender, params.top_k)
-            lasts = self.known.pool(country, "last", gender, params.top_k)
+            firsts = self.known.pool(country, gender, gender)
+            lasts = self.known.pool(country, "last", gender)
             key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
             found = barriere2024.replacements(eligible, firsts, lasts, params.replacements, key)
             for entity, name in found:
@@ -176,8 +158,7 @@ class _Making:
         the placebo's are the next ones. A name is shown as it stands for the entity.
         """
         text, params, longest = row["text"], self.params, len(person.entity)
-        placebos = params.placebos if "placebo" in params.readings else 0
-        twice = [draw for draw in turns if draw < placebos]
+        twice = [draw for draw in turns if draw < params.placebos]
         key = f"{params.seed}/{row['id']}/{country}/corrected/{turns.start}"
         names = self.names(person, country, key, len(turns) + len(twice))
         part = next(m.part for m in person.mentions if m.end - m.start == longest)
@@ -194,15 +175,13 @@ class _Making:
         self, person: substitute.Person, country: str, key: str, number: int
     ) -> list[substitute.Name]:
         """Return names for a person, none twice before all were used; empty where none fits."""
-        needed, words = person.parts(), person.entity.split(" ", 1)
+        needed = person.parts()
         columns = {"first": [""] * number, "last": [""] * number}
-        for part, old in (("first", words[0]), ("last", words[-1])):
+        for part in columns:
             if part not in needed:
                 continue
             kind = person.gender if part == "first" else "last"
-            pool = self.known.pool(country, kind, person.gender, self.params.top_k)
-            if tokens := self.tokens:
-                pool = tuple(name for name in pool if tokens(name) == tokens(old))
+            pool = self.known.pool(country, kind, person.gender)
             if not pool:
                 return []
             columns[part] = [
@@ -249,17 +228,6 @@ def _countries(known: gazetteer.Gazetteer, params: Params) -> list[str]:
             "derived.counterfactuals.countries"
         )
     return sorted(params.countries) or there
-
-
-def _configs(folder: Path, params: Params) -> list[str]:
-    there = configs(folder)
-    lacking = sorted(set(params.configs) - set(there))
-    if lacking:
-        raise UserError(
-            f"{folder}: no config {', '.join(lacking)}; add it to datasets.targets.configs, or "
-            "take it out of derived.counterfactuals.configs"
-        )
-    return sorted(params.configs) or there
 
 
 def describe(folder: Path) -> str:

@@ -41,13 +41,6 @@ class Finder(Section):
     address: str = Field(
         "", description="where pip finds the model; for the message if it is missing"
     )
-    capital_min_share: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="without a model: a word is a name only if so much of it in the config's texts "
-        "begins with a capital",
-    )
 
     @model_validator(mode="after")
     def _told(self) -> Finder:
@@ -65,8 +58,8 @@ class Span(NamedTuple):
     end: int
 
 
-def small_words(texts: Iterable[str], share: float) -> frozenset[str]:
-    """Return the words, folded, that begin with a capital in less than a share of their places.
+def small_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words, folded, that begin with a capital in less than half of their places.
 
     What is all in capitals counts for neither.
     """
@@ -77,7 +70,7 @@ def small_words(texts: Iterable[str], share: float) -> frozenset[str]:
             if not word.isupper() or len(word) == 1:
                 every[fold(word)] += 1
                 capitals[fold(word)] += word[0].isupper()
-    return frozenset(word for word, number in every.items() if capitals[word] < share * number)
+    return frozenset(word for word, number in every.items() if 2 * capitals[word] < number)
 
 
 def finder(

@@ -5,15 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from pydantic import Field
-
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.counterfactuals.context import particles
 from plumbline.builders.datasets.counterfactuals.find_people import Span
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
@@ -217,33 +211,3 @@ def draws_again(key: str, size: int, number: int) -> list[int]:
 
 def _random(key: str, number: int) -> tuple[int, ...]:
     return struct.unpack(f">{number}I", hashlib.shake_256(key.encode()).digest(4 * number))
-
-
-class Match(Section):
-    """Whose tokens are counted."""
-
-    tokenizer: str = Field(description="a file tokenizer.json, as models on the Hub have it")
-    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="of that file")
-
-
-def lengths(params: Match) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a name inside a sentence.
-
-    Long names are rare ones to a model.
-    """
-    from tokenizers import Tokenizer
-
-    path = Path(params.tokenizer)
-    where = "derived.counterfactuals.match"
-    if not path.is_file():
-        raise UserError(f"{where}: no file {path}; copy a model's tokenizer.json there")
-    body = path.read_bytes()
-    if hashlib.sha256(body).hexdigest() != params.sha256:
-        raise UserError(f"{where}: {path} has another sha256; paste its own")
-    tokenizer = Tokenizer.from_buffer(body)
-
-    @cache
-    def count(name: str) -> int:
-        return len(tokenizer.encode(f" {name}", add_special_tokens=False).ids)
-
-    return count

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -26,6 +26,7 @@ PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")
 CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
+HELD_OUT = 0.1  # for validation, of training texts of a source that has other texts for testing
 NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
 
 COLUMNS = (
@@ -77,18 +78,6 @@ class Params(SnapshotParams):
         {"train": 0.7, "validation": 0.1, "test": 0.2},
         description="shares of the splits where the source has none",
     )
-    held_out: float = Field(
-        0.1,
-        ge=0,
-        lt=1,
-        description="share of a source's training texts that are for validation, where it has "
-        "others for testing and none for that",
-    )
-    repeats: Literal["reject", "keep"] = Field(
-        "reject",
-        description="texts that are there again, in the same split with the same class, or in "
-        "another split; keep: the splits as published, leaks and all",
-    )
     seed: int = Field(1, description="of the draw")
 
 
@@ -115,7 +104,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             same, split = text.text.casefold(), splits[text.id]
             leaks, again = place.setdefault(same, split) != split, (same, label) in seen
             seen.add((same, label))
-            if params.repeats == "reject" and (leaks or again):
+            if leaks or again:
                 reason = "the same text in another split" if leaks else "the same text again"
                 yield Reject(config, text.id, reason)
             else:
@@ -166,9 +155,9 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     free = [(text, label) for text, label in kept if not text.split]
     has = set(given.values())
     shares: dict[str, float] = dict(params.shares)  # type: ignore[arg-type]
-    if not free and params.held_out and "train" in has and "validation" not in has:
+    if not free and "train" in has and "validation" not in has:
         free = [(text, label) for text, label in kept if text.split == "train"]
-        shares = {"train": 1 - params.held_out, "validation": params.held_out}
+        shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
     members: dict[str, list[str]] = defaultdict(list)
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")
@@ -233,28 +222,11 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:
     """Return a corpus as the snapshot's manifest declares it."""
-    own = " Its authors give it out (https://osf.io/53tfs); bring a file of yours."
-    otherwise = (
-        f"declares no corpus {config!r}.{own if config in NOT_SHIPPED else ''} Add it under "
-        f"sources.downstream.corpora ({PAGE} has the formats) and fetch, or take it out of "
-        "datasets.downstream.configs"
-    )
-    return declared(snapshot, Corpus, "corpora", config, otherwise=otherwise)[0]
+    authors = "; its authors give it out (https://osf.io/53tfs), bring a file of yours"
+    hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
+    return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]
 
 
 def describe(folder: Path) -> str:
-    """Return the texts of each split and class, and of each group, as Markdown."""
-    import polars as pl
-
-    found = counted(folder, ["split", "label"], pl.len(), pl.col("redistributable").all())
-    rows = ((config, SPLITS[split], *row) for config, split, *row in found)
-    groups: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
-    for config, group, label, number in counted(folder, ["group", "label"], pl.len()):
-        groups[config, group or "none"].append((label, number))
-    sums = (
-        (*key, sum(n for _, n in own), ", ".join(f"{n:,} {label}" for label, n in own))
-        for key, own in groups.items()
-    )
-    head = "config | split | class | :texts | publishable"
-    by_group = table("config | group | :texts | by class", sums, "Texts by group")
-    return page(table(head, rows, "Texts by split and class"), by_group)
+    """Return the numbers of rows by split, group and class, as Markdown."""
+    return count_rows(folder, SCHEMA, "split label", "group label")

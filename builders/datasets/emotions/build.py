@@ -114,10 +114,8 @@ def _judged(lines: list[tuple[int, list[str]]]) -> Iterator[Entry]:
         if len(fields) != 3:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
         word, affect, flag = fields
-        if affect not in AFFECTS:
-            raise ValueError(f"line {number}: {affect!r} is none of the ten affects")
-        if affect in words.setdefault(word, {}):
-            raise ValueError(f"line {number}: {word!r} has {affect} a second time")
+        if affect not in AFFECTS or affect in words.setdefault(word, {}):
+            raise ValueError(f"line {number}: {affect!r} is no affect, or there a second time")
         words[word][affect] = _flag(flag, number)
     for word, affects in words.items():
         if lacking := [name for name in AFFECTS if name not in affects]:

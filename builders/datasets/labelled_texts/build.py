@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.core.snapshot import hash64
+from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers.archives import parquet_rows, unpacked
 from plumbline.builders.readers.declared import Terms, declared
 from plumbline.builders.readers.table import decoded, records
 from plumbline.builders.readers.tweeteval import normal, tweeteval
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 LABELS = ("positive", "negative", "neutral")
 SPLITS = ("tuning", "testing")
@@ -154,12 +150,7 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text of a corpus, sorted by split; a text is in one split only."""
     for language in params.languages:
-        otherwise = (
-            f"declares no readable corpus for {language!r}; add one under "
-            "sources.labelled_texts.corpora and fetch, or take it out of "
-            "datasets.labelled_texts.languages"
-        )
-        found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
+        found = declared(snapshot, Corpus, "corpora", language)
         for corpus in sorted(found, key=lambda corpus: corpus.name):
             kept: dict[str, dict[str, str]] = {}
             for split in corpus.splits():
@@ -217,12 +208,5 @@ def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str,
 
 
 def describe(folder: Path) -> str:
-    """Return the texts of each corpus, split and label, as Markdown."""
-    import polars as pl
-
-    sums = [(pl.col("label") == i).sum().alias(name) for i, name in enumerate(LABELS)]
-    found = counted(folder, ["source", "split"], *sums, pl.col("redistributable").all())
-    rows = ((config, source, SPLITS[split], *counts) for config, source, split, *counts in found)
-    labels = " | ".join(f":{label}" for label in LABELS)
-    head = f"language | corpus | split | {labels} | publishable"
-    return page(table(head, rows, "Texts by corpus and split"))
+    """Return the numbers of rows by corpus, split and label, as Markdown."""
+    return count_rows(folder, SCHEMA, "source split label")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field, model_validator
 
@@ -11,11 +11,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.labelled_texts.build import Corpus
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):

@@ -7,7 +7,9 @@ used by Stańczak et al. (2023), section 3.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -17,6 +19,7 @@ from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.lexica.formats import Entry, View, entries
 from plumbline.builders.datasets.lexica.published import (
     FILE,
@@ -30,10 +33,6 @@ from plumbline.builders.datasets.lexica.published import (
 from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
     from plumbline.builders.datasets.lexica.sentivae import Fits
 
 SENTIMENTS = AXES = ("positive", "negative", "neutral")
@@ -169,8 +168,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         fits = _fit(rated, words, params, language)
         yield from _rows(language, lexica, words, fits)
     if params.published:
-        otherwise = "declares no published lexicon; fetch lexica anew, or set published to false"
-        (theirs,) = declared(snapshot, Published, PUBLISHED, otherwise=otherwise)
+        (theirs,) = declared(snapshot, Published, PUBLISHED)
         with reading(f"{snapshot.folder / FILE}", "fetch it again"):
             yield from rows(snapshot.read(FILE), theirs)
 
@@ -213,11 +211,7 @@ def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
 
 def _declared(snapshot: Snapshot, language: str) -> list[View]:
     """Return the views of a language as the snapshot's manifest declares them."""
-    otherwise = (
-        f"declares no readable views for {language!r}; add them under sources.lexica.views and "
-        "fetch, or take it out of datasets.lexica.languages"
-    )
-    views = declared(snapshot, View, "views", language, otherwise=otherwise)
+    views = declared(snapshot, View, "views", language)
     if all(view.scale == "none" for view in views):
         raise UserError(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
     return sorted(views, key=lambda view: view.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field, model_validator
 
@@ -12,12 +12,8 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.lexica.formats import View, read
 from plumbline.builders.datasets.lexica.published import FILE, PUBLISHED, Published
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
-    from plumbline.builders.readers.declared import Terms
+from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.readers.declared import Terms
 
 
 class Params(Section):

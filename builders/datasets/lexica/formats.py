@@ -11,20 +11,17 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.limits import literal, parsed, table_rows, text_of
+from plumbline.builders.core.limits import literal, table_rows, text_of
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
 POS = {
@@ -45,7 +42,7 @@ class View(Terms):
         "ADDRESS#MEMBER. The keys are free, but for plain word lists they are the labels",
     )
     format: Literal[
-        "table", "list", "vader", "mpqa", "emolex", "emolex-json", "senticnet", "sentiwordnet",
+        "table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet",
         "forms",
     ] = Field(description="which reader reads the files")  # fmt: skip
     scale: Literal["binary", "classes", "counts", "continuous", "pairs", "none"] = Field(
@@ -236,18 +233,6 @@ def _emolex(_view: View, text: str, _key: str) -> Found:
             yield "only one of positive and negative"
 
 
-def _emolex_json(_view: View, text: str, _key: str) -> Found:
-    """Word to the list of its emotions."""
-    tree = parsed(text)
-    if not isinstance(tree, dict):
-        raise ValueError("not a JSON object of words")  # noqa: TRY004
-    for word, emotions in tree.items():
-        if isinstance(emotions, list):
-            yield word, ("positive" in emotions, "negative" in emotions), ""
-        else:
-            yield "no list of emotions"
-
-
 def _senticnet(_view: View, text: str, _key: str) -> Found:
     """Python source: ``senticnet["word"] = [four sentics, two tags, polarity, five words]``.
 
@@ -295,7 +280,6 @@ READERS: dict[str, Callable[[View, str, str], Found]] = {
     "vader": _vader,
     "mpqa": _mpqa,
     "emolex": _emolex,
-    "emolex-json": _emolex_json,
     "senticnet": _senticnet,
     "sentiwordnet": _sentiwordnet,
     "forms": _forms,

@@ -7,6 +7,7 @@ Dirichlet distribution each; Stańczak et al. (2023) use it for English as it is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -17,8 +18,6 @@ from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import decoded, records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import polars as pl
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")

@@ -9,6 +9,7 @@ outputs, each of which is a softmax and so adds one unit of mass.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -143,7 +142,7 @@ def _bound(
     """Return the loss of a step, and beta of every fit and pattern, (fits, patterns, 3)."""
     import torch
     from torch.distributions import Dirichlet
-    from torch.nn.functional import log_softmax, logsigmoid, softmax
+    from torch.nn.functional import elu, log_softmax, logsigmoid, softmax
 
     nets = [weights[8 * v : 8 * v + 8] for v in range(len(emissions))]  # encoder and decoder
     inputs = [torch.tensor(i) for i in table.inputs]
@@ -160,8 +159,6 @@ def _bound(
     target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, own, strict=True)]
     raised = torch.tensor(np.eye(4)[table.anchor][:, :3])  # -1 is the fourth: on no axis
     prior = 1 + raised * kept.sum(1)[:, None, None]
-
-    elu = _elu()
 
     def layers(x: Any, net: list[Any]) -> Any:
         hidden = elu(torch.baddbmm(net[1], x, net[0]))
@@ -195,26 +192,6 @@ def _bound(
         return total
 
     return loss, posterior
-
-
-def _elu() -> Any:
-    """Return the exponential linear unit; in float64 faster than torch's own."""
-    import torch
-
-    class Elu(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            y = torch.maximum(x, x.clamp_max(0).exp_().sub_(1))
-            ctx.save_for_backward(y)
-            return y
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            (y,) = ctx.saved_tensors
-            return gradients[0] * y.clamp_max(0).add_(1)
-
-    function: Any = Elu
-    return function.apply
 
 
 def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
 AGAIN = "fetch it again"
+PEOPLE_MIN = 3  # fewest people of a name that is counted
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -72,10 +73,6 @@ class Params(SnapshotParams):
     usable_min: int = Field(
         5, ge=1, description="fewest usable names of each kind, or a country is left out"
     )
-    spelling: Literal["latin", "native"] = Field(
-        "latin", description="native: as people there spell it, where a list has it"
-    )
-    people_min: int = Field(3, ge=1, description="fewest people of a name that is counted")
     words: list[str] = Field(
         default_factory=list, description="words that are more often no name; flagged `word`"
     )
@@ -101,10 +98,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     larger count, then by spelling. Its count is that of the first list that has one.
     """
     found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
-    lists = declared(
-        snapshot, name_lists.List, "lists", otherwise="declares no readable lists; fetch it again"
-    )
-    for item in chain(_listed(snapshot, lists, params), _counted(snapshot, params)):
+    lists = declared(snapshot, name_lists.List, "lists")
+    for item in chain(_listed(snapshot, lists), _counted(snapshot)):
         if isinstance(item, Reject):
             yield item
         else:
@@ -124,15 +119,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             yield from (Row(country, row) for row in rows)
 
 
-def _listed(snapshot: Snapshot, lists: list[name_lists.List], params: Params) -> Iterator[_Item]:
+def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]:
     """Yield country, kind, name and what is known of it for the entries of all lists."""
     then = "mend the list, or how it is declared under sources.names.lists, and fetch again"
     for entry in lists:
         for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), then):
-            name = item.native or item.name if params.spelling == "native" else item.name
-            if item.country and name:
+            if item.country and item.name:
                 known = _Known(entry.name, item.bearer, item.rank, item.number)
-                yield item.country, item.kind, name, known
+                yield item.country, item.kind, item.name, known
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
                 yield Reject(EVERY, f"{entry.name}/{item.place}", reason)
@@ -149,7 +143,7 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
     return labels
 
 
-def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
+def _counted(snapshot: Snapshot) -> Iterator[_Item]:
     """Yield the same for names that were counted.
 
     Items with one label are one name. People of genders in neither list are not among the first
@@ -168,7 +162,7 @@ def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
     for (country, kind), names in sorted(numbers.items()):
         ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
         for rank, (name, number) in enumerate(ordered, start=1):
-            if number < params.people_min:
+            if number < PEOPLE_MIN:
                 place = f"{country}/{kind}/{name}"
                 yield Reject(EVERY, place, "of fewer people than the floor")
             elif not name:
@@ -197,11 +191,11 @@ def _ranked(
                 "count": -count or None,
                 "bearer": BEARERS.index(bearers.pop() if len(bearers) == 1 else "any"),
                 "sources": sources,
-                "flags": flags(name, words, params.spelling),
+                "flags": flags(name, words),
             }
 
 
-def flags(name: str, words: set[str], spelling: str = "latin") -> list[str]:
+def flags(name: str, words: set[str]) -> list[str]:
     """Return why a name is not to be used, in the order of :data:`FLAGS`.
 
     Examples
@@ -218,9 +212,9 @@ def flags(name: str, words: set[str], spelling: str = "latin") -> list[str]:
     wrong = {
         "word": fold(name) in words,
         "place": fold(name) in name_lists.places(),
-        "short": len(letters) < 2 and (latin or spelling == "latin"),
+        "short": len(letters) < 2,
         "letters": LETTERS.fullmatch(name) is None,
-        "script": spelling == "latin" and not latin,
+        "script": not latin,
     }
     return [flag for flag in FLAGS if wrong[flag]]
 

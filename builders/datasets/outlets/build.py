@@ -6,7 +6,6 @@ corpus about other things, which the paper has not, is the baseline of any fine-
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from datetime import date
@@ -27,6 +26,7 @@ from plumbline.builders.readers import articles as news
 
 CONTROL = "control"
 UNDRAWN = "not drawn"
+REPEATS = 5  # a paragraph in so many articles of an outlet is boilerplate
 FEWER = "Where all sound articles of an outlet are here it may have had fewer than were asked for."
 
 SOURCE = "news"
@@ -64,9 +64,6 @@ class Params(SnapshotParams):
     control: Control = Field(description="the control corpus")
     articles: int = Field(4354, ge=1, description="articles of each outlet, if it has so many")
     words_min: int = Field(20, ge=1, description="fewest words of an article, boilerplate left out")
-    repeats: int = Field(
-        5, ge=2, description="a paragraph in so many articles of an outlet is boilerplate"
-    )
     seed: int = Field(1, description="of the draw")
 
     @model_validator(mode="after")
@@ -87,7 +84,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     for language in params.languages:
         articles = partial(_placed, snapshot, language, params)
-        repeated = _repeated(articles(), params.repeats)
+        repeated = _repeated(articles())
         places = yield from _drawn(articles(), repeated, language, params)
         lacking -= set(places.values())
         rows = []
@@ -117,7 +114,7 @@ def _placed(
     snapshot: Snapshot, language: str, params: Params
 ) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
     """Yield all articles of a language with what each counts for."""
-    corpora = news.corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
+    corpora = news.corpora_of(snapshot, language)
     for corpus, found in news.every(snapshot, corpora, language):
         yield corpus, found, place(found, params)
 
@@ -134,20 +131,17 @@ def place(found: news.Article, params: Params) -> str | None:
 
 
 def _repeated(
-    articles: Iterator[tuple[news.Corpus, news.Article, str | None]], repeats: int
+    articles: Iterator[tuple[news.Corpus, news.Article, str | None]],
 ) -> dict[str, set[int]]:
     """Return the hashes of the paragraphs that are boilerplate, for each outlet."""
-    import numpy as np
-
-    lines: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for _, found, outlet in articles:
         if outlet is not None:
-            lines[outlet].extend({hash64(line) for line in news.paragraphs(found.text)})
-    repeated = {}
-    for outlet, hashes in lines.items():
-        values, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
-        repeated[outlet] = set(values[counts >= repeats].tolist())
-    return repeated
+            counts[outlet].update({hash64(line) for line in news.paragraphs(found.text)})
+    return {
+        outlet: {line for line, number in lines.items() if number >= REPEATS}
+        for outlet, lines in counts.items()
+    }
 
 
 def _drawn(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
@@ -18,6 +20,7 @@ from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.politicians.person import (
     GENDER_OF,
     GENDERS,
@@ -27,19 +30,14 @@ from plumbline.builders.datasets.politicians.person import (
 )
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.nested_names import entries, normal
+from plumbline.builders.readers.nested_names import Entry, entries, normal
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
 from plumbline.builders.readers.table import decoded
 from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     import polars as pl
 
-    from plumbline.builders.core.snapshot import Snapshot
-    from plumbline.builders.readers.nested_names import Entry
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plumbline.builders.core.parquet import EVERY, Reject
-from plumbline.builders.readers.sparql_json import entity
-
-if TYPE_CHECKING:
-    from plumbline.builders.readers.sparql_json import Binding
+from plumbline.builders.readers.sparql_json import Binding, entity
 
 GENDERS = ("male", "female", "non-binary")
 GENDER_OF = {

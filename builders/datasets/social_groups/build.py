@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
@@ -67,9 +67,5 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
 
 
 def describe(folder: Path) -> str:
-    """Return the groups of each category, as Markdown."""
-    import polars as pl
-
-    respelled = (pl.col("group") != pl.col("name")).sum().alias("respelled")
-    rows = counted(folder, ["category"], pl.len(), respelled)
-    return page(table("language | category | :groups | :respelled", rows, "Groups by category"))
+    """Return the numbers of rows by category, as Markdown."""
+    return count_rows(folder, SCHEMA, "category kind")

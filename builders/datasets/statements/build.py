@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
@@ -113,15 +113,9 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per statement and axis, sorted; nothing is rejected."""
     for config in params.configs:
-        own = (why for name, why in NOT_SHIPPED.items() if config.startswith(name))
-        said = "".join(f" {why}: bring a file of yours." for why in own)
-        otherwise = (
-            f"has no questionnaire {config!r}.{said} Name its file under "
-            f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out "
-            "of datasets.statements.configs"
-        )
-        keys = ("questionnaires", config)
-        (entry,) = declared(snapshot, Questionnaire, *keys, otherwise=otherwise)
+        own = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
+        hint = f"{''.join(own)} ({PAGE} has the format)"
+        (entry,) = declared(snapshot, Questionnaire, "questionnaires", config, hint=hint)
         reader = partial(scale, form=entry.format, name=entry.scale)
         found = read(snapshot, entry.path(config), reader, "mend it and fetch again")
         facts = entry.model_dump(include={"language", "scale", "source", "licence"})
@@ -133,12 +127,5 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
 
 
 def describe(folder: Path) -> str:
-    """Return the statements of each questionnaire and axis, as Markdown."""
-    import polars as pl
-
-    likely = (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely")
-    sums = (pl.len(), pl.col("reversed").sum().alias("reversed"), likely)
-    found = counted(folder, ["axis"], *sums, pl.col("redistributable").all())
-    rows = ((config, axis or "none", *counts) for config, axis, *counts in found)
-    head = "config | axis | :statements | :reversed | :likely | publishable"
-    return page(table(head, rows, "Statements by axis"))
+    """Return the numbers of rows by axis, as Markdown."""
+    return count_rows(folder, SCHEMA, "axis reversed polarity")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from plumbline.builders.core.limits import parsed
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
@@ -48,7 +48,7 @@ def compass(text: str) -> list[Statement]:
     disagree, disagree, agree, strongly agree add to the axis. A proposition that moves neither
     axis has a row with no axis and the weight 0.
     """
-    found = _json(text)
+    found = parsed(text)
     entries = found.get("propositions") if isinstance(found, dict) else None
     if not isinstance(entries, list) or len(entries) != COMPASS_ITEMS:
         raise ValueError(f"not an object with a list of {COMPASS_ITEMS} 'propositions'")
@@ -82,7 +82,7 @@ def eight_values(text: str) -> list[Statement]:
     list_of = ASSIGNED.fullmatch(text)
     if not list_of:
         raise ValueError("not 'questions = [...];' and nothing else")
-    entries = _json(list_of[1])
+    entries = parsed(list_of[1])
     if len(entries) != EIGHT_ITEMS:
         raise ValueError(f"{len(entries)} questions, and 8values has {EIGHT_ITEMS}")
     rows: list[Statement] = []
@@ -90,10 +90,9 @@ def eight_values(text: str) -> list[Statement]:
         place = f"question {number}"
         effect = entry.get("effect") if isinstance(entry, dict) else None
         if not isinstance(effect, dict) or set(effect) != set(EIGHT_AXES):
-            raise ValueError(f"{place}: has no effect on just {', '.join(EIGHT_AXES)}")
-        for axis in EIGHT_AXES:
-            if not _number(effect[axis]):
-                raise ValueError(f"{place}, {axis}: {effect[axis]!r} is not a number")
+            effect = {"": None}
+        if not all(map(_number, effect.values())):
+            raise ValueError(f"{place}: needs a number as effect on {', '.join(EIGHT_AXES)}")
         moved = {axis: float(effect[axis]) for axis in EIGHT_AXES if effect[axis]}
         rows += _rows(f"8v-{number:02d}", _worded(entry.get("question"), place), moved, {})
     _once(rows)
@@ -123,13 +122,6 @@ def _rows(
     for axis, weight in (moved or {"": 0.0}).items():
         said, own = framed(sentence), points.get(axis, ())
         yield Statement(name, said, axis, abs(weight), weight < 0, "", "", sentence, own)
-
-
-def _json(text: str) -> Any:
-    try:
-        return parsed(text)
-    except ValueError as error:
-        raise ValueError(f"not JSON ({error})") from error
 
 
 def _worded(text: object, place: str) -> str:

@@ -63,12 +63,12 @@ def _entry(fields: list[str], number: int) -> Statement:
         raise ValueError(f"line {number}: id or text is empty, or a field has spaces too many")
     if text.endswith(ENDINGS) or re.search(r"\{|<mask>", text):
         raise ValueError(f"line {number}: {text!r} must have no final stop, brace or mask")
-    if turned not in ("yes", "no"):
-        raise ValueError(f"line {number}: reversed is {turned!r}, neither yes nor no")
-    if polarity not in ("", *POLARITIES):
-        raise ValueError(f"line {number}: {polarity!r} is neither {' nor '.join(POLARITIES)}")
-    if bool(axis) == bool(polarity):
-        raise ValueError(f"line {number}: needs an axis, or a polarity, and not both")
+    fits = turned in ("yes", "no") and polarity in ("", *POLARITIES)
+    if not fits or bool(axis) == bool(polarity):
+        raise ValueError(
+            f"line {number}: reversed must be yes or no, and there must be an axis, or a polarity "
+            f"({' or '.join(POLARITIES)})"
+        )
     try:
         value = float(weight)
     except ValueError as error:

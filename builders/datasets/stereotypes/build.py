@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -17,24 +19,18 @@ from plumbline.builders.core.describe import counted, frames, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
-
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 AGAIN = "fetch another wave"
 INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks within words
-REWRITTEN = "prompt rewritten"
 SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
@@ -80,11 +76,6 @@ class Params(SnapshotParams):
     )
     published: list[str] = Field(
         default_factory=list, description="one config for each: names of published files"
-    )
-    completion: Literal["contains", "begins"] = Field(
-        "contains",
-        description="what completes a query: a suggestion with group and template somewhere, as "
-        "the authors take it but as whole words, or one that begins with the query",
     )
     cleaning: dict[str, Cleaning] = Field(description="rules of the cleaning, for each language")
 
@@ -142,7 +133,7 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz", known):
             query = known[line["query"]]
             for suggestion in _suggestions(snapshot, about["format"], line):
-                reason, attribute = _completion(suggestion, query, params.completion)
+                reason, attribute = _completion(suggestion, query)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
                 key = (query.category, query.group, text, attribute, template, term)
@@ -163,8 +154,12 @@ def _suggestions(snapshot: Snapshot, form: str, line: dict[str, Any]) -> list[en
         return engines.read(form, line["body"], line["query"])
 
 
-def _completion(suggestion: engines.Suggestion, query: Query, how: str) -> tuple[str, str]:
-    """Return why a suggestion does not complete the query, or how it goes on behind it."""
+def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
+    """Return why a suggestion does not complete the query, or how it goes on behind it.
+
+    It completes the query if it has group and template somewhere, as the authors take it, but as
+    whole words.
+    """
     text = unicodedata.normalize("NFC", suggestion.text).lower()
     text = " ".join(text.split()).rstrip("?").rstrip()
     if suggestion.kind not in SEARCHES:
@@ -179,8 +174,8 @@ def _completion(suggestion: engines.Suggestion, query: Query, how: str) -> tuple
     last = next((part for part in reversed(parts) if "{group}" not in part), "")
     _, found, rest = f" {text}".partition(f" {last} ")
     words = (_words(part.replace("{group}", group)) for part in parts)
-    if how == "begins" or not (found and all(word in _words(text) for word in words)):
-        return REWRITTEN, ""
+    if not (found and all(word in _words(text) for word in words)):
+        return "prompt rewritten", ""
     return "", rest
 
 
@@ -238,12 +233,4 @@ def describe(folder: Path) -> str:
             for row in frame[column].explode().drop_nulls().value_counts().sort(column).iter_rows()
         ]
         found.append(table(f"config | {column} | :rows", rows, title))
-    done = sum(f.filter(source_row=0)["engines"].list.len().sum() for _, f in frames(folder))
-    lost = pl.read_parquet(folder / REJECTS).filter(reason=REWRITTEN).select("key", "detail").rows()
-    pairs = [(_words(key.partition(": ")[2]).split(), _words(text.lower())) for key, text in lost]
-    within = sum(all(w in t for w in q) > all(f" {w} " in t for w in q) for q, t in pairs)
-    counts = (
-        f"{done:,} suggestions of the waves complete their query. Matched by letters, as in the "
-        f'authors\' code ("men" in "women"), {done + within:,} would.'
-    )
-    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()], [counts])
+    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])

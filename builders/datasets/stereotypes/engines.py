@@ -7,13 +7,11 @@ page that asks for consent, half an answer) is a ``ValueError``, and to a client
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from urllib.parse import quote_plus
 
 from plumbline.builders.core.limits import parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 GUARD = ")]}'"  # what Google puts before JSON, so that no page can load it as a script

@@ -16,10 +16,12 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -36,10 +38,6 @@ from plumbline.builders.datasets.stereotypes.choenni2021 import published
 from plumbline.builders.fetch import mirror
 from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 CITATION = (
     "the engines' suggestions of that day; method: Choenni, Shutova and van Rooij (2021), "

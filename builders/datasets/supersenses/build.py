@@ -20,7 +20,7 @@ from pydantic import Field
 from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.limits import parsed
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import Reader, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -120,11 +120,10 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
             raise ValueError(f"line {number}: the third column is not JSON") from error
         if not isinstance(given, dict) or {str(key).lower() for key in given} != set(ADJECTIVES):
             raise ValueError(f"line {number}: not a probability for each of the 13 classes")
-        if not all(isinstance(p, int | float) and 0 <= p <= 1 for p in given.values()):
-            raise ValueError(f"line {number}: a probability is not between 0 and 1")
         probabilities = {str(key).lower(): p for key, p in given.items()}
-        if not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
-            raise ValueError(f"line {number}: the probabilities do not sum to 1")
+        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in given.values())
+        if not sound or not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
+            raise ValueError(f"line {number}: not probabilities that sum to 1")
         name = choice.lower()
         if not lemma.strip() or probabilities.get(name) != max(probabilities.values()):
             raise ValueError(f"line {number}: {choice!r} is not the most probable class")
@@ -135,19 +134,17 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     """Yield the synsets of a lexicographer file of verbs: identifier and members."""
     text = decoded(body, whole=True)
     try:
-        tree = yaml.load(text, Loader=_Strict)  # noqa: S506 - a subclass of the safe loader
+        tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         raise ValueError(f"not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(tree, dict) or not tree:
         raise ValueError("no synset in it")
     for synset, entry in tree.items():
         members = entry.get("members") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or entry.get("partOfSpeech") != "v":
-            raise ValueError(f"{synset}: not a synset of verbs")
-        if not isinstance(members, list) or not members:
-            raise ValueError(f"{synset}: no members")
-        if not all(isinstance(member, str) and member.strip() for member in members):
-            raise ValueError(f"{synset}: a member is not text; put it in quotes")
+        if not isinstance(entry, dict) or entry.get("partOfSpeech") != "v" or not members:
+            raise ValueError(f"{synset}: not a synset of verbs with members")
+        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
+            raise ValueError(f"{synset}: its members are not a list of texts")
         if len(set(members)) < len(members):
             raise ValueError(f"{synset}: a member appears twice")
         yield str(synset), members
@@ -187,16 +184,6 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
             for member in members:
                 found[unicodedata.normalize("NFC", member)][name] += 1
     return found
-
-
-class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which a key that stands twice is an error, not a loss."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = Counter(key.value for key, _ in node.value)
-        if twice := [key for key, number in keys.items() if number > 1]:
-            raise yaml.constructor.ConstructorError(problem=f"{twice[0]} appears twice")
-        return super().construct_mapping(node, deep)
 
 
 def _files(snapshot: Snapshot, folder: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -20,7 +20,6 @@ from plumbline.builders.datasets.survey import responses
 from plumbline.builders.readers.declared import Shared, declared, read
 
 PAGE = "docs/datasets/survey.md"
-SAID = ("no", "yes: nobody answered")
 NOTE = "; drawn at random where `simulated` is true"
 
 COLUMNS = (
@@ -72,12 +71,8 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per respondent and item, sorted; rejects are items without an answer."""
     for config in params.configs:
-        otherwise = (
-            f"has no survey {config!r}; only a simulated one is shipped. Name a file of answers "
-            f"under sources.survey.surveys ({PAGE} has the format) and fetch, or take it out of "
-            "datasets.survey.configs"
-        )
-        (entry,) = declared(snapshot, Survey, "surveys", config, otherwise=otherwise)
+        hint = f"; only a simulated one is shipped ({PAGE} has the format)"
+        (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
         found = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
         for person in sorted(found, key=lambda r: r.name):
@@ -94,14 +89,5 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def describe(folder: Path) -> str:
-    """Return how many respondents of each kind there are, as Markdown."""
-    import polars as pl
-
-    kinds = ["simulated", "gender", "infected"]
-    found = counted(folder, kinds, pl.col("respondent").n_unique(), pl.len())
-    rows = (
-        (config, SAID[drawn], responses.GENDERS[gender], responses.INFECTED[infected], *counts)
-        for config, drawn, gender, infected, *counts in found
-    )
-    head = "config | simulated | gender | infected | :respondents | :answers"
-    return page(table(head, rows, "Respondents"))
+    """Return the numbers of rows by gender and infection, as Markdown."""
+    return count_rows(folder, SCHEMA, "simulated gender infected")

@@ -38,10 +38,9 @@ def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
         raise ValueError("line 1: no item, or one that has no name, or one that another has")
     found: dict[str, Respondent] = {}
     for number, (name, gender, infected, *given) in rows:
-        for column, value, known in ((1, gender, GENDERS), (2, infected, INFECTED)):
-            if value not in known:
-                said = ", ".join(known)
-                raise ValueError(f"line {number}: {FIRST[column]} is none of {said}")
+        if gender not in GENDERS or infected not in INFECTED:
+            known = f"{', '.join(GENDERS)}; {', '.join(INFECTED)}"
+            raise ValueError(f"line {number}: gender or infected is none of {known}")
         for item, value in zip(items, given, strict=True):
             if value not in ("", *map(str, range(LOWEST, HIGHEST + 1))):
                 raise ValueError(f"line {number}: the answer to {item} is not 1 to 5")

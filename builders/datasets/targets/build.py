@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -36,7 +36,6 @@ class Params(SnapshotParams):
     configs: list[str] = Field(
         min_length=1, description="task and language, e.g. sentiment-en; one config for each"
     )
-    splits: list[str] = Field(default_factory=list, description="splits to use; empty: all")
 
 
 class Corpus(Terms):
@@ -123,8 +122,7 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, in the order of its corpus; a text is there once in a config."""
-    otherwise = "declares no readable corpora; fetch it again"
-    every = declared(snapshot, Corpus, "corpora", otherwise=otherwise)
+    every = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
         corpora = [corpus for corpus in every if corpus.config == config]
         if not corpora:
@@ -135,11 +133,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         seen: dict[str, str] = {}
         for corpus in corpora:
             for part in sorted(corpus.parts):
-                yield from _rows(snapshot, corpus, part, params.splits or [part], seen)
+                yield from _rows(snapshot, corpus, part, seen)
 
 
 def _rows(
-    snapshot: Snapshot, corpus: Corpus, part: str, used: list[str], seen: dict[str, str]
+    snapshot: Snapshot, corpus: Corpus, part: str, seen: dict[str, str]
 ) -> Iterator[Row | Reject]:
     where = f"{snapshot.folder}: {corpus.config}/{corpus.name}/{part}"
     facts: dict[str, object] = {"task": corpus.task, "language": corpus.language}
@@ -148,9 +146,7 @@ def _rows(
         for text in texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part))):
             split, reason = text.split or part, ""
             place = f"{corpus.name}/{split}/{text.id}"
-            if part not in used:
-                reason = "of a split that is not used"
-            elif not text.text:
+            if not text.text:
                 reason = "no text"
             elif text.text in seen:
                 same = seen[text.text] == text.label
@@ -163,10 +159,5 @@ def _rows(
 
 
 def describe(folder: Path) -> str:
-    """Return the texts of each split and class, as Markdown."""
-    import polars as pl
-
-    found = counted(folder, ["split", "label"], pl.len(), pl.col("redistributable").all())
-    rows = ((config, split, label or "-", *counts) for config, split, label, *counts in found)
-    head = "config | split | class | :texts | publishable"
-    return page(table(head, rows, "Texts by split and class"))
+    """Return the numbers of rows by split and class, as Markdown."""
+    return count_rows(folder, SCHEMA, "split label")

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import frames, page, table
+from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
@@ -125,17 +125,8 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
 
 
 def describe(folder: Path) -> str:
-    """Return the numbers of words per language and part of speech, as Markdown."""
-    import polars as pl
-
-    rows = []
-    for config, frame in frames(folder):
-        parts = [frame.filter(pl.col("pos") == i)["place"] for i in range(len(POS))]
-        places = (sorted(part.unique().to_list()) for part in parts)
-        stands = (", ".join(f"{PLACES[p]} the name" for p in found) for found in places)
-        rows.append((config, *map(len, parts), *stands))
-    head = "language | :adjectives | :verbs | adjective stands | verb stands"
-    return page(table(head, rows, "Words by language and part of speech"))
+    """Return the numbers of rows by part of speech, as Markdown."""
+    return count_rows(folder, SCHEMA, "pos place")
 
 
 def _letterlike(character: str) -> bool:

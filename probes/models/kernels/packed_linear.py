@@ -1,4 +1,4 @@
-"""Matrix products through oneDNN's packed weights: a row's product does not depend on the others.
+"""Products and activations of a row that do not depend on the other rows of a batch.
 
 torch sends float32 products to MKL, which picks its way by the number of rows: on processors with
 AVX-512 other digits come out below 16 rows, on Intel's with AVX2 for almost any number of rows.
@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from transformers import activations
 from transformers.pytorch_utils import Conv1D
 
 FEWEST = 16  # rows of a product of torch's own
@@ -24,6 +25,11 @@ CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # of the two products of th
 # GPT-2's has its weight the other way round; Falcon's is a plain one by another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
+LANES = 64  # numbers that torch takes at once at most: two vectors of AVX-512, in bfloat16
+# of torch's own, those that take each number by itself; all of transformers' do
+SINGLE = {nn.ELU, nn.GELU, nn.Hardswish, nn.Mish, nn.Sigmoid, nn.SiLU, nn.Softplus, nn.Tanh}
+# the approximate GELU in eight steps, as GPT-2 and ALBERT have it: torch does it in one
+SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
 
 
 class Packed(nn.Module):
@@ -127,3 +133,35 @@ def _called(model: Any) -> set[int]:
         for hook in hooks:
             hook.remove()
     return called
+
+
+class Padded(nn.Module):
+    """An activation over whole SIMD vectors.
+
+    torch computes the remainder after the last full vector in another way: SiLU, the approximate
+    GELU and the sigmoid differ there in the last digit, and in layers whose width is no multiple of
+    a vector, that remainder falls on one text or another.
+    """
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the activation of each number."""
+        flat = states.reshape(-1)
+        lacking = -len(flat) % LANES
+        found: torch.Tensor = self.inner(nn.functional.pad(flat, (0, lacking)) if lacking else flat)
+        return found[: len(flat)].view(states.shape)
+
+
+def pad_activations(model: Any) -> None:
+    """Give all activations of a model whole vectors."""
+    for parent in list(model.modules()):
+        if isinstance(parent, Padded):
+            continue
+        for name, child in list(parent._modules.items()):  # noqa: SLF001 two names of one count
+            if isinstance(child, SPELT_OUT):
+                setattr(parent, name, Padded(nn.GELU(approximate="tanh")))
+            elif type(child).__module__ == activations.__name__ or type(child) in SINGLE:
+                setattr(parent, name, Padded(child))

@@ -1,278 +1,241 @@
-"""Recovery of shares of sentiments: ``sentiment``, ``subgroups`` and ``robustness``."""
+"""Recovery of shares of sentiments, of one model and of several together."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.person import GENDERS
-from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.controls.recovery import ROUNDING, signs
-from plumbline.probes.politicians.recovery.control import (
-    CODES,
-    FEMALE,
-    LARGE,
-    MALE,
-    MANY,
-    SMOOTHED,
-    Control,
-    planted_difference,
+from plumbline.probes.controls.compare import ROUNDING, Comparison, read_table
+from plumbline.probes.models.params import model as params_of
+from plumbline.probes.politicians.recovery.truth import (
+    World,
+    class_differences,
+    list_sizes,
+    sampled_shares,
     true_pmi,
 )
-from plumbline.probes.politicians.recovery.language import Planted, tastes
+from plumbline.probes.politicians.recovery.words import LARGE
+from plumbline.probes.stats.estimate import LEVEL
 from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
-SAMPLES = 30  # of as many names
-HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
-RANKED = {  # by codes of deviation and reading
-    (0, 1): "",
-    (1, 0): "latent-faithful, pairs: ",
-    (1, 1): "latent-faithful, argmax: ",
-    (2, 1): "latent-corrected, argmax: ",
-}
-LISTS_CUT = 5  # code of the kind of robustness in which lists are shorter
+    Shares = dict[str, float]  # difference of shares by sentiment
+
+STRONG = 200 * LARGE  # percent: a coefficient is a difference of two differences
+CELL = "part of speech and sentiment"
+DIFFERENCE = "male minus female"
 
 
-def planted_shares(
-    control: Control, pmi: pl.DataFrame, people: dict[int, int], size: int, length: int
-) -> NDArray[np.float64]:
-    """Return the planted differences of shares, male minus female, (sentiments,).
+def planted_shares(world: World, pmi: pl.DataFrame, pos: str, size: int) -> Shares:
+    """Return the planted differences of shares, male minus female, of names without end.
 
     ``pmi``: rows of the table ``pmi`` of one part of speech: the words that differences can be of.
-    ``people``: how many people each gender (code) has.
     ``size``: words taken for each gender.
-    ``length``: words in a list.
     """
-    if control.null:
-        return np.zeros(len(SENTIMENTS))
-    true = true_pmi(control.truth, pmi["pos"][0], people, length)
+    if world.settings.null:
+        return dict.fromkeys(SENTIMENTS, 0.0)
+    true = true_pmi(world, pos, *list_sizes(pmi))
     true = true.filter(pl.col("word").is_in(pmi["word"].implode()))
-    kinds = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
-    kinds = kinds.with_columns(pl.col("class").replace_strict(CODES))
-    return planted_difference(true, kinds, size, (MALE, FEMALE), len(SENTIMENTS))
+    classes = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
+    return dict.fromkeys(SENTIMENTS, 0.0) | class_differences(true, classes, size, "male", "female")
 
 
-def sampled_shares(
-    control: Control, pos: int, people: dict[int, int], size: int, candidates: int, length: int
-) -> NDArray[np.float64]:
-    """Return the differences, male minus female, that as many other names give, (sentiments,).
+def sentiment_rows(rows: Comparison, world: World) -> None:
+    """Compare differences of shares by every deviation and reading, by the last of its tests."""
+    table, pmi = world.read("sentiment", "differences", ""), world.read("pmi", "pmi")
+    if table.is_empty() or pmi.is_empty():
+        return
+    own = table.filter(model=world.model)
+    for (deviation, reading), part in own.group_by("deviation", "reading", maintain_order=True):
+        name = f"{deviation}, {reading}"
+        tests = [test for test in ("words", "names") if test in part["test"]]
+        pairs, compared = reading == "pairs", []
+        for (pos,), last in part.filter(test=tests[-1]).group_by("pos", maintain_order=True):
+            smoothed = pmi.filter(pos=pos, reading="smoothed")
+            size = last["top_k"][0] // (len(SENTIMENTS) if pairs else 1)
+            true = planted_shares(world, smoothed, str(pos), size)
+            for row in last.to_dicts():
+                share = true[row["sentiment"]]
+                item = f"{name}: {pos}, {row['sentiment']}"
+                measure = "direction" if pairs else "estimate"  # planted are shares of words
+                planted = float(np.sign(share)) if pairs else share
+                rows.copy(measure, row, "name", item=item, expected=planted)
+            compared.append(last.with_columns(true=pl.col("sentiment").replace_strict(true)))
+        both = pl.concat(compared)
+        rows.coverage(both, CELL, item=name)
+        large = both.filter(pl.col("true").abs() >= LARGE)
+        rows.signs(large["true"].to_numpy(), large["value"].to_numpy(), CELL, item=name)
+        for test in tests:
+            p = part.filter(test=test)["p_bh"]
+            rows.discoveries(p, "discoveries_bh", CELL, item=f"{name}, {test}")
 
-    The mean over ``SAMPLES`` draws of names with lists that are read off the planted probabilities:
-    what an interval over names is for where names are few, since then ordinary words are among
-    those that deviate most, and differences are smaller than among names without end.
 
-    ``people``: how many people each gender (code) has.
-    ``size``, ``candidates``: lemmas taken for each gender, and how many they are taken from: the
-    most frequent ones.
+def _share(rows: Comparison, measure: str, table: pl.DataFrame, held: pl.Expr, item: str) -> None:
+    """Add how often something holds in rows about parts of the same names.
+
+    They are no more evidence than one of them: the interval has as many clusters as there are parts
+    of speech and sentiments.
     """
-    if control.null:
-        return np.zeros(len(SENTIMENTS))
-    world, forms, lemmas = (
-        control.truth.world,
-        *(of.filter(pos=POS[pos]) for of in (control.truth.forms, control.truth.words)),
+    table = table.filter(held.is_not_null())
+    clusters = table.select("pos", "sentiment").n_unique()
+    if clusters:
+        share = float(table.select(held.mean()).item())
+        rows.add(measure, wilson(share * clusters, clusters, rows.confidence), CELL, item=item)
+
+
+def _compare(rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True) -> None:
+    """Add coverage, and the signs of large differences: columns true, value, low and high."""
+    within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
+    _share(rows, "coverage", table, within, item)
+    same = pl.when(pl.col("true").abs() >= LARGE).then(
+        pl.col("true").sign() == pl.col("value").sign()
     )
-    kinds = lemmas["sentiment"].replace_strict(CODES).to_numpy()
-    place = {word: i for i, word in enumerate(lemmas["word"])}
-    of = [place[lemma] for lemma in forms["lemma"]]
-    chances = (tuple(forms[f"{name}_nats"]) for name in ("frequency", "log_ratio"))
-    seed, drawn = (world.seed, pos, *people.values()), tuple(people.items())
-    every = _counts(*chances, tuple(of), world.name_noise, drawn, length, seed)
-    apart = np.zeros(len(SENTIMENTS))
-    for counts in every:
-        kept = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
-        cells = counts + HALF
-        lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, kept]
-        for gender, sign in ((MALE, 1), (FEMALE, -1)):
-            largest = kept[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
-            apart += sign * np.bincount(kinds[largest], minlength=len(SENTIMENTS)) / size
-    return apart / SAMPLES
+    if signs:
+        _share(rows, "sign_agreement", table, same, item)
 
 
-@lru_cache(maxsize=64)  # analyses ask for the same names with other sizes
-def _counts(
-    frequency: tuple[float, ...],
-    log_ratio: tuple[float, ...],
-    lemma: tuple[int, ...],
-    noise: float,
-    people: tuple[tuple[int, int], ...],
-    length: int,
-    seed: tuple[int, ...],
-) -> NDArray[np.float64]:
-    """Draw names and count whose lists have each lemma, (draws, genders, lemmas).
-
-    ``lemma``: of each form, its number.
-    """
-    of = np.array(lemma)
-    nothing = np.zeros(len(of), dtype=np.int64)  # sentiments do not matter here
-    planted = Planted(("",) * len(of), np.array(frequency), np.array(log_ratio), nothing, ())
-    rng = np.random.default_rng(seed)
-    counts = np.zeros((SAMPLES, len(people), of.max() + 1))
-    for sample in counts:
-        for row, (gender, number) in zip(sample, people, strict=True):
-            taste = tastes(planted, [GENDERS[gender]] * number, noise, rng)
-            top = np.argsort(-taste, axis=1)[:, :length]
-            has = np.zeros((number, len(row)))
-            has[np.arange(number)[:, None], of[top]] = 1
-            row[:] = has.sum(axis=0)
-    return counts
+def _discoveries(rows: Comparison, table: pl.DataFrame, item: str) -> None:
+    for column, measure in (("p", "discoveries"), ("p_bh", "discoveries_bh")):
+        _share(rows, measure, table, pl.col(column) <= LEVEL, item)
 
 
-class Rows(NamedTuple):
-    """Rows of a table about parts of the same names, which are no more evidence than one of them.
-
-    Shares of them have intervals of as many clusters as there are parts of speech and sentiments.
-    """
-
-    control: Control
-    compared: pl.DataFrame  # columns pos, sentiment, true, value, low, high, p, p_bh
-
-    def share(self, measure: str, held: pl.Expr, null: str) -> None:
-        """Add how often something holds."""
-        table = self.compared.filter(held.is_not_null())
-        number = table.select("pos", "sentiment").n_unique()
-        if number:
-            hits = float(table.select(held.mean()).item()) * number
-            found = wilson(hits, number, self.control.params.confidence)
-            self.control.add(found, measure, "part of speech and sentiment", null)
-
-    def coverage(self, of: str = "") -> None:
-        """Add how often intervals hold the truth."""
-        level = self.control.params.confidence
-        within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
-        title = f"share of {level:.0%} intervals with the planted difference{of}"
-        self.share(title, within, f"{level:g}: nominal")
-
-    def signs(self, of: str = "") -> None:
-        """Add how often differences that are large have their sign."""
-        large = pl.col("true").abs() >= LARGE
-        same = pl.when(large).then(pl.col("true").sign() == pl.col("value").sign())
-        title = f"share of planted differences of at least {LARGE:g} whose sign is found{of}"
-        self.share(title, same, "0.5: coin")
-
-    def discoveries(self, tests: str) -> None:
-        """Add the shares of tests that find something."""
-        null = "at most 0.05: nominal" if self.control.null else MANY
-        for column, limit in (("p", 0.05), ("p_bh", self.control.params.false_discovery_rate)):
-            title = f"share of {tests} with {column} at or below {limit:g}"
-            self.share(title, pl.col(column) <= limit, null)
-
-
-def sentiment_rows(control: Control) -> None:
-    """Add differences of shares by every deviation and reading, coverage, signs and discoveries."""
-    found, pmi = control.read("sentiment", "differences", each=False), control.read("pmi")
-    if found.is_empty() or pmi.is_empty():
+def subgroup_rows(rows: Comparison, world: World) -> None:
+    """Compare differences within subgroups and between them, and the agreement of subgroups."""
+    table, pmi = world.read("subgroups", "differences"), world.read("pmi", "pmi")
+    if table.is_empty() or pmi.is_empty():
         return
-    mine = found.filter(pl.col("model") == control.model)
-    for (deviation, reading), of in RANKED.items():
-        part = mine.filter(deviation=deviation, reading=reading)
-        if len(part):
-            _sentiments(control, part.sort("test", "pos", "sentiment"), pmi, of)
-
-
-def _sentiments(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, of: str) -> None:
-    """Add what one deviation and reading says, by the last of its tests."""
-    rate, cluster = control.params.false_discovery_rate, "part of speech and sentiment"
-    held = []
-    last = table.filter(pl.col("test") == pl.col("test").max())
-    for (pos,), part in last.group_by("pos", maintain_order=True):
-        of_pos = pmi.filter(pl.col("pos") == pos, reading=SMOOTHED)
-        people = dict(of_pos.select("gender", "people").unique().iter_rows())
-        length = of_pos["list_length"][0]
-        size = part["top_k"][0] // (len(SENTIMENTS) if "pairs" in of else 1)
-        apart = planted_shares(control, of_pos, people, size, length)
-        for row in part.iter_rows(named=True):
-            share, kind = apart[row["sentiment"]], SENTIMENTS[row["sentiment"]]
-            title = f"{of}{POS[pos]}, {kind}: share, male minus female"
-            only = " of words; of pairs the sign alone" if "pairs" in of else ""
-            control.copy(row, title, f"{share:.3f}: planted{only}")
-        held.append(part.with_columns(true=pl.Series(apart[part["sentiment"].to_numpy()])))
-    compared, level = pl.concat(held), control.params.confidence
-    if len(told := compared.drop_nulls("low")):
-        title = f"{of}share of {level:.0%} intervals with the planted difference"
-        control.coverage(told, title, cluster)
-    strong = compared.filter(pl.col("true").abs() >= LARGE)
-    if len(strong):
-        title = f"{of}share of planted differences of at least {LARGE:g} whose sign is found"
-        same = signs(strong["true"].to_numpy(), strong["value"].to_numpy(), level)
-        control.add(same, title, cluster, "0.5: coin")
-    null = "0: no discovery is true" if control.null else "no nominal value: effects are planted"
-    for test, name in enumerate(("words", "names")):
-        p = table.filter(pl.col("test") == test)["p_bh"].drop_nulls()
-        if len(p):
-            control.discoveries(p, rate, cluster, null, f"tests ({of}{name})")
-
-
-def subgroup_rows(control: Control) -> None:
-    """Add coverage, signs and discoveries of differences within subgroups and between them."""
-    apart, pmi = control.read("subgroups", "differences"), control.read("pmi")
-    if apart.is_empty() or pmi.is_empty():
-        return
-    sizes = control.read("subgroups", "shares")
-    people = control.read("subgroups", "people")
+    people = world.read("subgroups", "people").filter(pl.col("people") > 0)
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    true: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for (pos, number), part in sizes.group_by("pos", "subgroup", maintain_order=True):
-        own = people.filter(pl.col("subgroup") == number, pl.col("people") > 0)
-        of = dict(own.select("gender", "people").iter_rows())
-        some = part["top_k"][0], part["candidates"][0]
-        true[pos, number] = -sampled_shares(control, pos, of, *some, lengths[pos])  # women less men
-    pairs = [(i, i + 1) for i in range(0, sizes["subgroup"].n_unique(), 2)]
-    rows = []
-    for row in apart.iter_rows(named=True):
-        contrast = row["contrast"]
-        several = pairs[contrast - 2 * len(pairs)] if contrast >= 2 * len(pairs) else (contrast,)
-        each = [true[row["pos"], number][row["sentiment"]] for number in several]
-        rows.append(row | {"true": each[0] - sum(each[1:]), "between": len(several) > 1})
-    compared = pl.DataFrame(rows, infer_schema_length=None)
-    inside, between = (Rows(control, compared.filter(between=b)) for b in (False, True))
-    inside.coverage(", in a subgroup")
-    inside.signs(", in a subgroup")
-    between.coverage(", between subgroups")
-    inside.discoveries("differences in a subgroup")
-    between.discoveries("differences between subgroups")
-    agreement = control.read("subgroups", "agreement")
-    if not control.null and len(agreement):  # the same was planted in all
-        alike = np.ones(len(agreement))
-        same = signs(alike, agreement["value"].to_numpy(), control.params.confidence)
-        title = "share of agreements of subgroups whose sign is the planted one"
-        control.add(same, title, "part of speech and pair", "0.5: coin")
+    true: dict[tuple[str, str], Shares] = {}
+    sizes = world.read("subgroups", "shares").unique(["pos", "subgroup"], maintain_order=True)
+    for row in sizes.to_dicts():
+        pos, name = row["pos"], row["subgroup"]
+        genders = dict(people.filter(subgroup=name).select("gender", "people").iter_rows())
+        size = (row["top_k"], row["candidates"])
+        true[pos, name] = sampled_shares(world, pos, genders, *size, lengths[pos])
+    compared = []
+    for row in table.to_dicts():
+        both = row["contrast"].split(" against ")
+        male_minus_female = [true[row["pos"], name][row["sentiment"]] for name in both]
+        planted = sum(male_minus_female[1:]) - male_minus_female[0]
+        compared.append(row | {"true": planted, "between": len(both) > 1})
+    frame = pl.DataFrame(compared, infer_schema_length=None)
+    for between, item in ((False, "in a subgroup"), (True, "between subgroups")):
+        part = frame.filter(between=between)
+        _compare(rows, part, item, signs=not between)
+        _discoveries(rows, part, item)
+    agreement = world.read("subgroups", "agreement")
+    if not world.settings.null and len(agreement):  # the same was planted in all
+        ones, values = np.ones(len(agreement)), agreement["value"].to_numpy()
+        rows.signs(ones, values, "part of speech and pair", item="agreement of subgroups")
 
 
-def robustness_rows(control: Control) -> None:
-    """Add coverage, signs and discoveries of the differences, with whatever is varied.
+def robustness_rows(rows: Comparison, world: World) -> None:
+    """Compare the differences, with whatever is varied.
 
     What is planted depends on the length of lists, on how many words are taken, and hardly on how
     many men and women are left; nothing else that is varied changes it.
     """
-    table, pmi = control.read("robustness"), control.read("pmi")
+    table, pmi = world.read("robustness", "robustness"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
-    for deviation, of in ((0, ""), (2, " by latent-corrected")):
-        own = table.filter(deviation=deviation, number=0).drop_nulls("value")
-        if len(own):
-            _varied(control, own, pmi, of)
-
-
-def _varied(control: Control, table: pl.DataFrame, pmi: pl.DataFrame, by: str) -> None:
-    """Add what the differences by one deviation say."""
-    parts = []
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    what = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
-    for (pos, kind, variation, *people, size, words), part in table.group_by(
-        what, maintain_order=True
-    ):
-        length = int(variation) if kind == LISTS_CUT else lengths[pos]
-        of = {gender: number for gender, number in enumerate(people) if number}
-        true = sampled_shares(control, pos, of, size, words, length)
-        parts.append(part.with_columns(true=pl.Series(true[part["sentiment"].to_numpy()])))
-    rows = Rows(control, pl.concat(parts))
-    rows.coverage(by)
-    rows.signs(by)
-    rows.discoveries(f"tests{by}")
+    keys = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
+    own = table.filter(number=DIFFERENCE).drop_nulls("value")
+    parts = []
+    for values, part in own.group_by(keys, maintain_order=True):
+        pos, kind, variation, *people, size, candidates = values
+        length = int(variation) if kind == "list length" else lengths[pos]
+        counts = zip(("male", "female", "non-binary"), people, strict=True)
+        genders = {gender: number for gender, number in counts if number}
+        true = sampled_shares(world, str(pos), genders, size, candidates, length)
+        parts.append(part.with_columns(true=pl.col("sentiment").replace_strict(true)))
+    if parts:
+        _compare(rows, pl.concat(parts), "pmi")
+        _discoveries(rows, pl.concat(parts), "pmi")
+
+
+def sampled_by_pos(world: World) -> dict[str, Shares]:
+    """Return the planted differences of shares of the ranking by PMI, by part of speech."""
+    shares = world.read("sentiment", "shares", "")
+    coverage = read_table(world.inputs.outputs("associations", world.model) / "coverage")
+    if shares.is_empty() or coverage.is_empty():
+        return {}
+    own = shares.filter(model=world.model, deviation="pmi", reading="argmax")
+    lengths = dict(coverage.select("pos", "list_length").iter_rows())
+    by = own.group_by("pos", "top_k", "candidates", maintain_order=True)
+    differences = {}
+    for (pos, size, candidates), part in by:
+        people = dict(part.select("gender", "n").unique(maintain_order=True).iter_rows())
+        sizes = (int(str(size)), int(str(candidates)), lengths[pos])
+        differences[str(pos)] = sampled_shares(world, str(pos), people, *sizes)
+    return differences
+
+
+def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
+    """Compare differences of shares, means over the worlds of a language."""
+    planted = [world for world in worlds if not world.settings.null]
+    for language in sorted({world.settings.language for world in planted}):
+        own = [world for world in planted if world.settings.language == language]
+        table = own[0].read("averages", "averages", "")
+        shares = [by_pos for world in own if (by_pos := sampled_by_pos(world))]
+        if table.is_empty() or not shares:
+            continue
+        table = table.filter(people="everybody", response=DIFFERENCE, models="worlds")
+        table = table.filter(deviation="pmi", reading="argmax", n=len(shares))
+        cells = product(sorted(set.intersection(*map(set, shares))), SENTIMENTS)
+        means = [(p, s, float(np.mean([by_pos[p][s] for by_pos in shares]))) for p, s in cells]
+        true = pl.DataFrame(means, ["pos", "sentiment", "true"], orient="row")
+        rows.at = {**own[0].key, "model": "worlds"}
+        _compare(rows, table.join(true, on=["pos", "sentiment"]), "")
+
+
+def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
+    """Compare coefficients with those fitted to the planted differences, in percent."""
+    shares = {w.model: sampled_by_pos(w) for w in worlds if not w.settings.null}
+    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet")
+    if not shares or table.is_empty():
+        return
+    table = table.filter(models="worlds", response=DIFFERENCE, language="all")
+    table = table.filter(deviation="pmi", reading="argmax")
+    parts = []
+    for values, part in table.group_by("pos", "sentiment", "interval", maintain_order=True):
+        pos, sentiment = str(values[0]), str(values[1])
+        own = [world for world in worlds if pos in shares.get(world.model, {})]
+        if len(own) == part["n"][0]:
+            response = [100 * shares[world.model][pos][sentiment] for world in own]
+            parts.append(part.with_columns(true=fitted(own, response, part)))
+    if not parts:
+        return
+    every = pl.concat(parts).drop_nulls(["value", "true"])
+    rows.at = {"model": "worlds", "language": "all", "world": "planted"}
+    cluster = "coefficient and sentiment"
+    for interval in ("least squares", "jackknife"):
+        rows.coverage(every.filter(interval=interval), cluster, item=interval)
+    large = every.filter(pl.col("true").abs() >= STRONG, interval="least squares")
+    rows.signs(large["true"].to_numpy(), large["value"].to_numpy(), cluster)
+
+
+def fitted(worlds: Sequence[World], response: Sequence[float], part: pl.DataFrame) -> pl.Series:
+    """Return the coefficient of each row of a design, by least squares on what was planted."""
+    facts = []
+    for world in worlds:
+        params = params_of(world.model, world.inputs.data)
+        own = {"family": params.family, "size": params.size, "language": world.settings.language}
+        facts.append(own)
+    columns: dict[int, list[float]] = {}
+    for i, row in enumerate(part.select("factor", "level", "reference").to_dicts()):
+        if row["factor"] == "intercept":
+            columns[i] = [1.0] * len(worlds)
+        elif row["level"] != row["reference"]:
+            columns[i] = [float(fact[row["factor"]] == row["level"]) for fact in facts]
+    coefficients = np.full(len(part), np.nan)
+    design = np.array(list(columns.values())).T
+    coefficients[list(columns)] = np.linalg.lstsq(design, np.array(response))[0]
+    return pl.Series(coefficients, nan_to_null=True)

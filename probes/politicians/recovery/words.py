@@ -1,4 +1,4 @@
-"""Recovery of words and genders: ``pmi`` and ``supersenses``."""
+"""Recovery of words and genders: ``pmi``, ``latent``, ``supersenses``, ``clusters`` and lexica."""
 
 from __future__ import annotations
 
@@ -8,121 +8,272 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.supersenses.build import CLASSES
-from plumbline.probes.controls.recovery import discoveries, signs
-from plumbline.probes.politicians.recovery.control import (
-    FEMALE,
-    LEAST,
-    MALE,
-    MANY,
-    SMOOTHED,
-    Control,
-    contrast,
-    planted_difference,
+from plumbline.probes import POOLED
+from plumbline.probes.controls.compare import Comparison, read_table
+from plumbline.probes.politicians.recovery.truth import (
+    World,
+    class_differences,
+    list_sizes,
+    pmi_of,
+    true_cells,
+    true_pmi,
 )
-from plumbline.probes.stats.intervals import spearman
+from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
+    from plumbline.probes.core.run_analysis import Inputs
 
-def pmi_rows(control: Control) -> None:
-    """Add order, signs, coverage and discoveries of PMI."""
-    pmi, params = control.read("pmi"), control.params
+LARGE = 0.1  # differences of shares whose sign is judged
+HEAVY, LIGHT = 1.0, 1e-3  # least weight of the posterior term that is met, most of L1 beside it
+BINARY = ("male", "female")
+DEALT = "-null"  # end of the name of a corpus whose labels were dealt out at random
+CHANCE = 1 / 3  # share that is right where labels say nothing
+
+
+def pmi_rows(rows: Comparison, world: World) -> None:
+    """Compare PMI with that of names without end: order, signs, coverage and discoveries."""
+    pmi = world.read("pmi", "pmi")
     if pmi.is_empty():
         return
-    rate, cluster = params.false_discovery_rate, "word and gender"
-    smoothed = pmi.filter(reading=SMOOTHED)
-    if control.null:
-        least = discoveries(np.array([smoothed["p_bh"].min()]), rate, params.confidence)
-        title = f"false discovery proportion at {rate:g}: 1 if there is any, as all are false"
-        control.add(least, title, "world", f"{rate:g}: nominal mean over worlds")
+    smoothed = pmi.filter(reading="smoothed")
+    true = {
+        pos: true_pmi(world, str(pos), *list_sizes(part))
+        for (pos,), part in smoothed.group_by("pos", maintain_order=True)
+    }
+    if world.settings.null:
+        rows.share("any_discovery", [any(smoothed["p_bh"] <= LEVEL)], "world")
     else:
-        both = contrast(smoothed).join(control.truth.words, on="word")
-        control.relation(both, "PMI, female minus male")
-    true = pl.concat(
-        part.select("word", "gender", true="value", pos=pl.lit(pos, pl.Int64))
-        for pos, part in control.true_pmi(pmi).items()
+        _compare_contrasts(rows, contrast(smoothed).join(world.words, on="word"), "")
+    expected = pl.concat(
+        part.select("word", "gender", true="value", pos=pl.lit(pos)) for pos, part in true.items()
     )
-    held = smoothed.join(true, on=["pos", "word", "gender"])
-    held = held.filter(pl.col("gender").is_in([MALE, FEMALE]))
-    level = f"{params.confidence:.0%} intervals (smoothed, binary)"
-    control.coverage(held, f"share of {level} with the true PMI", cluster)
-    for column, limit, none in (
-        ("p_bh", rate, "0: no discovery is true"),
-        ("p", 0.05, "at most 0.05: nominal"),
-    ):
-        control.discoveries(
-            smoothed[column].drop_nulls(), limit, cluster, none if control.null else MANY
-        )
+    both = smoothed.filter(pl.col("gender").is_in(BINARY))
+    rows.coverage(both.join(expected, on=["pos", "word", "gender"]), "word and gender")
+    rows.discoveries(smoothed["p_bh"], "discoveries_bh", "word and gender")
+    rows.discoveries(smoothed["p"], "discoveries", "word and gender")
 
 
-def supersense_rows(control: Control) -> None:
-    """Add order, signs, coverage and discoveries of differences of classes.
+def contrast(table: pl.DataFrame) -> pl.DataFrame:
+    """Return columns word and contrast: the value of women minus that of men."""
+    female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
+    return table.group_by("word").agg(contrast=female - male).drop_nulls().sort("word")
 
-    By PMI; and by the contrast of genders in the latent-variable model, within all sentiments. What
-    has the largest deviations within one, the paper's ranking, its genders have in common.
-    """
-    found, pmi = control.read("supersenses"), control.read("pmi")
-    if found.is_empty() or pmi.is_empty():
+
+def _compare_contrasts(rows: Comparison, both: pl.DataFrame, item: str) -> None:
+    """Compare the planted log-ratios of words with their measured contrasts."""
+    true, measured = (both[column].to_numpy() for column in ("log_ratio_nats", "contrast"))
+    rows.order(true, measured, "word", item=item)
+    if len(true) >= 4:
+        rows.signs(true, measured, "word", item=item)
+
+
+def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
+    """Compare the PMI of each group of worlds, and its differences of genders."""
+    by_name = {world.model: world for world in worlds}
+    first = worlds[0]
+    pooled, differences = (first.read("pmi", name, POOLED) for name in ("pooled", "differences"))
+    if pooled.is_empty():
         return
-    found = found.filter(first=FEMALE, second=MALE, counting=0).sort("sentiment", "supersense")
-    classes = control.read("supersenses", "words").rename({"supersense": "class"})
-    held = pl.col("supersense").is_in(classes["class"].unique().implode())
-    for deviation, of in ((0, ""), (2, "latent contrast: ")):
-        parts = [
-            part.with_columns(true=pl.Series(_planted(control, part, pmi, classes)))
-            for part in found.filter(held, deviation=deviation).partition_by("pos", "sentiment")
-        ]
+    smoothed = pooled.filter(reading="smoothed")
+    for (group, names), part in smoothed.group_by("group", "members", maintain_order=True):
+        members = [by_name[name] for name in str(names).split(", ") if name in by_name]
+        complete = len(members) == len(str(names).split(", "))
+        if not complete or all(world.settings.null for world in members):
+            continue
+        rows.at = {**first.key, "model": str(group), "world": "planted"}
+        true = pl.concat(pooled_truth(members, part))
+        both = part.filter(pl.col("gender").is_in(BINARY))
+        rows.coverage(both.join(true, on=["pos", "word", "gender"]), "word and gender")
+        apart = contrast(true.rename({"true": "value"})).rename({"contrast": "log_ratio_nats"})
+        measured = differences.filter(group=group, reading="smoothed")
+        measured = measured.select("word", "low", "high", contrast="value").join(apart, on="word")
+        _compare_contrasts(rows, measured, "female minus male")
+        measured = measured.with_columns(true="log_ratio_nats")
+        rows.coverage(measured, "word", item="female minus male")
+
+
+def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the PMI of the lists of several worlds added up, for each part of speech."""
+    for (pos,), part in table.group_by("pos", maintain_order=True):
+        people = dict(part.select("gender", "people").unique().iter_rows())
+        cells = []
+        for world in worlds:
+            length = world.read("pmi", "pmi").filter(pos=pos)["list_length"][0]
+            own = true_cells(world, str(pos), people, length)
+            cells.append(own.select("word", "gender", "expected"))
+        added = pl.concat(cells).group_by("word", "gender", maintain_order=True).sum()
+        yield added.select("word", "gender", true=pmi_of(added), pos=pl.lit(pos))
+
+
+def latent_rows(rows: Comparison, world: World) -> None:
+    """Compare words, sentiments and discoveries of the latent-variable model with the truth.
+
+    The order of words by gender needs no sentiment: without the posterior term, or with another
+    lexicon, it is the same. So sentiments are compared with the planted ones by themselves.
+    """
+    latent, words = world.read("latent", "latent"), world.words
+    if latent.is_empty():
+        return
+    if not world.settings.null:
+        by_pos = world.read("latent", "words").group_by("pos", maintain_order=True)
+        both = (contrast(part).join(words.filter(pos=pos), on="word") for (pos,), part in by_pos)
+        _compare_contrasts(rows, pl.concat(both), "")
+    for row in world.read("latent", "tilt").to_dicts():
+        effect = world.settings.sentiment_effect
+        rows.copy("estimate", row, "name", item=f"{row['pos']}: tilt", expected=effect)
+    shares = world.read("latent", "shares")
+    agreed, sums = [], []
+    for (pos,), part in latent.group_by("pos", maintain_order=True):
+        own = words.filter(pos=pos)
+        agreed.append(_likeliest_agrees(part, shares.filter(pos=pos), own))
+        sums.append(_sentiment_differences(shares.filter(pos=pos), own))
+    rows.share("label_agreement", np.concatenate(agreed).tolist(), "word")
+    if not world.settings.null:
+        true, measured = np.concatenate(sums, axis=1)
+        large = np.abs(true) >= LARGE
+        unit = "part of speech and sentiment"
+        rows.signs(true[large], measured[large], unit, item="share of a sentiment")
+    fits = world.read("latent", "fits").drop_nulls("kl_word")
+    fits = fits.filter(pl.col("posterior") >= HEAVY, pl.col("l1") <= LIGHT)
+    if len(fits):
+        most = float(fits["kl_word"].to_numpy().max())
+        rows.add("divergence", Estimate(most, np.nan, np.nan, len(fits)), "fit")
+    for column, measure in (("p_bh", "discoveries_bh"), ("p", "discoveries")):
+        rows.discoveries(latent[column], measure, "word, sentiment and gender")
+
+
+def _likeliest_agrees(
+    table: pl.DataFrame, shares: pl.DataFrame, words: pl.DataFrame
+) -> NDArray[np.bool_]:
+    """Return whether the most probable sentiment of a word is the planted one, (words,).
+
+    p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), by the deviations in the table.
+    """
+    table = table.sort("word", "sentiment", "gender")
+    genders, sentiments = (table[c].unique().sort().to_list() for c in ("gender", "sentiment"))
+    names = table["word"].unique(maintain_order=True).to_list()
+    eta = table["value"].to_numpy().reshape(len(names), len(sentiments), len(genders))
+    counts = table.filter(sentiment=sentiments[0]).sort("word", "gender")["count"].to_numpy()
+    counts = counts.reshape(len(names), len(genders)).astype(np.float64)
+    by_gender = shares.sort("sentiment", "gender")["value"].to_numpy()
+    joint = np.exp(eta) * counts.sum(axis=1)[:, None, None]
+    joint *= by_gender.reshape(len(sentiments), len(genders)) / joint.sum(axis=0)
+    likeliest = (joint * counts.sum(axis=0)).sum(axis=2).argmax(axis=1)
+    planted = dict(words.select("word", "sentiment").iter_rows())
+    pairs = zip(names, likeliest, strict=True)
+    return np.array([planted[word] == sentiments[i] for word, i in pairs if word in planted])
+
+
+def _sentiment_differences(shares: pl.DataFrame, words: pl.DataFrame) -> NDArray[np.float64]:
+    """Return differences of p(s | g), female less male, planted and measured, (2, sentiments)."""
+    ratio, frequency = (words[f"{name}_nats"].to_numpy() for name in ("log_ratio", "frequency"))
+    kinds = words["sentiment"].to_numpy()
+    differences = np.zeros((2, len(SENTIMENTS)))
+    for gender, sign in (("female", 1), ("male", -1)):
+        odds = np.exp(frequency + sign * ratio / 2)
+        measured = dict(shares.filter(gender=gender).select("sentiment", "value").iter_rows())
+        for i, sentiment in enumerate(SENTIMENTS):
+            differences[0, i] += sign * odds[kinds == sentiment].sum() / odds.sum()
+            differences[1, i] += sign * measured[sentiment]
+    return differences
+
+
+def supersense_rows(rows: Comparison, world: World) -> None:
+    """Compare differences of classes, by PMI and by the latent-variable model's contrast."""
+    table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
+    if table.is_empty() or pmi.is_empty():
+        return
+    table = table.filter(first="female", second="male")
+    classes = world.read("supersenses", "words").rename({"supersense": "class"})
+    table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
+    smoothed = pmi.filter(reading="smoothed")
+    for deviation in ("pmi", "latent contrast"):
+        parts = []
+        by = table.filter(deviation=deviation).group_by("pos", "sentiment", maintain_order=True)
+        for (pos, sentiment), part in by:
+            size = max(part["words_first"][0], part["words_second"][0])
+            words = true_pmi(world, str(pos), *list_sizes(smoothed.filter(pos=pos)))
+            # all: whatever the sentiment is, of words above 0
+            own = pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
+            some = classes.filter(pos=pos).select("word", "class", "share")
+            true = class_differences(words.filter(own), some, size, "female", "male")
+            true = dict.fromkeys(true, 0.0) if world.settings.null else true
+            parts.append(part.with_columns(true=pl.col("supersense").replace_strict(true)))
         if parts:
-            _classes(control, pl.concat(parts), of)
+            _classes(rows, pl.concat(parts), deviation, null=world.settings.null)
 
 
-def _planted(
-    control: Control, lists: pl.DataFrame, pmi: pl.DataFrame, classes: pl.DataFrame
-) -> NDArray[np.float64]:
-    """Return the planted differences of the classes of one part of speech and sentiment."""
-    if control.null:
-        return np.zeros(len(lists))
-    pos, sentiment = lists["pos"][0], lists["sentiment"][0]
-    words = control.true_pmi(pmi.filter(pl.col("pos") == pos))[pos]
-    size = max(lists["words_first"][0], lists["words_second"][0])
-    parts = classes.filter(pl.col("pos") == pos).select("word", "class", "share")
-    if sentiment:  # 0: whatever it is, of words above 0
-        words = words.filter(sentiment=SENTIMENTS[sentiment - 1])
+def _classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: bool) -> None:
+    """Compare the classes by one deviation with the column ``true``."""
+    true, measured = (table[column].to_numpy() for column in ("true", "value"))
+    decided = (true != 0) & (measured != 0)
+    if not null:
+        rows.order(true, measured, "class", item=deviation)
+        rows.signs(true[decided], measured[decided], "class", item=deviation)
+    if deviation == "pmi":  # by the contrast names are not drawn again
+        rows.coverage(table, "class", item=deviation)
+    rows.discoveries(table["p"], "discoveries", "class", item=deviation)
+    if null:  # of effects of usual size one class in thirty is found: its share is no sign
+        some = any(table["p_bonferroni"] <= LEVEL)
+        rows.share("any_discovery", [some], "world", item=deviation)
     else:
-        words = words.filter(pl.col("value") > 0)
-    true = planted_difference(words, parts, size, (FEMALE, MALE), len(CLASSES))
-    planted: NDArray[np.float64] = true[lists["supersense"].to_numpy()]
-    return planted
+        rows.discoveries(table["p_bonferroni"], "discoveries_bonferroni", "class", item=deviation)
 
 
-def _classes(control: Control, compared: pl.DataFrame, of: str) -> None:
-    """Add what one deviation says of the classes, beside the column ``true``."""
-    expected, value = (compared[column].to_numpy() for column in ("true", "value"))
-    level = control.params.confidence
-    decided = (expected != 0) & (value != 0)
-    if not control.null and len(value) >= LEAST:
-        title = f"{of}Spearman correlation of planted and measured differences of shares"
-        control.add(spearman(expected, value, level), title, "class", "0: no relation")
-    if not control.null and decided.any():
-        title = f"{of}share of classes whose measured sign is the planted one, where neither is 0"
-        control.add(signs(expected[decided], value[decided], level), title, "class", "0.5: coin")
-    for suffix, kind, note in (
-        ("", "", ""),
-        ("_words", " over words", ", or more: lists are no random draws of words"),
-    ):
-        if of and not suffix:
-            continue  # names are not drawn again
-        ends = {"low": pl.col(f"low{suffix}"), "high": pl.col(f"high{suffix}")}
-        title = f"{of}share of {level:.0%} intervals{kind} with the planted difference"
-        control.coverage(compared.with_columns(**ends), title, "class", note)
-    null = "at most 0.05: nominal" if control.null else MANY
-    tests = "classes by latent contrast" if of else "classes"
-    control.discoveries(compared["p"], 0.05, "class", null, tests)
-    if control.null:  # of effects of usual size one class in thirty is found: its share is no sign
-        least = discoveries(np.array([compared["p_bonferroni"].min()]), 0.05, level)
-        title = f"{of}p_bonferroni at or below 0.05: 1 if there is any, as all are false"
-        control.add(least, title, "world", "0.05: nominal mean over worlds")
-    else:
-        control.discoveries(compared["p_bonferroni"], 0.05, "class", null, tests)
+def cluster_rows(rows: Comparison, world: World) -> None:
+    """Compare words' genders and clusters with the planted log-ratios.
+
+    The model predicts a word by the product of a prompt's state and the word's own embedding, and
+    the state of a word alone is close to that embedding. So words that were planted for women lie
+    apart from those for men; where nothing was planted, no cluster is a gender's.
+    """
+    words, shares = world.read("clusters", "words"), world.read("clusters", "shares")
+    if shares.is_empty():
+        return
+    women = shares.filter(gender="female")
+    keys = ["pos", "reading", "cluster_id"]
+    both = words.filter(group="together")
+    both = both.join(world.words.select("pos", "word", "log_ratio_nats"), on=["pos", "word"])
+    both = both.join(women.select(*keys, women="value"), on=keys)
+    for (reading,), part in women.group_by("reading", maintain_order=True):
+        key = {"reading": str(reading)}
+        own = both.filter(reading=reading)
+        if not world.settings.null and len(own) >= 4:
+            gendered = own.filter(pl.col("gender").is_in(BINARY))
+            side = (gendered["gender"] == "female").cast(pl.Float64) * 2 - 1
+            rows.signs(gendered["log_ratio_nats"].to_numpy(), side.to_numpy(), "word", **key)
+            rows.order(own["log_ratio_nats"].to_numpy(), own["women"].to_numpy(), "word", **key)
+        for column, measure in (("p", "discoveries"), ("p_bh", "discoveries_bh")):
+            rows.discoveries(part[column], measure, "cluster", **key)
+
+
+def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
+    """Compare lexica on texts whose labels were planted, and on the same with labels dealt out.
+
+    Both have as many texts of each of three labels: of labels that say nothing a third is right,
+    whatever the lexicon, and macro-F1 is no larger.
+    """
+    table = read_table(inputs.tables("lexicon_evaluation") / "agreement.parquet")
+    if table.is_empty():
+        return
+    table = table.filter(pl.col("lexicon") != "majority class").drop_nulls("value")
+    cluster = "lexicon and measure"
+    for language, null in table.select("language", "source").unique().sort(pl.all()).rows():
+        planted = null.removesuffix(DEALT)
+        if planted == null:
+            continue
+        for source, world in ((planted, "planted"), (null, "null")):
+            rows.at = {"language": language, "model": source, "world": world}
+            own = table.filter(language=language, source=source)
+            for column, measure in (("p_bh", "discoveries_bh"), ("p", "discoveries")):
+                rows.discoveries(own[column], measure, cluster)
+            if world == "planted":
+                above = own["value"] - CHANCE
+                rows.signs(np.ones(len(own)), above.to_numpy(), cluster, item="above chance")
+            else:
+                dealt = own.filter(measure="accuracy").with_columns(true=CHANCE)
+                rows.coverage(dealt, "lexicon", item="accuracy")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import zlib
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import CRITICAL, LEVEL, TESTED_ERROR, Estimate, finite
+from plumbline.probes.stats.estimate import LEVEL, TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_critical, upper_p
-from plumbline.probes.stats.tests import critical, fisher_critical, fisher_p, permutation_p
+from plumbline.probes.stats.kmeans import Null, Partition, gap, upper_p
+from plumbline.probes.stats.tests import fisher_p, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 JOINT = "together"
 GROUPS = (*GENDERS, JOINT)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
-SILHOUETTE = MEASURES.index("silhouette")
-READINGS = ("faithful", "largest")
-FAITHFUL, LARGEST = range(len(READINGS))
+FAITHFUL, LARGEST = READINGS = ("faithful", "largest")
 PRIOR = 0.5  # Jeffreys, of each pattern
-METHOD = "Dirichlet percentile over words, clusters held"
-UNJUDGED = "none: the paper's number of clusters, whether there are any or not"
 
 
 def fit_rows(
@@ -38,44 +34,34 @@ def fit_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the measures of one partition.
 
-    ``one_cloud``: what k-means makes of points from one cloud; None: the silhouette is not tested,
-    and there is no gap.
-    ``place``: where it is: its name seeds the bootstrap.
+    Parameters
+    ----------
+    one_cloud
+        Partitions of points from one cloud; None: the silhouette is not tested, and there is no
+        gap.
+    place
+        Where it is: its name seeds the bootstrap.
     """
     n, runs = len(found.widths), len(found.inertia)
     tail = (1 - params.confidence) / 2
     lowest, highest = float(found.inertia.min()), float(found.inertia.max())
-    spread = Estimate(lowest, lowest, highest, runs, "range over seeds, best run first")
     rng = np.random.default_rng(seeds(place, params))
     means = found.widths[rng.integers(0, n, (params.n_bootstrap, n))].mean(axis=1)
     low, high = map(float, np.quantile(means, [tail, 1 - tail]))
-    method = "bootstrap percentile over words, clusters held"
-    width = Estimate(found.silhouette, low, high, n, method).at(params.confidence)
-    method = "mean adjusted Rand index of pairs of seeds, and its range"
-    mean, low, high = (float(f(found.agreement)) for f in (np.mean, np.min, np.max))
-    stable = Estimate(mean, low, high, runs, method)
-    cloud: str = UNJUDGED
-    of_test: dict[str, Any] = dict.fromkeys(("p", "expected", CRITICAL))
+    stable, least, most = (float(f(found.agreement)) for f in (np.mean, np.min, np.max))
+    p, expected = None, None
     if one_cloud is not None:
-        draws = len(one_cloud.silhouette)
-        cloud = f"one normal cloud of the same mean and covariance, {draws} draws"
-        drawn = one_cloud.silhouette
-        of_test["p"] = upper_p(found.silhouette, drawn)
-        of_test |= {"expected": finite(drawn.mean()), CRITICAL: upper_critical(drawn)}
-    rows = [
-        (spread, "seed", "none: see gap" if one_cloud else UNJUDGED),
-        (width, "word", cloud),
-        (stable, "seed", "0: runs agree as by chance"),
-    ]
+        p = upper_p(found.silhouette, one_cloud.silhouette)
+        expected = finite(one_cloud.silhouette.mean())
+    yield Estimate(lowest, lowest, highest, runs).row(measure="inertia", words=n)
+    silhouette = Estimate(found.silhouette, low, high, n)
+    yield silhouette.row(measure="silhouette", words=n, p=p, expected=expected)
+    yield Estimate(stable, least, most, runs).row(measure="stability", words=n)
     if one_cloud is not None:
         value, error = gap(lowest, one_cloud)
-        wide = NormalDist().inv_cdf(1 - tail) * error
-        method = "normal, simulation error of Tibshirani et al. (2001)"
-        apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
-        rows.append((apart, "draw", f"0: {cloud}"))
-    for measure, (estimate, cluster, judged) in enumerate(rows):
-        told = {name: x if measure == SILHOUETTE else None for name, x in of_test.items()}
-        yield estimate.row(cluster=cluster, null=judged, measure=measure, words=n, **told)
+        half = NormalDist().inv_cdf(1 - tail) * error
+        draws = len(one_cloud.silhouette)
+        yield Estimate(value, value - half, value + half, draws).row(measure="gap", words=n)
 
 
 def seeds(place: str, params: Resampling) -> list[int]:
@@ -99,21 +85,16 @@ def share_rows(
     sizes = counts.sum(axis=0)
     p = fisher_p(counts, sizes)
     for (number, g), count in np.ndenumerate(counts):
-        words, rest = int(counts[number].sum()), len(parts) - int(counts[number].sum())
-        share = wilson(int(count), words, params.confidence)
-        sides = fisher_critical(int(sizes[g]), words, rest) if rest else (np.inf, np.inf)
-        far = sides[int(count > words * sizes[g] / len(parts))] / words
+        words = int(counts[number].sum())
+        outside = 1 - words / len(parts)  # with most words inside, a share varies less
         error = wilson(int(count), words).standard_error(1 - LEVEL)
-        outside = rest / len(parts)  # with most words inside, a share varies less
-        yield share.row(
-            **{CRITICAL: far, TESTED_ERROR: error * outside**0.5},
+        yield wilson(int(count), words, params.confidence).row(
+            **{TESTED_ERROR: error * outside**0.5},
             cluster_id=number,
-            gender=GENDERS.index(genders[g]),
+            gender=genders[g],
             count=int(count),
             words=words,
             expected=finite(sizes[g] / sizes.sum()),
-            cluster="word",
-            null="gender labels permuted over words, exact",
             p=float(p[number, g]),
         )
 
@@ -130,29 +111,16 @@ def overlap_rows(
     for number, shares in enumerate(overlaps(members, parts, *drawn, params.confidence)):
         inside = members[parts == number]
         outside = 1 - len(inside) / len(parts)
-        for g, (share, expected, p, far) in enumerate(shares):
-            error = share.standard_error(params.confidence)
-            null = f"words permuted over clusters, {params.n_permutations:,} times"
+        for g, (share, expected, p) in enumerate(shares):
             yield share.row(
-                **{CRITICAL: far, TESTED_ERROR: error * outside**0.5},
+                **{TESTED_ERROR: share.standard_error(params.confidence) * outside**0.5},
                 cluster_id=number,
-                gender=GENDERS.index(genders[g]),
+                gender=genders[g],
                 count=int(inside[:, g].sum()),
                 words=len(inside),
                 expected=finite(expected),
-                cluster="word",
-                null="none: there is no other outcome" if np.isnan(p) else null,
                 p=p,
             )
-
-
-class Overlap(NamedTuple):
-    """The share of one group in one part."""
-
-    share: Estimate
-    expected: float  # its share in all parts together
-    p: float  # nan where no other outcome is possible
-    critical: float  # distance from what is expected at which p is low enough
 
 
 def overlaps(
@@ -162,7 +130,7 @@ def overlaps(
     permutations: int,
     seed: int,
     confidence: float,
-) -> list[list[Overlap]]:
+) -> list[list[tuple[Estimate, float, float]]]:
     """Return how the groups share each part, a thing of several groups counting in each of them.
 
     The shares of a part sum to 1. Interval: how many things of a part have each pattern of groups
@@ -171,9 +139,19 @@ def overlaps(
     over all things, so that those of a part are multivariate hypergeometric; two-sided by the
     distance from the mean share then.
 
-    ``members``, (things, groups) array: of which groups a thing is, of one at least.
-    ``parts``, (things,) array: from 0 without gaps.
-    ``draws``, ``permutations``, ``seed``: of the posterior and of the test.
+    Parameters
+    ----------
+    members : (things, groups) array
+        Of which groups a thing is, of one at least.
+    parts : (things,) array
+        From 0 without gaps.
+    draws, permutations, seed
+        Of the posterior and of the test.
+
+    Returns
+    -------
+    For each part and group the share, that in all parts together, and p, nan where no other
+    outcome is possible.
 
     Examples
     --------
@@ -181,7 +159,7 @@ def overlaps(
 
     >>> members = np.array([[1, 1]] * 20 + [[1, 0]] * 20).astype(bool)
     >>> found = overlaps(members, np.repeat([0, 1], 20), 99, 999, 1, 0.95)
-    >>> [[one.share.value for one in part] for part in found], found[1][0].p
+    >>> [[share.value for share, *_ in part] for part in found], found[1][0][2]
     ([[0.5, 0.5], [1.0, 0.0]], 0.001)
     """
     groups = members.shape[1]
@@ -191,10 +169,11 @@ def overlaps(
         raise ValueError("a thing is of no group")
 
     def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = counts @ patterns
-        return np.asarray(found / found.sum(axis=-1, keepdims=True))
+        sums = counts @ patterns
+        return np.asarray(sums / sums.sum(axis=-1, keepdims=True))
 
     whole = np.bincount(code, minlength=len(patterns))
+    expected = shares(whole.astype(np.float64))
     rng = np.random.default_rng(seed)
     found = []
     for part in range(int(parts.max()) + 1):
@@ -202,27 +181,14 @@ def overlaps(
         size = int(seen.sum())
         value = shares(seen.astype(np.float64))
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
+        ends = np.minimum(low, value), np.maximum(high, value)  # of 0 and 1 it is an end
         null = shares(rng.multivariate_hypergeometric(whole, size, permutations).astype(np.float64))
-        middle = null.mean(axis=0)
-        far, p = critical(null - middle), np.full(groups, np.nan)
+        p = np.full(groups, np.nan)
         if (whole > 0).sum() > 1 and size < len(code):
-            p = permutation_p(value - middle, (null - middle).T)
-        found.append(
-            [
-                Overlap(
-                    # a share of 0 or 1 is an end of its own interval
-                    Estimate(
-                        float(value[g]),
-                        float(min(low[g], value[g])),
-                        float(max(high[g], value[g])),
-                        size,
-                        METHOD,
-                    ).at(confidence),
-                    float(shares(whole.astype(np.float64))[g]),
-                    float(p[g]),
-                    float(far[g]),
-                )
-                for g in range(groups)
-            ]
-        )
+            p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
+        estimates = [
+            Estimate(float(x), float(low), float(high), size)
+            for x, low, high in zip(value, *ends, strict=True)
+        ]
+        found.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
     return found

@@ -15,7 +15,7 @@ from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, OF_PMI
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import estimates
 from plumbline.probes.stats.pmi import smoothed
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 COLUMNS = (
     columns.UNIT,
     columns.WORD,
-    columns.LEMMA,
-    Column("reading", "label", "as in `pmi`", labels=OF_PMI),
-    Column("rank", "int64", "by the size of the difference, of a part of speech; 1: largest"),
+    Column("reading", "category", "as in `pmi`", labels=OF_PMI),
     Column("count_female", "int64", "lists of women that have the word", minimum=0),
     Column("count_male", "int64", "lists of men that have the word", minimum=0),
-    *ESTIMATE,
+    *estimates(
+        cluster="name",
+        method="95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed",
+    ),
 )
 
 
@@ -62,12 +63,12 @@ def differences(
     confidence: float,
     **same: str | int,
 ) -> pl.DataFrame:
-    """Return a row for each chosen word and reading, with columns :data:`COLUMNS`, by rank.
+    """Return a row for each chosen word and reading, with columns :data:`COLUMNS`.
 
-    The counts and intervals are those of the analysis `pmi`: people with Poisson weights of their
-    names for the plug-in; distinct names where ``smoothing`` is added to every cell. There is no p:
-    those of each gender are beside it. Words that nobody of one gender has are infinitely far
-    apart, and null in the plug-in. There is no row where no woman or no man has a list.
+    The largest differences come first. The counts and intervals are those of the analysis `pmi`:
+    people with Poisson weights of their names for the plug-in; distinct names where ``smoothing``
+    is added to every cell. Words that nobody of one gender has differ infinitely, and are null in
+    the plug-in. There is no row where no woman or no man has a list.
 
     ``draws``: of the chosen words.
     ``same``: columns that have one value in all rows.
@@ -90,21 +91,15 @@ def differences(
     )
     size = np.where(np.isfinite(value), np.abs(value), -1.0)
     rank = np.argsort(np.argsort(-size, axis=0, kind="stable"), axis=0) + 1
-    methods = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
-    words, lemmas = ([of[w] for w in chosen] for of in (counts.words, counts.lemmas))
     table = columns.rows_of(
-        {"word": words, "reading": range(len(OF_PMI))},
+        {"word": [counts.words[w] for w in chosen], "reading": OF_PMI},
         [value, low, high],
-        lemma=np.array(lemmas)[:, None],
         rank=rank,
         count_female=np.stack([seen[chosen, 0] for seen in cells], axis=1),
         count_male=np.stack([seen[chosen, 1] for seen in cells], axis=1),
         n=counts.clusters,
-        cluster="name",
-        method=np.array([f"{confidence:.0%} {method} over names" for method in methods]),
-        null="none: see the PMI of each gender",
         pos=counts.source.pos,
-        unit=columns.UNITS.index(counts.source.unit),
+        unit=counts.source.unit,
         **same,
     )
-    return table.sort("reading", "rank")
+    return table.sort("reading", "rank")  # plug-in comes first

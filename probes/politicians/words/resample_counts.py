@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
-from plumbline.probes.politicians.words.word_counts import Counts, Lists, People, cells, count
 from plumbline.probes.stats import bootstrap
 from plumbline.probes.stats.pmi import weighted
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from plumbline.probes.politicians.words.word_counts import Counts
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -39,39 +40,19 @@ class Draws(NamedTuple):
     merged: int  # how many words the last row stands for; 0: there are no others
 
 
-class GenderCounts(NamedTuple):
-    """Counts of words as seen, with names weighted anew, and with labels permuted.
+def _lists(counts: Counts, chosen: NDArray[np.intp]) -> Iterator[tuple[Integers, csr_array]]:
+    """Yield people, ``PERSONS`` at most, and their lists, (people, words).
 
-    Of one language and part of speech; the genders are those of the params that somebody has.
+    The words are the chosen ones and, if there are others, all others together in a last column.
     """
-
-    words: list[str]
-    lemmas: list[str]
-    forms: list[str]
-    genders: list[int]  # codes
-    people: Integers  # (genders,)
-    names: int
-    seen: Array  # (words, genders): lists that have a word, of people
-    drawn: Array  # (replicates, words, genders): the same in bootstrap replicates
-    permuted: Array  # (permutations, words, genders): the same with labels permuted
-
-
-def _lists(
-    counts: Counts, chosen: NDArray[np.intp], other: int, size: int
-) -> Iterator[tuple[Integers, csr_array]]:
-    """Yield people, ``PERSONS`` at most, and which words their lists have, (people, ``size``).
-
-    ``other`` is the column of words that are not chosen, -1 for none.
-    """
-    code = counts.code(chosen)
-    for part in cells(counts.source, counts.persons):
-        columns = part.columns(code, other)
-        kept = columns >= 0
-        persons, row = np.unique(part.person[kept], return_inverse=True)
-        at = (row, columns[kept])  # other words of one person are added up in their cell
-        table = csr_array((np.ones(len(row)), at), shape=(len(persons), size))
-        for start in range(0, len(persons), PERSONS):
-            yield persons[start : start + PERSONS], table[start : start + PERSONS]
+    table = counts.matrix[:, chosen]
+    if len(chosen) < len(counts.words):
+        others = counts.matrix.sum(axis=1) - table.sum(axis=1)
+        table = hstack([table, csr_array(others[:, None])], format="csr")
+    persons = np.flatnonzero(counts.seen)
+    for start in range(0, len(persons), PERSONS):
+        some = persons[start : start + PERSONS]
+        yield some, table[some]
 
 
 def bootstrap_counts(
@@ -92,7 +73,7 @@ def bootstrap_counts(
     groups = np.searchsorted(counts.genders, people.genders)
     shape = (others + (merged > 0), len(counts.genders), n_bootstrap)
     ordinary, bayesian = np.zeros(shape), np.zeros(shape)
-    for persons, table in _lists(counts, chosen, others, shape[0]):
+    for persons, table in _lists(counts, chosen):
         names, of = np.unique(people.names[persons], return_inverse=True)
         uniform = bootstrap.bits(names, n_bootstrap, seed)
         weights = bootstrap.poisson(uniform)[of]
@@ -132,7 +113,7 @@ def permute_counts(
     # the largest number that still belongs to the first gender
     limits = np.concatenate([np.partition(part, size - 1, axis=0)[size - 1] for part in every])
     found = np.zeros((rows, len(counts.genders), n_permutations))
-    for persons, table in _lists(counts, chosen, others, rows):
+    for persons, table in _lists(counts, chosen):
         kept = people.first[persons]
         some, part, own = persons[kept], table[kept], free[persons[kept], None]
         inside = np.concatenate(list(_uniform(units[some], n_permutations, seed)), axis=1) <= limits
@@ -155,65 +136,23 @@ def _uniform(
         yield bootstrap.bits(units, number, seed + ((start // LABELS + 1) << 32))
 
 
-def by_gender(
-    source: Lists,
-    people: People,
-    genders: list[int],
-    min_count: int,
-    n_bootstrap: int,
-    n_permutations: int,
-    seed: int,
-) -> GenderCounts:
-    """Count the words that are in at least ``min_count`` lists.
-
-    Replicates are the Bayesian bootstrap's, by distinct name. Permutations deal the labels of a
-    name, with as many people as it has, to the names anew.
-
-    ``genders``: codes; other people are left out.
-    """
-    wanted = np.isin(people.genders, genders)
-    items, of_people, names, first = (part[wanted] for part in people)
-    people = People(items, of_people, names, first)  # type: ignore[arg-type]
-    found = count(source, people)
-    chosen = found.common(min_count)
-    draws = bootstrap_counts(found, chosen, n_bootstrap, seed)
-    return GenderCounts(
-        [found.words[w] for w in chosen],
-        [found.lemmas[w] for w in chosen],
-        [found.forms[w] for w in chosen],
-        found.genders.tolist(),
-        found.people,
-        found.clusters,
-        found.lists[chosen].astype(np.float64),
-        np.ascontiguousarray(draws.bayesian[: len(chosen)].transpose(2, 0, 1)),
-        _permuted(found, chosen, n_permutations, seed),
-    )
-
-
-def _permuted(
-    counts: Counts,
-    chosen: NDArray[np.intp],
-    n_permutations: int,
-    seed: int,
+def permute_names(
+    counts: Counts, chosen: NDArray[np.intp], n_permutations: int, seed: int
 ) -> Array:
-    """Return counts with labels permuted, (permutations, words, genders).
+    """Count lists with the labels of a name, one for each of its people, dealt to other names.
 
-    Lists follow from the name alone, so that of a name one person's list stands for all.
+    Lists follow from the name alone, so that one person's list stands for all of the name.
+
+    Returns
+    -------
+    (permutations, words, groups) array
     """
     people = counts.persons
     groups = np.searchsorted(counts.genders, people.genders)
     persons = np.flatnonzero(counts.seen)
-    _, first, of = np.unique(people.names[persons], return_index=True, return_inverse=True)
+    _, first, name = np.unique(people.names[persons], return_index=True, return_inverse=True)
     held = np.zeros((len(first), len(counts.genders)))
-    np.add.at(held, (of, groups[persons]), 1)
-    name_of = np.full(len(people.items), -1)
-    name_of[persons[first]] = np.arange(len(first))
+    np.add.at(held, (name, groups[persons]), 1)
+    by_word = counts.matrix[persons[first]][:, chosen].T.tocsr()
     rng = np.random.default_rng(seed)
-    dealt = np.array([rng.permutation(len(first)) for _ in range(n_permutations)])
-    out = np.zeros((n_permutations, len(chosen), len(counts.genders)))
-    for some, table in _lists(counts, chosen, -1, len(chosen)):
-        kept = name_of[some] >= 0
-        names, by_word = name_of[some[kept]], table[kept].T.tocsr()
-        for i in range(n_permutations):
-            out[i] += by_word @ held[dealt[i, names]]
-    return out
+    return np.stack([by_word @ held[rng.permutation(len(first))] for _ in range(n_permutations)])

@@ -15,16 +15,12 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, Counting
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import Estimate, Resampling, finite
-from plumbline.probes.stats.intervals import newcombe, wilson
-from plumbline.probes.stats.tests import (
-    critical,
-    critical_of_counts,
-    fisher_p,
-    permutation_p,
-)
+from plumbline.probes.stats.intervals import newcombe
+from plumbline.probes.stats.tests import fisher_p, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
 DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # what words are ranked by
-CORRECTED = DEVIATIONS.index("latent-corrected")
 READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 LATENT = (
     ("latent-faithful", "pairs"),
@@ -46,19 +41,11 @@ LATENT = (
     ("latent-corrected", "argmax"),
 )
 NEUTRAL = SENTIMENTS.index("neutral")
-EXACT = "words of both lists permuted, exact"
 ROUNDING = 6  # decimals of contrasts, as of deviations in tables: equal ones stay so
-UNTESTED = {  # why a ranking by the latent-variable model has no test and no interval
-    "latent-faithful": "none: the largest deviations are of one sentiment by its level, not words",
-    "latent-corrected": "none: its test finds differences where there are none",
-}
-TWICE = "none: the other of two sentiments, whose test is this one"
-WHOLE = "none: all candidates are taken, for every gender"
 MARKS = re.compile(
     "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )  # Arabic vowels and such
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
-NO_INTERVAL = "none: a level that words have no part in is not told by an interval over words"
 
 
 class Lexicon(Params):
@@ -82,7 +69,7 @@ class Lexicon(Params):
         return PUBLISHED
 
 
-class TopWords(Counting, Lexicon, Resampling):
+class TopWords(Lexicon, Resampling):
     """How many words are taken, and how much is resampled; to be inherited by ``Params``."""
 
     top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
@@ -102,20 +89,20 @@ class Ranking(NamedTuple):
     genders: tuple[int, ...]
     names: dict[int, int]  # distinct names of each gender
     hits: NDArray[np.int64]  # (genders, sentiments): how many of the largest
-    sizes: dict[str, int]  # top_k, candidates, and left_out: words without a known sentiment
+    top_k: int
+    candidates: int
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
     replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): over names
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
-    among: str = "names"  # over which they are permuted
-    null: str = EXACT  # of the test whose unit is the word; of UNTESTED: there is none
 
-    def untested(self, sentiment: int) -> str:
-        """Return why a difference has no test; nothing where it has one."""
-        if self.null != EXACT:
-            return self.null
-        if self.sizes["top_k"] == self.sizes["candidates"]:
-            return WHOLE
-        return "" if sentiment in tested(self.base) else TWICE
+    def has_test(self, sentiment: int) -> bool:
+        """Return whether genders can differ in a sentiment, and no other test is the same."""
+        possible = self.replicates is not None and self.top_k < self.candidates
+        return possible and sentiment in tested(self.base)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the columns of how many words are taken."""
+        return {"top_k": self.top_k, "candidates": self.candidates}
 
 
 def of_words(
@@ -205,11 +192,11 @@ def by_pmi(
         lists.labels,
         lists.of_gender(),
         np.rint(ranked.seen() * size).astype(np.int64),
-        {"top_k": size, "candidates": len(known), "left_out": len(q) - len(known)},
+        size,
+        len(known),
         np.bincount(classes, minlength=NUMBER) / len(known),
         ranked.resampled(how.n_bootstrap, how.seed),
         permuted,
-        "names" if strata is None else "names of the same stratum",
     )
 
 
@@ -218,8 +205,7 @@ def by_latent(
 ) -> Ranking | None:
     """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
 
-    ``table``: columns word, gender, sentiment (codes), q and value, for one language and part of
-    speech.
+    ``table``: rows of the table ``latent`` of one language and part of speech.
     ``deviation``, ``reading``: one of :data:`LATENT`. ``latent-faithful`` takes the largest
     deviations: of all (word, sentiment) pairs, each counting for its sentiment (``pairs``), or of
     words, by the largest of their three, each counting for the sentiment that q holds most probable
@@ -228,14 +214,16 @@ def by_latent(
     gender have is then the same for all words.
     ``names``: distinct names of each gender.
     """
+    code = pl.col("gender").replace_strict(GENDERS, range(len(GENDERS)))
     words, row = np.unique(table["word"].to_numpy(), return_inverse=True)
-    genders, group = np.unique(table["gender"].to_numpy(), return_inverse=True)
+    genders, group = np.unique(table.select(code)["gender"], return_inverse=True)
     if len(genders) < 2:
         return None
+    sentiment = table["sentiment"].replace_strict(SENTIMENTS, range(NUMBER)).to_numpy()
     eta = np.full((len(genders), len(words), NUMBER), np.nan)
-    eta[group, row, table["sentiment"].to_numpy()] = table["value"].to_numpy()
+    eta[group, row, sentiment] = table["value"].to_numpy()
     q = np.full((len(words), NUMBER), np.nan)
-    q[row, table["sentiment"].to_numpy()] = table["q"].cast(pl.Float64).to_numpy()
+    q[row, sentiment] = table["q"].cast(pl.Float64).to_numpy()
     there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
     if not there.any():
         return None
@@ -255,9 +243,9 @@ def by_latent(
         tuple(genders.tolist()),
         names,
         np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1),
-        {"top_k": size, "candidates": len(classes), "left_out": len(words) - int(there.sum())},
+        size,
+        len(classes),
         np.bincount(classes, minlength=NUMBER) / len(classes),
-        null=UNTESTED[deviation],
     )
 
 
@@ -271,27 +259,23 @@ def over_names(
     ``least``: least value that there can be; the most is 1.
     """
     ends = shares.symmetric(drawn, value, confidence, least)
-    return Estimate(value, *ends, n, shares.OVER_NAMES).at(confidence)
+    return Estimate(value, *ends, n)
 
 
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
-        hits, names = int(ranking.hits[g, s]), ranking.names.get(gender, 0)
-        found = wilson(hits, ranking.sizes["top_k"], confidence).at(confidence)
-        if ranking.null != EXACT:
-            found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
-        elif ranking.replicates is not None:
-            found = over_names(found.value, ranking.replicates[:, g, s], names, confidence, 0.0)
-        yield found.row(
-            gender=gender,
-            sentiment=int(s),
+        hits = int(ranking.hits[g, s])
+        estimate = Estimate(hits / ranking.top_k, np.nan, np.nan, ranking.top_k)
+        if ranking.replicates is not None:
+            drawn, names = ranking.replicates[:, g, s], ranking.names[gender]
+            estimate = over_names(estimate.value, drawn, names, confidence, 0.0)
+        yield estimate.row(
+            gender=GENDERS[gender],
+            sentiment=SENTIMENTS[s],
             hits=hits,
             base=finite(ranking.base[s]),
-            names=names,
-            cluster="word" if ranking.replicates is None else "name",
-            null="base: share among all candidates",
-            **ranking.sizes,
+            **ranking.sizes(),
         )
 
 
@@ -306,32 +290,18 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
     m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
-    sizes = np.full(2, ranking.sizes["top_k"])
+    sizes = np.full(2, ranking.top_k)
     for s in map(int, np.flatnonzero(ranking.base)):
-        hits, none = ranking.hits[[m, f], s], ranking.untested(s)
-        found = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence).at(confidence)
-        found = found._replace(method=f"{found.method}, words taken as independent")
-        if ranking.null != EXACT:
-            found = Estimate(found.value, np.nan, np.nan, found.n, NO_INTERVAL)
-        yield found.row(
-            sentiment=s,
-            test=0,
-            cluster="word",
-            null=none or EXACT,
-            p=None if none else fisher_p(hits[None], sizes)[0, 0],
-            critical=critical_of_counts(int(hits.sum()), *sizes.tolist()),
-            **ranking.sizes,
-        )
+        hits, has_test = ranking.hits[[m, f], s], ranking.has_test(s)
+        by_words = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence)
+        if ranking.replicates is None:
+            by_words = by_words._replace(low=np.nan, high=np.nan)
+        same = {"sentiment": SENTIMENTS[s], **ranking.sizes()}
+        p = fisher_p(hits[None], sizes)[0, 0] if has_test else None
+        yield by_words.row(test="words", p=p, **same)
         if ranking.replicates is None or ranking.permuted is None:
             continue
         drawn, null = (x[:, m, s] - x[:, f, s] for x in (ranking.replicates, ranking.permuted))
         n = ranking.names[MALE] + ranking.names[FEMALE]
-        yield over_names(found.value, drawn, n, confidence).row(
-            sentiment=s,
-            test=1,
-            cluster="name",
-            null=none or f"genders permuted over {ranking.among}, {len(null):,} times",
-            p=None if none else float(permutation_p(found.value, null)),
-            critical=float(critical(null[:, None])[0]),
-            **ranking.sizes,
-        )
+        p = float(permutation_p(by_words.value, null)) if has_test else None
+        yield over_names(by_words.value, drawn, n, confidence).row(test="names", p=p, **same)

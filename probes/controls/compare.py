@@ -1,0 +1,134 @@
+"""Comparison of estimates with planted truth: the rows of the tables of recovery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from plumbline.builders.core.front_matter import FACTS
+from plumbline.probes.controls.measures import MEASURES, RECOVERY
+from plumbline.probes.report.tables import labelled, labels
+from plumbline.probes.stats.bootstrap import bits, keys, percentiles, poisson
+from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, finite
+from plumbline.probes.stats.intervals import spearman, wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+PLANTED = "planted.parquet"  # in the folder of a world
+ROUNDING = 1e-6  # of numbers in tables
+ENDS = ("value", "low", "high")
+LEAST = 4  # pairs that a rank correlation needs
+
+
+class Params(Bootstrap):
+    """Intervals of what is recovered."""
+
+    version: str = "0.1.0"
+    n_bootstrap: int = 1000
+
+
+PARAMS = Params()
+
+
+class Comparison:
+    """The rows of one table of recovery; ``at`` has model, language and world of those added."""
+
+    def __init__(self, params: Params = PARAMS) -> None:
+        self.params, self.confidence = params, params.confidence
+        self.rows: list[dict[str, Any]] = []
+        self.at: dict[str, str] = {}
+
+    def add(
+        self,
+        measure: str,
+        estimate: Estimate,
+        cluster: str,
+        *,
+        item: str = "",
+        reading: str = "",
+        expected: float | None = None,
+    ) -> None:
+        """Add a row; ``expected`` is that of the measure unless given."""
+        if expected is None:
+            expected = MEASURES[measure].expected
+        numbers = {name: finite(getattr(estimate, name)) for name in ENDS}
+        row: dict[str, Any] = {
+            "measure": measure,
+            "item": item,
+            "reading": reading,
+            "cluster": cluster,
+        }
+        row |= {"expected": None if expected is None else finite(expected), "n": estimate.n}
+        self.rows.append(self.at | row | numbers)
+
+    def copy(self, measure: str, row: dict[str, Any], cluster: str, **key: Any) -> None:
+        """Add an estimate of a table as it is."""
+        value, low, high = (np.nan if row[end] is None else row[end] for end in ENDS)
+        self.add(measure, Estimate(value, low, high, row["n"]), cluster, **key)
+
+    def share(
+        self, measure: str, held: Sequence[bool] | pl.Series, cluster: str, **key: Any
+    ) -> None:
+        """Add how often something holds, with Wilson's interval; nothing without any case."""
+        if len(held):
+            hits = float(sum(map(bool, held)))
+            self.add(measure, wilson(hits, len(held), self.confidence), cluster, **key)
+
+    def discoveries(self, p: pl.Series, measure: str, cluster: str, **key: Any) -> None:
+        """Add the share of tests with a p of at most .05."""
+        self.share(measure, p.drop_nulls() <= LEVEL, cluster, **key)
+
+    def coverage(self, table: pl.DataFrame, cluster: str, **key: Any) -> None:
+        """Add how often intervals include the truth: columns low, high and true."""
+        within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
+        self.share("coverage", table.drop_nulls("low").select(within).to_series(), cluster, **key)
+
+    def signs(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
+        """Add how often estimates have the planted sign, both (n,) arrays."""
+        self.share("sign_agreement", np.sign(true) == np.sign(measured), cluster, **key)
+
+    def order(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
+        """Add the rank correlation of planted and measured values, if there are enough."""
+        if len(true) >= LEAST:
+            rho = spearman(true, measured, self.confidence)
+            self.add("rank_correlation", rho, cluster, **key)
+
+    def mean(
+        self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
+    ) -> None:
+        """Add the mean over groups of a (groups,) array without nan, and a bootstrap interval."""
+        known = ~np.isnan(values)
+        names = [group for group, keep in zip(groups, known, strict=True) if keep]
+        if not names:
+            return
+        weights = poisson(bits(keys(names), self.params.n_bootstrap, self.params.seed))
+        with np.errstate(invalid="ignore"):
+            drawn = values[known] @ weights / weights.sum(axis=0)
+        low, high = map(float, percentiles(drawn, self.confidence))
+        estimate = Estimate(float(values[known].mean()), low, high, len(names))
+        self.add(measure, estimate, cluster, **key)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the table, in the order of its key."""
+        schema = {c.name: KINDS[c.kind] for c in RECOVERY.columns}
+        return pl.DataFrame(self.rows, schema=schema).sort(RECOVERY.key)
+
+
+KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Return a table with labels as strings, of a file or a folder of them; empty without it."""
+    if not path.exists():
+        return pl.DataFrame()
+    table = labelled(pl.read_parquet(path), labels(path.with_name(FACTS)).get(path.stem, {}))
+    return table.with_columns(cs.enum().cast(pl.String))

@@ -1,0 +1,151 @@
+"""Measures of recovery: what each is, which question it answers, and what counts as passed.
+
+A measure is a key of the tables of recovery. Their schema, its card and the report read it here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.report.view import LEVEL
+
+FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
+    "is what was planted found?",
+    "in its order?",
+    "do intervals hold the truth?",
+    "silent where nothing is planted?",
+)
+YES, UNCLEAR, NO = "yes", "unclear", "no"
+MARGIN = 0.1  # within which an error counts as none: no model learns all that is planted
+
+
+class Measure(NamedTuple):
+    """What a row of recovery measures, and when a world passes it.
+
+    ``planted`` and ``null`` are the criteria of the positive and the negative control: where the
+    number, or its interval, has to be beside ``expected``; "" where it is not judged.
+    """
+
+    description: str
+    question: str = ""  # of the positive control; the negative one asks whether the test is silent
+    expected: float | None = None  # None: the planted value, which stands in the row
+    planted: str = ""
+    null: str = ""
+
+
+MEASURES = {
+    "rank_correlation": Measure(
+        "Spearman correlation of planted and measured values", ORDER, 0, "above"
+    ),
+    "correlation": Measure("Pearson correlation of planted and measured", ORDER, 0, "above"),
+    "sign_agreement": Measure("share of estimates with the planted sign", FOUND, 0.5, "above"),
+    "power": Measure(
+        "share of planted effects with the planted sign and an adjusted p of at most .05",
+        *(FOUND, 0.8, "at least"),
+    ),
+    "error": Measure(
+        "mean distance from the planted value", FOUND, 0, "within margin", "within margin"
+    ),
+    "difference_from_lists": Measure(
+        "mean recall less that in the lists of other groups", FOUND, 0, "above", "includes"
+    ),
+    "similarity": Measure(
+        "similarity to a world that shares half of the words, less that of unrelated ones",
+        *(FOUND, 0, "above", "includes"),
+    ),
+    "tone_shift": Measure(
+        "mean shift of positive less negative words, in the direction of the tone of the articles",
+        *(FOUND, 0, "above", "includes"),
+    ),
+    "coverage": Measure(
+        "share of intervals that include the planted value", HOLD, 0.95, "not below", "not below"
+    ),
+    "discoveries": Measure("share of tests with p at most .05", "", LEVEL, "", "not above"),
+    "discoveries_bh": Measure("share with an adjusted p at most .05", "", LEVEL, "", "not above"),
+    "discoveries_bonferroni": Measure(
+        "share of tests with p at most .05 after Bonferroni's adjustment",
+        *("", LEVEL, "", "not above"),
+    ),
+    "false_discoveries": Measure(
+        "share of tests of effects that were not planted with p at most .05",
+        *(SILENT, LEVEL, "not above", "not above"),
+    ),
+    "false_discoveries_bh": Measure(
+        "share of tests of effects that were not planted with an adjusted p at most .05",
+        *(SILENT, LEVEL, "not above", "not above"),
+    ),
+    "any_discovery": Measure(
+        "whether any test of a world has an adjusted p at most .05", "", LEVEL, "", "not above"
+    ),
+    "estimate": Measure("an estimate, beside the planted value"),
+    "direction": Measure("an estimate, beside the planted sign"),
+    "distance": Measure("mean absolute distance from the planted value, in its unit", "", 0),
+    "inside_random": Measure("share of states inside the band of random responses", "", 0.95),
+    "beyond_margin": Measure("share of values whose whole interval is beyond the margin"),
+    "label_agreement": Measure("share of words whose likeliest sentiment is the planted one"),
+    "divergence": Measure("largest KL divergence of a word's sentiments from the lexicon's", "", 0),
+}
+ADJUSTED = frozenset({"discoveries_bh", "discoveries_bonferroni", "any_discovery"})
+ADJUSTED |= {"false_discoveries_bh"}
+TESTS = ADJUSTED | {"discoveries", "false_discoveries"}  # measures that count p-values
+RECOVERY = Schema.keyed(
+    (
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of the lists, or the task"),
+        Column(
+            "measure",
+            "string",
+            "; ".join(f"{name}: {measure.description}" for name, measure in MEASURES.items()),
+        ),
+        Column("reading", "string", "reading of the analysis; empty where it has one"),
+        Column("item", "string", "what the row is about; empty where it is about all"),
+    ),
+    Column("world", "string", "planted: biases were planted; null: none were"),
+    Column("value", "float64", "the measure; null where it is not finite", nullable=True),
+    Column("low", "float64", "lower end of the interval; null: not finite", nullable=True),
+    Column("high", "float64", "upper end of the interval; null: not finite", nullable=True),
+    Column("n", "int64", "independent clusters behind it", minimum=0),
+    Column("cluster", "string", "what a cluster is"),
+    Column("expected", "float64", "what it is compared with; null: nothing", nullable=True),
+)
+
+
+def question(measure: str, world: str) -> str:
+    """Return the question that a measure answers in a world; "" where it is not judged."""
+    declared = MEASURES[measure]
+    if not getattr(declared, world):
+        return ""
+    return declared.question if world == "planted" or declared.question == HOLD else SILENT
+
+
+def verdict(measure: str, world: str, value: float, low: float | None, high: float | None) -> str:
+    """Judge a number by its interval, or by itself where it has none.
+
+    Examples
+    --------
+    >>> verdict("coverage", "planted", 0.9, 0.8, 0.96)
+    'yes'
+    >>> verdict("sign_agreement", "planted", 0.7, 0.4, 0.9)
+    'unclear'
+    """
+    declared = MEASURES[measure]
+    criterion, expected = getattr(declared, world), declared.expected or 0.0
+    least, most = (value if end is None else end for end in (low, high))
+    bounded = low is not None and high is not None
+    unclear = {
+        "within margin": not bounded or any(least <= end <= most for end in (-MARGIN, MARGIN)),
+        "above": value > expected and (low is None or low <= expected),
+        "at least": value < expected and high is not None and high >= expected,
+    }
+    passed = {
+        "within margin": abs(value) < MARGIN,
+        "above": value > expected,
+        "at least": value >= expected,
+        "not below": most >= expected,
+        "not above": least <= expected,
+        "includes": bounded and least <= expected <= most,
+    }
+    if unclear.get(criterion):
+        return UNCLEAR
+    return YES if passed[criterion] else NO

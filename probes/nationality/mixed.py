@@ -1,0 +1,118 @@
+"""Mixed model: effects of countries next to the length and the frequency of their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from plumbline.probes.stats.estimate import DF, adjusted, finite, rounded
+from plumbline.probes.stats.linear import centred, mixed, sum_groups
+from plumbline.probes.stats.two_way import replicated, two_way
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from plumbline.probes.nationality.cases import Case
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+TERMS = ("tokens", "log rank")
+MAX_LEVERAGE = 0.9  # of a row
+RANK = 1e-12  # eigenvalues below are 0, for columns of length 1
+VARIES = 1e-9  # standard deviations below are rounding
+
+
+def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
+    """Return the effects of countries, of tokens and of frequency on P+ - P-, points.
+
+    Source texts are swept out, names have random intercepts. Countries are coded as distances from
+    their mean; those of names of one first or last word, or in one text, are left out. Names of
+    some countries may vary more than those of others, and texts may do something with a country:
+    standard errors are of sums over texts and names. There are no rows for a single country, a
+    covariate that the countries determine, or a constant outcome.
+
+    Parameters
+    ----------
+    ranks : (rows,) array
+        Logarithms of the ranks of names; nan where they are unknown.
+    """
+    usable = replicated(case.country, case.sentence, case.units(), len(case.countries))
+    ranks, case = ranks[usable[case.country]], case.of_countries(usable)
+    if not case.countries:
+        return pl.DataFrame()
+    number, units = len(case.countries), case.units()
+    outcome = centred(100 * case.change[:, 0], case.sentence)
+    countries = centred(np.eye(number)[case.country], case.sentence)
+    covariates, varies = _covariates(case, ranks)
+    design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
+    # a name shared by two countries is two names: else they would be compared by what they share
+    names, group = np.unique(units[0] * number + case.country, return_inverse=True)
+    both, sizes = np.column_stack([design, outcome]), np.bincount(group).astype(np.float64)
+    sums, squares = sum_groups(both, group), both.T @ both
+    if not _full_rank(squares[:-1, :-1]) or outcome.std() < VARIES:
+        return pl.DataFrame()
+    fitted = mixed(sums, squares, sizes, case.sentences)
+    ratio = fitted.between / fitted.residual if fitted.residual else 0.0
+    part = 1 - 1 / (1 + ratio * sizes)
+    mean = (part / sizes)[:, None] * sums[:, :-1]
+    inverse = np.linalg.inv(squares[:-1, :-1] - mean.T @ sums[:, :-1])
+    # the last country's coefficient follows from the sum-to-zero constraint
+    value, free = fitted.coefficients, number - 1
+    inverse = np.insert(inverse, free, -inverse[:, :free].sum(axis=1), axis=1)
+    weights = centred(design @ inverse - (mean @ inverse)[group], case.sentence)
+    for column in range(number, weights.shape[1]):
+        weights[:, column] /= np.sqrt(1 - _leverage(weights[:, column], case, group))
+    residual = (outcome - design @ value) * np.bincount(case.country)[case.country]
+    at = case.country, case.sentence, units
+    tested = two_way(weights * residual[:, None], *at, np.ones((1, number)), texts_alike=False)
+    value = np.insert(value, free, -value[:free].sum())
+    half = tested.half(confidence)[0]
+    terms = [f"country {name}" for name in case.countries]
+    terms += [term for term, kept in zip(TERMS, varies, strict=True) if kept]
+    columns = {"value": value, "low": value - half, "high": value + half}
+    columns |= {"p": tested.p(value[None])[0], DF: tested.freedom[0]}
+    table = (
+        pl.DataFrame({"term": terms} | columns)
+        .fill_nan(None)
+        .with_columns(
+            sd_names=pl.lit(finite(np.sqrt(fitted.between))),
+            sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
+            n=pl.lit(len(names)),
+        )
+    )
+    return rounded(adjusted(table), ("value", "low", "high"))
+
+
+def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return tokens and log ranks, texts swept out, where they vary, and which do."""
+    known = ~np.isnan(ranks)
+    rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
+    covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
+    varies = covariates.std(axis=0) > VARIES
+    return covariates[:, varies], varies
+
+
+def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
+    """Return how far each row pulls its fitted value to itself, (rows,).
+
+    By the mean of its text and, with the rows of its name, the mean of its country and the slope.
+    """
+    square, size = np.bincount(group, weights**2), np.bincount(group)
+    country = np.zeros(len(size), np.int32)
+    country[group] = case.country
+    names = square / square.sum() + size / np.bincount(case.country)[country]
+    texts: Floats = (1 / np.bincount(case.sentence))[case.sentence]
+    pulled: Floats = np.minimum(texts + names[group], MAX_LEVERAGE)
+    return pulled
+
+
+def _full_rank(squares: Floats) -> bool:
+    """Return whether no column determines another, from the products of columns."""
+    size = np.sqrt(np.diag(squares))
+    if not len(size) or not size.all():
+        return False
+    rank = np.linalg.matrix_rank(squares / np.outer(size, size), RANK, hermitian=True)
+    return int(rank) == len(size)

@@ -1,0 +1,169 @@
+"""The section of an analysis, made from its tables and their schemas.
+
+Every table that has rows gets a forest plot of its clearest rows, where it has estimates, and a
+table that sorts. A study may draw its own figure instead of the forest plot, see :class:`Drawing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+import polars.selectors as cs
+
+from plumbline.builders.core import front_matter
+from plumbline.probes.report import figures
+from plumbline.probes.report.view import LEVEL, Block, Group, Part, Section, Table, listed, sure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from plumbline.builders.core.schema import Schema
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Row, Study
+
+TOP = 15  # lines of a forest plot
+ROWS, LEAST_ROWS = 300, 15  # of a table in all its facets, and of one facet
+LABELS, FACETS = 6, 24  # values of a column that makes facets, and facets of a table
+OWN = 4  # columns of a table beside its key and the estimate
+ENDS = ("value", "low", "high")
+NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
+NUMBERS |= {"detectable": "detectable"}
+SERIES = "reading"  # column whose values stand beside each other on a line
+MARKS = (
+    *(figures.Mark(), figures.Mark("square", "#fff", "#777"), figures.Mark("up", "#555", "#555")),
+    *(figures.Mark("diamond", "#bbb", "#777"), figures.Mark("down", "#999", "#999")),
+)
+
+
+class Drawing(NamedTuple):
+    """A figure that a study draws of one of its tables, for each value of some columns."""
+
+    facets: Sequence[str]
+    draw: Callable[[pl.DataFrame, str, Tables], str]  # rows of a facet, its title
+
+
+def section(
+    study: Study, analysis: str, tables: Tables, drawings: Mapping[str, Drawing] | None = None
+) -> Section:
+    """Return what an analysis of a study found: a group for each table that has rows."""
+    groups = []
+    for source, key in sources(tables, analysis):
+        frame = tables.read(source)
+        if len(frame):
+            drawing = (drawings or {}).get(source)
+            sides = study.directions.get(source, ())
+            blocks = list(_blocks(frame, key, tables, drawing, sides))
+            title = f"{source} ({len(frame):,} rows)"
+            groups.append(Group(title, blocks, source.replace("/", "-")))
+    return Section(analysis, analysis, study.analyses[analysis], groups, analysis)
+
+
+def sources(tables: Tables, analysis: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the tables of an analysis as ``ANALYSIS/TABLE``, each with the columns of its key."""
+    schemas: dict[str, Schema] = {}
+    for folder in tables.folders(analysis):
+        facts = folder / front_matter.FACTS
+        schemas |= front_matter.read(facts).schemas if facts.is_file() else {}
+    for name, schema in schemas.items():
+        columns = tables.read(f"{analysis}/{name}").columns
+        key = [column for column in schema.key if column in columns]
+        yield f"{analysis}/{name}", ["model", *key] if "model" in {*columns} - {*key} else key
+
+
+def _blocks(
+    frame: pl.DataFrame,
+    key: list[str],
+    tables: Tables,
+    drawing: Drawing | None,
+    sides: Sequence[str],
+) -> Iterator[Block]:
+    names = list(drawing.facets) if drawing else facets(frame, key)
+    parts = [*frame.group_by(names, maintain_order=True)] if names else [((), frame)]
+    most = max(LEAST_ROWS, ROWS // len(parts))
+    for values, part in parts:
+        title = ", ".join(str(value) for value in values if value not in ("", None))
+        labels = [name for name in key if name not in names and part[name].n_unique() > 1]
+        if drawing:
+            figure = drawing.draw(part, title, tables)
+        else:
+            figure = forest(part, labels, title, sides)
+        table = sortable(part, labels, names, most)
+        marked = figure and not drawing and "p_bh" in part.columns and part["p_bh"].count()
+        caption = f"Filled: adjusted p ≤ {LEVEL}. " if marked else ""
+        caption += f"The first {most:,} of {len(part):,} rows." if len(part) > most else ""
+        yield Block(title or "all rows", [Part(figure, caption, (table,), open=True)])
+
+
+def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
+    """Return the columns of a key that split a table: the model, and others with few values.
+
+    The column with the most values, and the reading, name the rows instead.
+    """
+    names = ["model"] if "model" in key and frame["model"].n_unique() > 1 else []
+    counts = {name: frame[name].n_unique() for name in key if name not in ("model", SERIES)}
+    counts.pop(max(counts, key=counts.__getitem__, default=""), None)
+    for name, count in counts.items():
+        if 1 < count <= LABELS and frame.select([*names, name]).n_unique() <= FACETS:
+            names.append(name)
+    return names
+
+
+def _by_p(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the clearest rows first: by p, then by the size of the estimate."""
+    order = [pl.col("p")] if "p" in frame.columns else []
+    order += [-pl.col("value").abs()] if "value" in frame.columns else []
+    return frame.sort(order, nulls_last=True, maintain_order=True) if order else frame
+
+
+def forest(
+    frame: pl.DataFrame, labels: Sequence[str], title: str, sides: Sequence[str] = ()
+) -> str:
+    """Draw the clearest estimates of a table with their intervals, readings beside each other.
+
+    ``sides``: what lies below and above 0, if it has names.
+    """
+    if not {*ENDS} <= {*frame.columns}:
+        return ""
+    rows = _by_p(frame.drop_nulls("value"))
+    series = SERIES if SERIES in labels and rows[SERIES].n_unique() <= len(MARKS) else ""
+    names = [pl.col(name).cast(pl.String).replace("", None) for name in labels if name != series]
+    label = pl.concat_str(names, separator=", ", ignore_nulls=True) if names else pl.lit(title)
+    rows = rows.with_columns(
+        label=label,
+        series=pl.col(series).cast(pl.String) if series else pl.lit(""),
+        filled=sure() if "p_bh" in rows.columns else pl.lit(value=True),
+    )
+    shown = rows["label"].unique(maintain_order=True).head(TOP)
+    rows = rows.filter(pl.col("label").is_in(shown.implode()))
+    if rows.is_empty():
+        return ""
+    return figures.forest(
+        rows.select("label", "series", "filled", *ENDS).to_dicts(),
+        line="label",
+        unit=f"← {sides[0]}      {sides[1]} →" if sides else "value, 95% interval",
+        title=title,
+        series="series",
+        marks=dict(zip(rows["series"].unique(maintain_order=True), MARKS, strict=False)),
+        filled="filled",
+        zero={"": 0.0} if sides or rows["low"].fill_null(0).min() < 0 else {},  # type: ignore[operator]
+    )
+
+
+def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
+    """Return the first rows of a table: what names them, the estimate, and some further columns."""
+    known = {*labels, *facets, *ENDS, *NUMBERS}
+    rest = [c for c in frame.columns if c not in known and frame[c].n_unique() > 1]
+    own = {name: name.replace("_", " ") for name in rest[: OWN if "value" in frame.columns else 8]}
+    kinds = frame.select(*own).select(cs.numeric()).columns
+    words = {name: name for name in labels} | {n: h for n, h in own.items() if n not in kinds}
+    numbers = {
+        name: head
+        for name, head in NUMBERS.items()
+        if name in frame.columns or (name == "interval" and "low" in frame.columns)
+    }
+    numbers |= {name: head for name, head in own.items() if name in kinds}
+    rows: list[Row] = _by_p(frame).head(most).with_columns(cs.enum().cast(pl.String)).to_dicts()
+    if not words:
+        rows, words = [row | {"row": str(i)} for i, row in enumerate(rows, 1)], {"row": "row"}
+    return listed(rows, words, numbers)
