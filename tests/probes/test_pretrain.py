@@ -1,7 +1,6 @@
 """Training further on corpora: what is learnt, what is kept, and what a stop or a crew changes."""
 
 import csv
-import os
 import shutil
 import subprocess
 import sys
@@ -100,6 +99,14 @@ def place(ready, tmp_path, monkeypatch, change):
         change(lambda tree: tree["training"]["pretrain"].update(values))
 
     return setting
+
+
+def by_command(name, *options):
+    """Train in a process of its own, with the arithmetic that all processors share."""
+    command = [sys.executable, "-m", "plumbline.probes", "pretrain", name, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return MASKED
 
 
 def losses(folder=MASKED, name="losses"):
@@ -325,13 +332,8 @@ def test_pretrain_in_parts(place, monkeypatch):
 @pytest.mark.slow
 def test_pretrain_on_ray(place):
     place(seeds=[1, 2], epochs=1)
-    alone = pretrain("masked").rename("alone")
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "plumbline.probes", "pretrain", "masked"]
-    command += ["--runner", "ray", "--workers", "2"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert hashes(MASKED) == hashes(alone)
+    alone = by_command("masked").rename("alone")
+    assert hashes(by_command("masked", "--runner", "ray", "--workers", "2")) == hashes(alone)
 
 
 def test_pretrain_max_tokens(place):
@@ -360,7 +362,7 @@ def test_pretrain_max_tokens(place):
 @pytest.mark.slow
 def test_pretrain_on_two_processes(place, monkeypatch, launched):
     place(epochs=2, batch=7, micro_batch=2)  # so that they share no batch evenly
-    alone = pretrain("masked").rename("alone")
+    alone = by_command("masked").rename("alone")
     launched(1, "pretrain", "masked")
     assert hashes(MASKED) == hashes(alone)
     shutil.rmtree(MASKED)
