@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, OF_GROUPS, PROBES
-from plumbline.probes.core.run_analysis import same_arithmetic
+from plumbline.probes.core.arithmetic import same_arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -291,7 +291,7 @@ def _annotate(given: argparse.Namespace) -> None:
 
 
 def _recovery(_: argparse.Namespace) -> None:
-    from plumbline.probes.core.run_analysis import recover
+    from plumbline.probes.controls.recover import recover
 
     print(recover())
 

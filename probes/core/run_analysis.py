@@ -11,23 +11,19 @@ An analysis is a module of a study with
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import polars as pl
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
-from plumbline.builders.core.params import STUDIES, section
+from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import during
-from plumbline.probes import EACH, POOLED, PROBES, module_of
+from plumbline.probes import EACH, POOLED, module_of
 from plumbline.probes.core.assignments import assigned_models, stage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from plumbline.builders.core.schema import Schema
 
@@ -85,26 +81,6 @@ def analyse(name: str, model: str = "") -> Path:
     return write_tables(final, found, module.SCHEMAS, hashes, origin)
 
 
-def same_arithmetic(*, training: bool = False) -> None:
-    """Let a process that has not imported torch compute the same bits on every processor.
-
-    MKL's exp and log differ in last bits between Intel's processors and AMD's; torch's, MKL's and
-    oneDNN's own kernels between those with AVX-512 and without. The path that all of them have is
-    up to twice as slow on a CPU; on a GPU nothing changes. Once torch is imported it is too late.
-
-    Parameters
-    ----------
-    training
-        Whether weights are trained: their last bits grow over thousands of steps.
-    """
-    if "torch" in sys.modules:
-        return
-    os.environ["MKL_CBWR"] = "COMPATIBLE"
-    os.environ.pop("ATEN_CPU_CAPABILITY", None)
-    if training:
-        os.environ |= {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-
-
 def write_tables(
     final: Path,
     tables: dict[str, Any],
@@ -121,36 +97,6 @@ def write_tables(
     front_matter.write(partial, {table: schemas[table] for table in tables}, origin)
     parquet.finish(final)
     return final
-
-
-def recover(studies: Sequence[str] = STUDIES) -> Path:
-    """Compare the tables of studies with what was planted in their worlds; return the folder.
-
-    ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses whose tables it reads, ``run``, which
-    returns the rows of each, ``truth``, and perhaps ``DATASETS``.
-    """
-    from plumbline.probes.controls.measures import RECOVERY
-
-    parts = [pl.DataFrame(pl.from_arrow(RECOVERY.arrow().empty_table()))]
-    hashes: dict[Path, str] = {}
-    for study in studies:
-        module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
-        own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
-        models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
-        needed = {name: parquet.require_validated(name) for name in _names(module, "DATASETS")}
-        inputs = Inputs(models, needed)
-        folders = [inputs.data / "tables" / analysis for analysis in module.TABLES]
-        hashes |= {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
-        with during(f"recovery {study}"):
-            found = module.run(inputs)
-        for analysis, rows in found.items():
-            place = {"study": pl.lit(study), "analysis": pl.lit(analysis)}
-            parts.append(rows.with_columns(**place).select(parts[0].columns))
-    table = pl.concat(parts).sort(RECOVERY.key)
-    sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
-    origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
-    final = inputs.data / "tables/recovery"
-    return write_tables(final, {"recovery": table}, {"recovery": RECOVERY}, hashes, origin)
 
 
 def _names(module: Any, what: str) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from plumbline.probes.core.run_analysis import analyse, recover
+from plumbline.probes.controls.recover import recover
+from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from worlds.plant import entries, plant
 
