@@ -2,7 +2,7 @@
 
 ``dvc metrics`` reads ``metrics.json``, ``dvc plots`` the tables under ``plots``. What git keeps of
 them must be the same on every processor, so it leaves out what rests on weights that the run itself
-trains, whose last bits depend on the processor.
+trains, whose last bits depend on the device.
 """
 
 from __future__ import annotations
