@@ -2,13 +2,15 @@
 
 OLD and NEW are project folders, or folders with ``datasets``, ``outputs`` and ``tables``. Numbers
 are the same within 1e-9 of each other, relative or absolute; rows stand in any order that sorts by
-all columns that are no estimates. ``compare_data.yaml`` beside this file has what was renamed or
-moved, and the reasons of what differs on purpose. The status is 1 if anything else differs.
+all columns that are no estimates; a label counts as equal whether it is stored as its code or as
+its text. ``compare_data.yaml`` beside this file has what was renamed or moved, and the reasons of
+what differs on purpose. The status is 1 if anything else differs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
@@ -27,6 +29,27 @@ def found(top: Path) -> dict[str, Path]:
     data = top / "data" if (top / "data").is_dir() else top
     paths = [p for kind in KINDS for p in sorted((data / kind).rglob("*.parquet"))]
     return {p.relative_to(data).as_posix(): p for p in paths if ".partial" not in str(p)}
+
+
+def labels(path: Path) -> dict[str, list[str]]:
+    """Return the labels of a file's coded columns, from the ``build.json`` of its folder."""
+    folder = next((f for f in path.parents if (f / "build.json").is_file()), None)
+    if folder is None:
+        return {}
+    build = json.loads((folder / "build.json").read_text("utf-8"))
+    parts = {path.stem, *path.relative_to(folder).parts}
+    config = next((c for c in build["configs"] if c in parts), None)
+    columns = build["schemas"][build["configs"][config]]["columns"] if config else []
+    return {c["name"]: c["labels"] for c in columns if c.get("labels")}
+
+
+def decoded(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return a frame with the text of each label in place of its code."""
+    coded = {k: v for k, v in labels(path).items() if k in frame and frame[k].dtype.is_integer()}
+    return frame.with_columns(
+        pl.col(name).replace_strict(dict(enumerate(texts)), return_dtype=pl.String)
+        for name, texts in coded.items()
+    )
 
 
 def differs(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
@@ -49,7 +72,8 @@ def differs(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
             number = int((apart.fill_null(False) | other.fill_null(False)).sum())
             most = (one - two).abs().max()
             if number:
-                said.append(f"{name}: {number:,} of {len(one):,} differ, by {most:.3g} at most")
+                by = "" if most is None else f", by {most:.3g} at most"
+                said.append(f"{name}: {number:,} of {len(one):,} differ{by}")
         else:
             number = int(one.ne_missing(two.cast(one.dtype, strict=False)).sum())
             if number:
@@ -75,11 +99,14 @@ def main() -> int:
         if where not in after:
             said = ["gone"]
         else:
-            old_frame = pl.read_parquet(before[path]).drop(known["ignored"], strict=False)
+            old_frame = decoded(pl.read_parquet(before[path]), before[path]).drop(
+                known["ignored"], strict=False
+            )
             old_frame = old_frame.rename(
                 {a: b for a, b in columns.items() if a in old_frame.columns}
             )
-            new_frame = pl.read_parquet(after.pop(where)).drop(known["ignored"], strict=False)
+            file = after.pop(where)
+            new_frame = decoded(pl.read_parquet(file), file).drop(known["ignored"], strict=False)
             said = differs(old_frame, new_frame)
         if not said:
             same += 1
