@@ -17,7 +17,7 @@ PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 STORED := python -m plumbline.builders.dvc.track
 .DEFAULT_GOAL := help
-.PHONY: help setup lock audit repro test test-slow calibrate worlds lint format bench demo full full-check reference docs site docs-data samples prune clean
+.PHONY: help setup lock audit repro test test-slow calibrate worlds lint format bench demo full full-check reference docs site docs-data samples prune release clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -142,6 +142,9 @@ samples: $(TEST)  ## make data/samples anew with the real clients
 
 prune: $(READY)  ## list results that no stage makes any more
 	python -m plumbline.builders prune
+
+release: $(READY)  ## build and check a release under dist; UPLOAD=--upload sends it to PyPI
+	@python requirements/release.py $(UPLOAD)
 
 clean:  ## remove the virtual environment and the caches of the tools
 	rm -rf $(VENV) .lint site .site .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -1,9 +1,8 @@
 """Writing the generated parts of the docs; with ``--check``, reporting which are out of date.
 
 docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own
-help, the tables of columns in the pages of datasets and studies from their schemas, and
-docs/reference.md, which lists all of these, from schemas and pages; the rates of calibration
-from its tables.
+help, docs/reference.md (what there is, and every column) from the schemas, and the rates of
+calibration from its tables.
 """
 
 from __future__ import annotations
@@ -77,13 +76,6 @@ OUTSIDE = ("calibration", "worlds")  # of the installed package
 def main() -> int:
     """Write all generated parts, or compare them with what is there."""
     made = {"docs/params.md": params(), "docs/commands.md": commands()}
-    for name in DATASETS:
-        page = f"docs/datasets/{name}.md"
-        text = GENERATED.sub("", _read(TOP / page)).rstrip()
-        made[page] = text + "\n\n" + _columns("Columns", _schemas("datasets", name), ())
-    for study in (*STUDIES, *ACROSS):
-        page = f"docs/{_page(study)}"
-        made[page] = study_page(_read(TOP / page), study)
     made[CALIBRATION] = calibration(_read(TOP / CALIBRATION))
     made["docs/reference.md"] = reference()
     stale = [p for p, text in made.items() if _read(TOP / p) != text]
@@ -95,40 +87,6 @@ def main() -> int:
         (TOP / path).write_text(made[path], encoding="utf-8")
         print(f"wrote {path}")
     return 0
-
-
-def study_page(text: str, study: str) -> str:
-    """Return a study's page with columns at the end of the sections of its outputs and tables.
-
-    Raises
-    ------
-    SystemExit
-        If the page has no section of one of them.
-    """
-    text = GENERATED.sub("", text)
-    for kind in ("outputs", "tables"):
-        for name in _names(kind, study):
-            found = re.search(rf"^## {name}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-            if not found:
-                raise SystemExit(f"error: docs/{_page(study)}: no section '## {name}'")
-            columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
-            if kind == "tables":
-                runs = [name, *filter(None, [OF_GROUPS.get(name)])]
-                columns = "".join(_simulated(run, study) for run in runs) + columns
-            text = (
-                text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
-            )
-    return text.rstrip() + "\n"
-
-
-def _simulated(name: str, study: str) -> str:
-    """Return a generated part: where the error rates of an analysis are."""
-    if not (RATES / name / "calibration.parquet").is_file():
-        return ""
-    depth = "../" * _page(study).count("/")
-    page = f"[calibration]({depth}{CALIBRATION.removeprefix('docs/')}#{name})"
-    text = f"Error rates of these tests, by simulation: {page}."
-    return f"<!-- begin generated -->\n{text}\n<!-- end generated -->\n\n"
 
 
 def calibration(text: str) -> str:
@@ -215,28 +173,27 @@ def commands() -> str:
 
 
 def reference() -> str:
-    """List every dataset, probe and analysis: its tables, how many columns, and what makes it."""
+    """List every dataset, probe and analysis: what makes it, and its columns."""
     lines = [
         "# Reference",
         "",
         "Generated from the schemas by `make docs`. Every name leads to its columns.",
+        "[Commands](commands.md) and [keys of the params](params.md) have pages of their own.",
     ]
-    lines += [
-        "[Commands](commands.md) and [keys of the params](params.md) have pages of their own."
-    ]
-    for title, kind in (("Datasets", "datasets"), ("Outputs", "outputs"), ("Tables", "tables")):
-        lines += ["", f"## {title}", "", "| name | what | columns by config | command |"]
+    kinds = (("Datasets", "datasets"), ("Outputs", "outputs"), ("Tables", "tables"))
+    for title, kind in kinds:
+        lines += ["", f"## {title}", "", "| name | what | documentation | command |"]
         lines += ["|---|---|---|---|"]
         lines += [_listed(kind, name) for name in sorted(_names(kind))]
-    lines += [
-        "",
-        "## Common columns",
-        "",
-        "These mean the same in all outputs and tables that have them.",
-        "",
-    ]
+    lines += ["", "## Common columns", ""]
+    lines += ["These mean the same in all outputs and tables that have them.", ""]
     lines += [Schema(COMMON, ()).table()]
-    return "\n".join(lines) + "\n"
+    for _, kind in kinds:
+        lines += ["", f"## Columns of {kind}", ""]
+        for name in sorted(_names(kind)):
+            common = () if kind == "datasets" else COMMON
+            lines += [f"### {name} ({kind})", "", *_columns(_schemas(kind, name), common), ""]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _names(kind: str, study: str = "") -> list[str]:
@@ -266,39 +223,39 @@ def _schemas(kind: str, name: str) -> dict[str, Schema]:
 
 
 def _listed(kind: str, name: str) -> str:
-    configs = ", ".join(
-        f"{key or 'each'} {len(s.columns)}" for key, s in _schemas(kind, name).items()
-    )
-    package, study = "builders", _module(kind, name).split(".")[2]
+    package, prose = "builders", Path(f"datasets/{name}.md")
     if kind == "datasets":
-        page = Path(f"datasets/{name}.md")
-        front, link = read_page(TOP / "docs" / page)[0], f"[{name}]({page}#columns)"
+        front = read_page(TOP / "docs" / prose)[0]
     else:
-        package, page = "probes", Path(_page(study))
-        front = read_page(TOP / "docs" / page)[0][CARDS][kind].get(name, {})
-        link = f"[{name}]({page}#{name}-columns)"
+        study = _module(kind, name).split(".")[2]
+        package, prose = "probes", Path(_page(study))
+        front = read_page(TOP / "docs" / prose)[0][CARDS][kind].get(name, {})
+        prose = Path(f"{prose}#{name}")
     alone = kind == "outputs" or name in EACH
     own = " [MODEL]" if name in OF_GROUPS else " MODEL" if alone else ""
     command = f"`python -m plumbline.{package} {name}{own}`"
-    return f"| {link} | {front.get('pretty_name', '')} | {configs} | {command} |"
+    what, links = front.get("pretty_name", ""), f"[page]({prose})"
+    if kind == "tables" and (RATES / name / "calibration.parquet").is_file():
+        links += f", [error rates]({CALIBRATION.removeprefix('docs/')}#{name})"
+    return f"| [{name}](#{name}-{kind}) | {what} | {links} | {command} |"
 
 
-def _columns(title: str, schemas: dict[str, Schema], common: tuple[Column, ...]) -> str:
-    """Return a generated part: a table of columns with the configs that have them.
+def _columns(schemas: dict[str, Schema], common: tuple[Column, ...]) -> list[str]:
+    """Return a table of columns with the configs that have them.
 
     Columns that mean the same in all outputs and tables are listed by name alone.
     """
     known = {(c.name, c.kind, c.description) for c in common}
-    found: dict[Column, list[str]] = {}
+    configs: dict[Column, list[str]] = {}
     for name, schema in schemas.items():
         for column in schema.columns:
             plain = Column(
                 column.name, column.kind, column.description, column.nullable, column.labels
             )
-            found.setdefault(plain, []).append(name or "all others")
+            configs.setdefault(plain, []).append(name or "all others")
     shared: dict[str, list[str]] = {}
     rows = []
-    for column, names in found.items():
+    for column, names in configs.items():
         where = "all" if len(names) == len(schemas) else ", ".join(names)
         if (column.name, column.kind, column.description) in known:
             shared.setdefault(where, []).append(f"`{column.name}`")
@@ -306,15 +263,12 @@ def _columns(title: str, schemas: dict[str, Schema], common: tuple[Column, ...])
             cells = Schema((column,), ()).table().splitlines()[-1]
             rows.append(cells if len(schemas) == 1 else cells.replace(" | ", f" | {where} | ", 1))
     for where, names in shared.items():
-        link = "[common columns](../reference.md#common-columns)"
-        cells = [", ".join(names), *([where] if len(schemas) > 1 else []), "", link]
-        rows.append(f"| {' | '.join(cells)} |")
+        cells = [", ".join(names), *([where] if len(schemas) > 1 else [])]
+        rows.append(f"| {' | '.join([*cells, '', '[common columns](#common-columns)'])} |")
     head = ["column", *(["config"] if len(schemas) > 1 else []), "type", "description"]
-    lines = ["<!-- begin generated -->", f"##{title}" if title[0] == "#" else f"## {title}", ""]
-    if len(schemas) == 1 and (config := next(iter(schemas))):
-        lines += [f"Config: {config}.", ""]
-    lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows]
-    return "\n".join([*lines, "<!-- end generated -->"]) + "\n"
+    config = next(iter(schemas))
+    lines = [f"Config: {config}.", ""] if len(schemas) == 1 and config else []
+    return [*lines, f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows]
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
