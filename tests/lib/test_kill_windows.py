@@ -112,16 +112,10 @@ def test_gather_splits_incomplete_answers(monkeypatch, tmp_path):
     assert not (tmp_path / "labels/00000.json.gz").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ('{"write": ', False),
-        ("{}", True),
-    ],
-)
+@pytest.mark.parametrize(("text", "left"), [('{"write": ', False), ("{}", True)])
 def test_mend_removes_a_torn_rwlock(tmp_path, monkeypatch, text, left):
     monkeypatch.chdir(tmp_path)
     lock.USED.parent.mkdir(parents=True)
     lock.USED.write_text(text)
-    assert lock._unused() == [lock.USED] * (not left)
+    assert lock.mend() == [lock.USED] * (not left)
     assert lock.USED.exists() is left
