@@ -94,7 +94,7 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
         config = Configuration.from_cwd()
         remotes = dict(config.get("remote") or {})
         remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
-        now: dict[str, Any] = {"core": {"remote": remote}, "remote": remotes}
+        now: dict[str, Any] = {"core": {"remote": remote}, "remote": remotes} if remote else {}
         DVCFileSystem(rev=commit, config=now).get(folder.as_posix(), str(into), recursive=True)
     except Exception as error:  # DVC, its remotes and their clients raise errors of many families
         reason = " ".join(str(error).split())[:200] or type(error).__name__
