@@ -22,7 +22,6 @@ NEUTRAL = {
     "builders/fetch/sparql.py",
     "builders/core/cli.py",
     "builders/core/errors.py",
-    "builders/core/masking.py",
     "builders/core/params.py",  # the values that a stage reads stand in its params
     "builders/core/progress.py",
     "probes/core/assignments.py",

@@ -16,8 +16,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import holds_secret
+from plumbline.builders.core.errors import UserError, holds_secret
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import within
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import (
     MANIFEST,
     resume,
     same_request,
+    within,
     write_bytes,
     write_manifest,
     writing,

@@ -18,8 +18,8 @@ from urllib3.exceptions import HTTPError, InvalidHeader, ReadTimeoutError
 from urllib3.util import Retry
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import TooLarge, unzipped, within
 from plumbline.builders.core.params import Params
+from plumbline.builders.core.snapshot import TooLarge, unzipped, within
 
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"

@@ -23,8 +23,7 @@ from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import within
-from plumbline.builders.core.snapshot import writing
+from plumbline.builders.core.snapshot import within, writing
 from plumbline.builders.fetch import download as network_files
 from plumbline.builders.fetch import http as network
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from plumbline.builders.core.limits import parsed
+from plumbline.builders.readers.table import parsed
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
 Binding = dict[str, dict[str, str]]

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import HUB, UserError, wrong_hub
 from plumbline.builders.core.front_matter import CARD, FACTS
-from plumbline.builders.core.masking import HUB, wrong_hub
 from plumbline.builders.release.terms import Gated, Release
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The chain of builds behind a file or a row: hashes, commands, dates and queries.
 
-Every parquet file carries the path and sha256 of each of its inputs (``core.inputs``), and each of
+Every parquet file carries the path and sha256 of each of its inputs (``core.parquet``), and each of
 these the same, back to snapshots and models. What else is known of a folder is read from its
 ``build.json``, of a snapshot or model from its manifest, and of a stage from ``dvc.lock``.
 """
@@ -19,7 +19,7 @@ import yaml
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.inputs import inputs_of
+from plumbline.builders.core.parquet import inputs_of
 from plumbline.builders.core.snapshot import MANIFEST, digest
 from plumbline.builders.dvc.lock import Stage, here
 from plumbline.builders.versions.folders import read_configs

@@ -6,7 +6,7 @@ from lib.serving import anything, server
 from samples import POLITE, files
 from sources.misbehaving import always, at_first, misbehaving, status
 
-from plumbline.builders.core import limits
+from plumbline.builders.core import snapshot
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.fetch.http import Politeness, get, retry_after
 
@@ -101,7 +101,7 @@ def test_get_gzip_is_decoded_and_half_of_it_is_a_failure():
 )
 def test_get_takes_no_more_than_the_maximum_size_decompressed(monkeypatch, coding):
     body = gzip.compress(bytes(8 << 20)) if coding == "gzip" else bytes(8 << 20)
-    monkeypatch.setattr(limits, "READ", 4 << 20)
+    monkeypatch.setattr(snapshot, "READ", 4 << 20)
     with server(sent(body, coding)) as at, pytest.raises(UserError):
         get(at.at, ONCE, anything)
     assert len(at.asked) == 1

@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from plumbline.builders.core import limits
-from plumbline.builders.readers import archives
+from plumbline.builders.core import snapshot
+from plumbline.builders.readers import archives, table
 
 HALF = json.dumps({"t": "so \ud83d it is \ud83d\ude00"}).encode()
 
@@ -21,29 +21,29 @@ def zipped(body):
 
 
 def test_parsed_replaces_half_of_a_surrogate_pair():
-    assert limits.parsed(HALF) == {"t": "so \ufffd it is \U0001f600"}
-    assert limits.parsed(rb'["\\ud83d"]') == [r"\ud83d"], "the backslash itself is escaped"
-    assert limits.literal(r"['\ud83d']") == ["\ufffd"]
+    assert table.parsed(HALF) == {"t": "so \ufffd it is \U0001f600"}
+    assert table.parsed(rb'["\\ud83d"]') == [r"\ud83d"], "the backslash itself is escaped"
+    assert table.literal(r"['\ud83d']") == ["\ufffd"]
 
 
 @pytest.mark.parametrize("text", ["[{[]: 1}]", "(" * 5000, "len('a')", "["])
 def test_literal_refuses_what_is_none(text):
     with pytest.raises(ValueError):
-        limits.literal(text)
+        table.literal(text)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_table_rows_with_any_line_end(end):
     text = end.join(["a,b", 'c,"d\u2028e"', ""])
-    assert [row for _, row in limits.table_rows(text)] == [["a", "b"], ["c", "d\u2028e"]]
+    assert [row for _, row in table.table_rows(text)] == [["a", "b"], ["c", "d\u2028e"]]
 
 
 def test_nothing_is_read_above_the_maximum_size(monkeypatch):
-    monkeypatch.setattr(limits, "READ", 1 << 20)
+    monkeypatch.setattr(snapshot, "READ", 1 << 20)
     body = bytes((1 << 20) + 1)
-    with pytest.raises(limits.TooLarge):
-        limits.unzipped(gzip.compress(body))
-    with pytest.raises(limits.TooLarge):
+    with pytest.raises(snapshot.TooLarge):
+        snapshot.unzipped(gzip.compress(body))
+    with pytest.raises(snapshot.TooLarge):
         archives.unpacked(zipped(body), "a.txt")
     assert len(archives.unpacked(zipped(body[1:]), "a.txt")) == 1 << 20
 
@@ -51,6 +51,6 @@ def test_nothing_is_read_above_the_maximum_size(monkeypatch):
 def test_half_of_an_archive_is_refused():
     body = gzip.compress(bytes(1000))
     with pytest.raises(ValueError):
-        limits.unzipped(body[:-9])
+        snapshot.unzipped(body[:-9])
     with pytest.raises(ValueError):
         archives.unpacked(zipped(b"abc")[:-9], "a.txt")

@@ -10,8 +10,8 @@ from lib.serving import server
 from lib.small_folders import make
 
 from plumbline.builders.__main__ import main
-from plumbline.builders.core import masking
-from plumbline.builders.core.masking import holds_secret
+from plumbline.builders.core import errors
+from plumbline.builders.core.errors import holds_secret
 from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 
 TOKEN = "hf_aVeryOwnToken0123456789abcdefgh"
@@ -24,7 +24,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password netrcs-0wn-password\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    monkeypatch.setattr(masking, "kept", set())
+    monkeypatch.setattr(errors, "kept", set())
     monkeypatch.setenv("PLUMBLINE_TRACEBACK", "")  # and back to what it was
     return tmp_path
 
@@ -92,7 +92,7 @@ def test_a_manifest_holds_no_secret(project):
     folder = Path("snapshot")
     folder.mkdir()
     (folder / "x").write_text("x", "utf-8")
-    masking.keep(TOKEN)
+    errors.keep(TOKEN)
     address = f"https://example.org/{TOKEN}"
     facts = dict.fromkeys(("source", "retrieved", "licence", "citation"), "x")
     write_manifest(folder, facts | {"address": address, "request": {"a": address}, "counts": {}})

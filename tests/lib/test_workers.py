@@ -3,7 +3,7 @@ import os
 import pytest
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.workers import each
+from plumbline.builders.core.progress import each
 
 
 def test_each_call_is_told_with_its_place_and_has_the_variables_of_its_process():

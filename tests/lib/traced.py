@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from plumbline.builders.core import front_matter
-from plumbline.builders.core.inputs import carrying
+from plumbline.builders.core.parquet import carrying
 from plumbline.builders.core.parquet import fingerprint
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import digest

@@ -26,7 +26,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.builders.core.errors import UNWRITTEN, UserError, reading
-from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import whole as whole_of
@@ -38,6 +37,7 @@ from plumbline.builders.datasets.stereotypes.choenni2021 import published
 from plumbline.builders.fetch import mirror
 from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently
+from plumbline.builders.readers.table import parsed
 
 CITATION = (
     "the engines' suggestions of that day; method: Choenni, Shutova and van Rooij (2021), "
