@@ -16,7 +16,6 @@ PACKAGE = "plumbline."
 OUTSIDE = ("calibration", "worlds")  # use the package, which never uses them
 # What tells of a run, or says how it is started, but changes no byte of what a stage writes.
 NEUTRAL = {
-    "builders/fetch/download.py",
     "builders/fetch/files.py",
     "builders/fetch/http.py",
     "builders/fetch/sparql.py",

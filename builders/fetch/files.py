@@ -23,8 +23,7 @@ from plumbline.builders.core.snapshot import (
     write_manifest,
     writing,
 )
-from plumbline.builders.fetch import mirror
-from plumbline.builders.fetch.http import ADDRESS, Politeness
+from plumbline.builders.fetch.http import ADDRESS, Politeness, download, get, mirror_of
 from plumbline.builders.readers.table import web_page
 
 
@@ -55,7 +54,7 @@ class Fetch:
         self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
         resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
-        if mirror.of(politeness):  # where it lies is this machine's own affair
+        if mirror_of(politeness):  # where it lies is this machine's own affair
             self.request["mirror"] = True
         self._begun = into / begun
         kept = self._begun.exists()
@@ -103,7 +102,7 @@ class Fetch:
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
         if re.match(ADDRESS, place):
-            return mirror.get(place, self.politeness, web_page)
+            return get(place, self.politeness, web_page)
         if not Path(place).is_file():
             raise UserError(f"{place}: {missing}; name yours {self.where}")
         with reading(place, f"name a smaller one {self.where}"):
@@ -119,7 +118,7 @@ class Fetch:
         if kept.exists():
             return kept
         if re.match(ADDRESS, place):
-            mirror.download(place, self.politeness, kept, wrong)
+            download(place, self.politeness, kept, wrong)
             return kept
         if not own.is_file():
             raise UserError(f"{own}: no such file; name yours {self.where}")

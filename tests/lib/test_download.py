@@ -10,7 +10,7 @@ from lib.serving import server
 from samples import POLITE
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.fetch.download import download
+from plumbline.builders.fetch.http import download
 
 BODY = random.Random(5).randbytes(3_000_000)
 

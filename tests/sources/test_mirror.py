@@ -22,7 +22,7 @@ from plumbline.builders import client_of
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.politicians import fetch as wikidata
-from plumbline.builders.fetch.mirror import Reading, find, get
+from plumbline.builders.fetch.http import Reading, find, get
 
 SHARED = TOP.parent / "shared" / "data"
 DECLARED = yaml.safe_load((TOP / "benchmarks/shared.yaml").read_text("utf-8"))["sources"]
