@@ -37,7 +37,7 @@ from plumbline.builders.fetch.http import (
     patiently,
     receive,
 )
-from plumbline.builders.readers.sparql_json import Binding, bindings, item
+from plumbline.builders.readers.table import Binding, bindings, item
 
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
 STARTING_S = 60.0  # longest time in which the engine must answer

@@ -1,4 +1,4 @@
-"""Text files: CSV, TSV, JSON and JSON lines, held to their columns; every error says where.
+"""Text files: CSV, TSV, JSON, JSON lines and SPARQL results; every error says where.
 
 What a parser cannot read is a ValueError.
 """
@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
+Binding = dict[str, dict[str, str]]
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -161,3 +163,47 @@ def json_lines(
         if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
             raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
         yield number, {name: row.get(column) for name, column in columns.items()}
+
+
+def bindings(body: bytes) -> list[Binding]:
+    """Return the rows of a SPARQL 1.1 result in JSON (W3C, 21 March 2013).
+
+    Raises ValueError if it is none, :class:`json.JSONDecodeError` where it may have been cut.
+    """
+    tree: Any = parsed(body)
+    try:
+        rows = tree["results"]["bindings"]
+        sound = isinstance(rows, list) and all(
+            isinstance(term["value"], str) and isinstance(term["type"], str)
+            for row in rows
+            for term in row.values()
+        )
+    except (TypeError, KeyError, AttributeError):
+        sound = False
+    if not sound:
+        raise ValueError("JSON, but not a SPARQL SELECT result")
+    return list(rows)
+
+
+def entity(value: dict[str, str]) -> str | None:
+    """Return the item id of a term, or None for an unknown value (a blank or skolem node)."""
+    iri = value.get("value", "")
+    if value.get("type") == "uri" and (found := ITEM.fullmatch(iri)):
+        return found[1]
+    return None
+
+
+def by_item(rows: list[Binding]) -> Iterator[tuple[str, list[Binding]]]:
+    """Group rows by ``?item``, in the order in which the items first appear."""
+    groups: dict[str, list[Binding]] = {}
+    for row in rows:
+        groups.setdefault(item(row), []).append(row)
+    yield from groups.items()
+
+
+def item(row: Binding, name: str = "item") -> str:
+    """Return the item id that a row must have."""
+    qid = entity(row.get(name, {}))
+    if qid is None:
+        raise ValueError(f"a row without an item in ?{name}")
+    return qid

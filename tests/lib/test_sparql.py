@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from plumbline.builders.readers.sparql_json import bindings, by_item
+from plumbline.builders.readers.table import bindings, by_item
 
 WD = "http://www.wikidata.org/entity/"
 RESULT = {

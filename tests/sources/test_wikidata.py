@@ -17,7 +17,7 @@ from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.politicians import fetch as wikidata
 from plumbline.builders.datasets.politicians.build import FILES
 from plumbline.builders.fetch.sparql import PREFIXES
-from plumbline.builders.readers.sparql_json import bindings
+from plumbline.builders.readers.table import bindings
 from sources.misbehaving import (
     beyond,
     cut,

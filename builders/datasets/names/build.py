@@ -27,7 +27,7 @@ from plumbline.builders.readers import name_lists
 from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
-from plumbline.builders.readers.sparql_json import bindings, entity
+from plumbline.builders.readers.table import bindings, entity
 
 if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]
