@@ -26,6 +26,12 @@ from plumbline.builders.release.params import PARTISAN, PRETRAINED, publishing
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 MADE = ("datasets", "outputs", "tables")
+WAYS = {
+    "datasets": "a dataset",
+    "outputs": "outputs/PROBE/MODEL",
+    "tables": "tables/ANALYSIS[/MODEL]",
+    PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
+}
 # Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
 # its own, and what snapshots come from has other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
@@ -75,13 +81,8 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
     top, kind, *inner = (*folder.parts, "", "")
     depth = len(folder.parts) - 2
     if top != "data" or kind not in kinds or ".." in inner or depth not in DEPTHS[kind]:
-        ways = {
-            "datasets": "a dataset",
-            "outputs": "outputs/PROBE/MODEL",
-            "tables": "tables/ANALYSIS[/MODEL]",
-            PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
-        }
-        raise UserError(f"{named}: not a folder for this; name {', '.join(ways[k] for k in kinds)}")
+        ways = ", ".join(WAYS[k] for k in kinds)
+        raise UserError(f"{named}: not a folder for this; name {ways}")
     return folder
 
 
@@ -187,12 +188,6 @@ def _nobody_removed(folder: Path) -> None:
         )
 
 
-def _sources(folder: Path) -> list[dict[str, Any]]:
-    """Return what a folder was made of, as its build recorded it."""
-    path = folder / FACTS
-    return front_matter.read(path).origin.sources if path.is_file() else []
-
-
 def _ours(source: Mapping[str, Any]) -> bool:
     return bool(OURS.fullmatch(str(source.get("source"))))
 
@@ -223,27 +218,23 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
     manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    every = (*_sources(part), *manifests.values())
+    every = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
     stated = [str(facts.get("licence")) for facts in every if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
-    wrong = [
-        f"its licence forbids redistribution ({licence})"
-        for licence in (card, *stated)
-        if FORBIDS.search(licence)
-    ]
-    wrong += [
-        f"{p} has redistribute: false" for p, facts in manifests.items() if _is_forbidden(facts)
-    ]
+    texts = (card, *stated)
+    wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
+    closed = (path for path, facts in manifests.items() if _is_forbidden(facts))
+    wrong += [f"{path} has redistribute: false" for path in closed]
     each = (known.get(one, one) for text in stated for one in split_licences(known.get(text, text)))
     wrong += [
-        f"the licence of a source, {one!r}, is no SPDX id of an open licence (if it stands for "
+        f"the licence of a source, {licence!r}, is no SPDX id of an open licence (if it stands for "
         "one, write into params.yaml: publish: "
-        f"{{licences: {{{json.dumps(one, ensure_ascii=False)}: SPDX-ID}}}})"
-        for one in each
-        if not is_open(one)
+        f"{{licences: {{{json.dumps(licence, ensure_ascii=False)}: SPDX-ID}}}})"
+        for licence in each
+        if not is_open(licence)
     ]
-    closed = _closed_rows(part) if not wrong else 0
-    wrong += [f"{closed:,} rows are not redistributable"] if closed else []
+    if not wrong and (number := _closed_rows(part)):
+        wrong = [f"{number:,} rows are not redistributable"]
     if wrong:
         about = f"{folder}" if part == folder else f"{folder}, made of {part}"
         raise UserError(f"{about}: {wrong[0]}; publish the recipe instead")
@@ -259,7 +250,7 @@ def _is_forbidden(facts: Any) -> bool:
 def _closed_rows(part: Path) -> int:
     import polars as pl
 
-    rows = (pl.scan_parquet(path) for path in part.rglob("*.parquet"))
-    asked = (r for r in rows if "redistributable" in r.collect_schema())
     closed = ~pl.col("redistributable").fill_null(value=False)
-    return sum(r.select(closed.sum()).collect().item() for r in asked)
+    frames = (pl.scan_parquet(path) for path in part.rglob("*.parquet"))
+    stating = (frame for frame in frames if "redistributable" in frame.collect_schema())
+    return sum(frame.select(closed.sum()).collect().item() for frame in stating)
