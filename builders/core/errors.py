@@ -21,7 +21,7 @@ DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
 HUB = "HF_ENDPOINT"
 SHORTEST = 8  # characters of a secret; the shorter keys of local servers are words
-IN_PARAMS = re.compile(
+SECRET = re.compile(  # of others, in params
     r"(?i)://[^\s/@?#]+@"  # a password in an address, a signature or token behind it, a token
     r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
     r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
@@ -106,17 +106,6 @@ def mask(text: str, own: str = "") -> str:
     for secret in sorted({*kept, own} - {""}, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
     return text
-
-
-def holds_secret(text: str) -> bool:
-    """Return whether a value of params looks like a secret.
-
-    Examples
-    --------
-    >>> holds_secret("https://me:word@example.org/a"), holds_secret("https://example.org/a?x=1")
-    (True, False)
-    """
-    return bool(IN_PARAMS.search(text))
 
 
 def in_the_open(address: str) -> bool:

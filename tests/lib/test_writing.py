@@ -1,4 +1,4 @@
-"""Files and folders: whole or not at all, after a kill and on a full disk; the same bytes always."""
+"""Files and folders are written whole or not at all, also at a kill and on a full disk."""
 
 import os
 import resource
