@@ -101,19 +101,12 @@ def test_trace_text_and_json(capsys):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_project")
-@pytest.mark.parametrize(
-    ("named", "value"),
-    [
-        ("nowhere.parquet", "nowhere.parquet"),
-        (f"{FILE}#-1", "-1"),
-        (f"{FILE}#colour=red", "colour"),
-    ],
-)
-def test_trace_bad_input_is_one_sentence(capsys, named, value):
+@pytest.mark.parametrize("named", ["nowhere.parquet", f"{FILE}#-1", f"{FILE}#colour=red"])
+def test_trace_bad_input_is_one_sentence(capsys, named):
     assert main(["trace", named]) == 1
     done = capsys.readouterr()
     assert (done.out, done.err.count("\n")) == ("", 1)
-    assert value in done.err
+    assert named.partition("#")[0] in done.err
 
 
 def test_trace_a_world_to_its_datasets_and_a_snapshot_that_is_not_here(tmp_path, monkeypatch):
