@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.errors import UNWRITTEN, UserError, mask
+from plumbline.builders.core.errors import UNWRITTEN, UserError, mask, reading
 
 MANIFEST = "manifest.json"
 LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # by a fetch that was stopped
@@ -154,7 +154,7 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
         raise UserError(
             f"{path.parent}: its record of the request is damaged; remove the folder and fetch anew"
         ) from error
-    if any(begun.get(key) != value for key, value in request.items()):
+    if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
             f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
             "params.yaml, or fetch under another --date"
@@ -195,20 +195,13 @@ class Snapshot:
         changed.
         """
         path = folder / MANIFEST
-        if not folder.is_dir():
-            raise UserError(
-                f"{folder}: no such snapshot; fetch one (python -m plumbline.builders fetch SOURCE)"
-                ", or `dvc pull` it, or name another under datasets in params.yaml"
-            )
         if not path.is_file():
             raise UserError(
-                f"{folder}: the snapshot is not whole (no {MANIFEST}); run the same fetch again, "
-                "it continues where it stopped"
+                f"{folder}: no whole snapshot; fetch it (python -m plumbline.builders fetch SOURCE "
+                "continues where it stopped), `dvc pull` it, or name another in params.yaml"
             )
-        try:
+        with reading(path, "fetch the snapshot again"):
             manifest = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path}: not valid JSON; fetch the snapshot again") from error
         for key in REQUIRED:
             if key not in manifest or (key != "counts" and not manifest[key]):
                 raise UserError(f"{path}: no {key!r}; a snapshot without it cannot be used")

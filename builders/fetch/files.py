@@ -15,7 +15,6 @@ from typing import Any
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import (
-    MANIFEST,
     resume,
     same_request,
     within,
@@ -57,11 +56,6 @@ class Fetch:
         if mirror_of(politeness):  # where it lies is this machine's own affair
             self.request["mirror"] = True
         self._begun = into / begun
-        kept = self._begun.exists()
-        if kept or (into / MANIFEST).exists():  # and not from a mirror what was not
-            same_request(self._begun, {"mirror": None} | self.request)
-            if not kept:
-                self._begun.unlink()
         same_request(self._begun, self.request)
 
     def read(
@@ -105,11 +99,11 @@ class Fetch:
             return get(place, self.politeness, web_page)
         if not Path(place).is_file():
             raise UserError(f"{place}: {missing}; name yours {self.where}")
-        with reading(place, f"name a smaller one {self.where}"):
+        with reading(place, f"name another file {self.where}"):
             within(Path(place).stat().st_size)
-        body = Path(place).read_bytes()
-        if said := web_page(body):
-            raise UserError(f"{place}: {said}; name another file {self.where}")
+            body = Path(place).read_bytes()
+            if wrong := web_page(body):
+                raise ValueError(wrong)
         return body
 
     def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
