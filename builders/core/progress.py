@@ -33,24 +33,9 @@ class Bar(tqdm):  # type: ignore[type-arg]
 
 @contextmanager
 def during(what: str) -> Iterator[None]:
-    """Show the elapsed time of something that cannot be counted."""
-    over = threading.Event()
-
-    def refresh() -> None:
-        over.wait(PATIENCE)
-        while not over.wait(1):
-            bar.refresh()
-
-    with Bar(desc=what, bar_format="{desc}: {elapsed}", unit="", leave=False) as bar:
-        thread = threading.Thread(target=refresh, daemon=True)
-        if not bar.disable:
-            thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            if not bar.disable:
-                thread.join()
+    """Name on a terminal what is being done, where it cannot be counted."""
+    with Bar(desc=what, bar_format="{desc}", unit="", delay=0, leave=False):
+        yield
 
 
 def each(

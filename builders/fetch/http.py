@@ -33,7 +33,6 @@ from plumbline.builders.core.snapshot import TooLarge, unzipped, within, writing
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"
 PIECE = 1 << 16  # bytes read at once
-SLOWEST = 1 << 20  # bytes within timeout_s; a download slower than this counts as a failure
 HINT = "check the address in its sources.yaml"
 PROJECT = "plumbline/0.1 (research data; contact {contact})"
 PAGE = "docs/howto/fresh-data.md"
@@ -231,10 +230,12 @@ def receive(
             wait = retry_after(answer.headers.get("Retry-After"))
             raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
         refuse(answer, url, hint)
-        body = bytearray()
-        for piece in pieces(answer, policy):
+        body, end = bytearray(), time.monotonic() + policy.timeout_s
+        while piece := answer.raw.read1(PIECE, decode_content=False):
             body += piece
             within(len(body))
+            if time.monotonic() > end:
+                raise Slow(f"no complete response within {policy.timeout_s:g} s")
         coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
         if body and coding != "identity":
             body = bytearray(_decoded(bytes(body), coding))
@@ -251,15 +252,6 @@ def _decoded(body: bytes, coding: str) -> bytes:
         raise
     except ValueError as error:
         raise Busy("the compressed body was cut") from error
-
-
-def pieces(answer: requests.Response, policy: Politeness) -> Iterator[bytes]:
-    """Yield a body as it was sent, in pieces; Slow after the time limit."""
-    end = time.monotonic() + policy.timeout_s
-    while piece := answer.raw.read1(PIECE, decode_content=False):
-        yield piece
-        if time.monotonic() > end:
-            raise Slow(f"no complete response within {policy.timeout_s:g} s")
 
 
 def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
@@ -300,9 +292,9 @@ def download(
     """Fetch one file to disk, piece by piece, or copy the file of the mirror.
 
     An unfinished file is kept next to the final one under a name that begins with a dot. It is
-    continued after ``timeout_s`` and after a kill, if the server names versions of the file (a
-    strong ETag, or Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Elsewhere the file
-    is downloaded again.
+    continued after a failure and after a kill, if the server names versions of the file (a strong
+    ETag, or Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Elsewhere the file is
+    downloaded again.
 
     ``expect``: returns what is wrong with the complete file, or None.
 
@@ -317,12 +309,7 @@ def download(
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     part, version = path.with_name(f".part-{path.name}"), path.with_name(f".version-{path.name}")
-
-    def ask() -> None:
-        while not _piece(url, policy, part, version):
-            pass
-
-    patiently(ask, url, policy)
+    patiently(lambda: _download_rest(url, policy, part, version), url, policy)
     version.unlink(missing_ok=True)
     if wrong := expect(part):
         part.unlink()
@@ -330,45 +317,34 @@ def download(
     part.replace(path)
 
 
-def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
-    """Request the missing part once; return whether the file is complete.
+def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> None:
+    """Request what is missing of a file, and append it; ``version`` holds the server's name of it.
 
-    Raises Slow if it is not, and too little was received to request the rest at once.
+    Raises Busy, Slow if another attempt may succeed.
     """
     have = part.stat().st_size if part.exists() and version.exists() else 0
     headers = {"Accept-Encoding": "identity"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": version.read_text("utf-8")}
-    came = 0
-    try:
-        with opened(url, policy, headers) as answer:
-            stated = answer.headers.get("Content-Range", "")
-            status, rest = answer.status_code, answer.status_code == 206
-            if status == 416 and stated == f"bytes */{have}":
-                return True  # the process was killed when it had the last byte
-            if status == 416 or (rest and not stated.startswith(f"bytes {have}-")):
-                version.unlink(missing_ok=True)
-                raise Busy(f"HTTP {status}, not the rest of the file")
-            refuse(answer, url)
-            with part.open("ab" if rest else "wb") as file:
-                if not rest:
-                    _remember(version, answer.headers)
-                for piece in pieces(answer, policy):
-                    came += file.write(piece)
-            return True
-    except Slow:
-        if came < SLOWEST or not version.exists():
-            raise
-    return False
-
-
-def _remember(version: Path, headers: Mapping[str, str]) -> None:
-    """Store the name of this version of the file, if the server has one."""
-    tag = headers.get("ETag", "")
-    name = headers.get("Last-Modified", "") if not tag or tag.startswith("W/") else tag
-    version.unlink(missing_ok=True)
-    if name and headers.get("Content-Encoding", "identity") == "identity":
-        version.write_text(name, "utf-8")
+    with opened(url, policy, headers) as answer:
+        stated = answer.headers.get("Content-Range", "")
+        status, rest = answer.status_code, answer.status_code == 206
+        if status == 416 and stated == f"bytes */{have}":
+            return  # the process was killed when it had the last byte
+        if status == 416 or (rest and not stated.startswith(f"bytes {have}-")):
+            version.unlink(missing_ok=True)
+            raise Busy(f"HTTP {status}, not the rest of the file")
+        refuse(answer, url)
+        if not rest:
+            version.unlink(missing_ok=True)
+            part.write_bytes(b"")  # before the new version has a name
+            tag, coding = (answer.headers.get(name, "") for name in ("ETag", "Content-Encoding"))
+            strong = tag and not tag.startswith("W/")
+            name = tag if strong else answer.headers.get("Last-Modified", "")
+            if name and coding in ("", "identity"):
+                version.write_text(name, "utf-8")
+        with part.open("ab") as file:
+            shutil.copyfileobj(answer.raw, file, PIECE)
 
 
 def places(url: str) -> list[str]:
