@@ -25,7 +25,7 @@ sys.path[:0] = [str(TOP), str(TOP / "tests")]
 import yaml  # noqa: E402
 from samples import DAY, lexica  # noqa: E402
 
-from plumbline.builders.fetch.mirror import Reading  # noqa: E402
+from plumbline.builders.fetch.http import Reading  # noqa: E402
 
 SHARED = TOP.parent / "shared" / "data"
 WORK = TOP / ".real-lexica"

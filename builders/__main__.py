@@ -42,8 +42,7 @@ def fetch(given: Namespace) -> None:
     from plumbline.builders.core.params import check
     from plumbline.builders.core.snapshot import lock_folder
     from plumbline.builders.dvc.track import track
-    from plumbline.builders.fetch.http import Politeness
-    from plumbline.builders.fetch.mirror import Reading
+    from plumbline.builders.fetch.http import Politeness, Reading
 
     source, day = given.source, given.date
     try:

@@ -26,8 +26,7 @@ from calibration.truth import named
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.params import Params, section
-from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.workers import each
+from plumbline.builders.core.progress import Bar, each
 from plumbline.probes import CALIBRATED, module_of
 from plumbline.probes.core.run_analysis import write_tables
 

@@ -16,13 +16,11 @@ PACKAGE = "plumbline."
 OUTSIDE = ("calibration", "worlds")  # use the package, which never uses them
 # What tells of a run, or says how it is started, but changes no byte of what a stage writes.
 NEUTRAL = {
-    "builders/fetch/download.py",
     "builders/fetch/files.py",
     "builders/fetch/http.py",
     "builders/fetch/sparql.py",
     "builders/core/cli.py",
     "builders/core/errors.py",
-    "builders/core/masking.py",
     "builders/core/params.py",  # the values that a stage reads stand in its params
     "builders/core/progress.py",
     "probes/core/assignments.py",

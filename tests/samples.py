@@ -44,7 +44,7 @@ from plumbline.builders.datasets.survey import fetch as survey
 from plumbline.builders.datasets.targets import fetch as targets
 from plumbline.builders.datasets.words import fetch as ud
 from plumbline.builders.fetch.http import Politeness
-from plumbline.builders.fetch.mirror import serving as oxigraph
+from plumbline.builders.fetch.sparql import serving as oxigraph
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"

@@ -18,7 +18,7 @@ import polars as pl
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.inputs import inputs_of
+from plumbline.builders.core.parquet import inputs_of
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation.suite import Table, frames, listed, schema_of

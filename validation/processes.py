@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.progress import during
-from plumbline.builders.core.workers import each
+from plumbline.builders.core.progress import during, each
 
 
 def validate(names: list[str]) -> None:

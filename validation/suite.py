@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from plumbline.builders.core import describe, front_matter
+from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.private import REMOVED
@@ -127,7 +127,7 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     A column that is missing or cannot be cast is null, and nulls that must not be are what no value
     is: the checks of the schema say so, and all others go on.
     """
-    for config, frame in describe.frames(folder):
+    for config, frame in front_matter.frames(folder):
         schema = schema_of(folder.name).config(config)
         kinds = pl.DataFrame(schema.arrow().empty_table()).schema
         columns = {name: _cast(frame, name, kind) for name, kind in kinds.items()}

@@ -8,10 +8,9 @@ from types import ModuleType
 from typing import Any
 
 from plumbline.builders.core import front_matter, parquet, private
-from plumbline.builders.core import inputs as carried
 from plumbline.builders.core.errors import UserError, unwritten
 from plumbline.builders.core.params import section
-from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
 SECTION = ("datasets", "derived")  # of the params: made of one snapshot, or of several things
 
@@ -39,7 +38,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         named = named or {getattr(module, "SOURCE", name): params.snapshot}
         snapshots = {source: _opened(name, source, where) for source, where in named.items()}
         sources = [snapshot.manifest for snapshot in snapshots.values()]
-        read = carried.of_snapshots(snapshots.values())
+        read = manifest_digests(snapshots.values())
         made_of = snapshots if several else next(iter(snapshots.values()))
     try:
         rows, gone = module.build(made_of, params), private.removed()

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.errors import UserError, lacking, unwritten
-from plumbline.builders.core.masking import mask
+from plumbline.builders.core.errors import UserError, lacking, mask, unwritten
 
 if TYPE_CHECKING:
     import argparse

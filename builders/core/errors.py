@@ -1,20 +1,32 @@
-"""The one exception that a user is meant to read, and what is said of packages that lack."""
+"""The one exception that a user is meant to read, and secrets, which no message or file shows.
+
+The token for the Hub and the keys of model servers are registered where they are read. Others are
+unknown here, so that params may not hold any.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from plumbline.builders.core.masking import mask
+from urllib.parse import urlsplit
 
 UNWRITTEN = (
     "{path}: could not be written ({why}); free some space and run the same command again, it "
     "continues where it stopped"
 )
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-SAID = re.compile("No space left on device|Disk quota exceeded|File too large")
+FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
+HUB = "HF_ENDPOINT"
+SHORTEST = 8  # characters of a secret; the shorter keys of local servers are words
+SECRET = re.compile(  # of others, in params
+    r"(?i)://[^\s/@?#]+@"  # a password in an address, a signature or token behind it, a token
+    r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
+    r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
+)
+kept: set[str] = set()
 
 
 class UserError(Exception):
@@ -43,10 +55,10 @@ def unwritten(error: BaseException) -> str:
     """
     cause: BaseException | None = error
     while cause is not None:
-        said = SAID.search(str(cause))
-        if said or (isinstance(cause, OSError) and cause.errno in DISK):
+        words = FULL.search(str(cause))
+        if words or (isinstance(cause, OSError) and cause.errno in DISK):
             path = getattr(cause, "filename", None) or "a file"
-            why = said[0] if said else getattr(cause, "strerror", None) or str(cause)
+            why = words[0] if words else getattr(cause, "strerror", None) or str(cause)
             return UNWRITTEN.format(path=path, why=why)
         cause = cause.__cause__ or cause.__context__
     return ""
@@ -62,11 +74,12 @@ def lacking(error: ModuleNotFoundError) -> str:
     name = (error.name or "").partition(".")[0]
     if not name or name == "plumbline":
         return ""
+    package = {"sklearn": "scikit_learn", "ruamel": "ruamel.yaml"}.get(name, name).lower()
     for requirement in requires("plumbline") or ():
-        package, _, condition = requirement.partition(";")
-        known = re.split(r"[^A-Za-z0-9_.-]", package.strip())[0].lower().replace("-", "_")
-        wanted = {"sklearn": "scikit_learn", "ruamel": "ruamel.yaml"}.get(name, name).lower()
-        if known == wanted and (extra := re.search(r"extra == ['\"]([\w-]+)['\"]", condition)):
+        required, _, condition = requirement.partition(";")
+        required = re.split(r"[^A-Za-z0-9_.-]", required.strip())[0].lower().replace("-", "_")
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", condition)
+        if required == package and extra:
             return f"{name} is not installed; run pip install 'plumbline[{extra[1]}]'"
     return f"{name} is not installed; run pip install {name}"
 
@@ -80,3 +93,31 @@ def optional_library() -> Iterator[None]:
         if not (advice := lacking(error)):
             raise
         raise UserError(advice) from error
+
+
+def keep(secret: str | None) -> None:
+    """Register a secret, to be masked from then on."""
+    if secret and len(secret) >= SHORTEST:
+        kept.add(secret)
+
+
+def mask(text: str, own: str = "") -> str:
+    """Return a text without the registered secrets, and without that of the caller."""
+    for secret in sorted({*kept, own} - {""}, key=len, reverse=True):
+        text = text.replace(secret, "[secret]")
+    return text
+
+
+def in_the_open(address: str) -> bool:
+    """Return whether others can read what is sent to an address: http, but to this machine."""
+    parts = urlsplit(address)
+    return parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1")
+
+
+def wrong_hub(token: str | None) -> str:
+    """Register the token for the Hub, and return what is wrong with the Hub's address, or ""."""
+    keep(token)
+    address = os.environ.get(HUB) or ""
+    if address and token and in_the_open(address):
+        return f"{HUB}: {mask(address)} would send your token for all to read; use https"
+    return ""

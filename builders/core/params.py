@@ -16,8 +16,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import holds_secret
+from plumbline.builders.core.errors import SECRET, UserError
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
@@ -110,50 +109,34 @@ def read(path: Path = FILE) -> dict[str, Any]:
 def parse(path: Path) -> dict[str, Any]:
     """Parse one file.
 
-    Raises UserError if the file is missing or is not a YAML mapping.
+    Raises UserError if the file is missing, is not a YAML mapping, or holds a secret.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the command in the project's top folder")
     try:
-        loaded, secret = _loaded(path.read_text(encoding="utf-8"))
-        tree = deepcopy(loaded)  # sections are merged in place
+        text = path.read_text(encoding="utf-8")
+        tree = deepcopy(_loaded(text))  # sections are merged in place
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        said = error.problem if isinstance(error, yaml.constructor.ConstructorError) else ""
-        wrong = f" ({said})" if said else ""
-        then = "mend the indentation or quoting"
-        raise UserError(f"{path}{line}: not valid YAML{wrong}; {then}") from error
-    if secret:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        wrong = getattr(error, "problem", None) or "not valid YAML"
+        raise UserError(f"{path}{line}: {wrong}; mend the indentation or quoting") from error
+    if secret := SECRET.search(text):
         raise UserError(
-            f"{path}: {secret} holds a password, a token or a signature, which would stand in "
-            "manifests and on cards; put it into the environment, or use the address without it"
+            f"{path}, line {text.count(chr(10), 0, secret.start()) + 1}: holds a password, a token "
+            "or a signature, which would stand in manifests; put it into the environment"
         )
     if not isinstance(tree, dict):
         raise UserError(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
     return tree
 
 
-def _secret(node: Any, key: str = "") -> str:
-    """Return the key of a value with a secret in it, or nothing."""
-    if isinstance(node, str):
-        return (key or "it") if holds_secret(node) else ""
-    listed = enumerate(node if isinstance(node, list) else ())
-    pairs = node.items() if isinstance(node, dict) else listed
-    inner = (_secret(each, f"{key}.{name}".strip(".")) for name, each in pairs)
-    return next(filter(None, inner), "")
-
-
 @lru_cache(maxsize=128)
-def _loaded(text: str) -> tuple[Any, str]:
-    """Return what a text says, and the key of a secret in it, or nothing.
-
-    Commands read the same files for every section and model.
-    """
-    tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
-    return tree, _secret(tree)
+def _loaded(text: str) -> Any:
+    """Return what a text says: commands read the same files for every section and model."""
+    return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:

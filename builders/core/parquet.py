@@ -1,4 +1,10 @@
-"""Writing datasets: typed parquet, streamed, whole or not at all; and reading them back."""
+"""Writing datasets: typed parquet, streamed, whole or not at all; and reading them back.
+
+The key ``plumbline`` of a file's schema metadata holds JSON: ``inputs`` maps the path of everything
+that was read (from the project's root) to its sha256; of a folder of parquet files that is
+:func:`fingerprint`, which is also on its card, of a snapshot that of its manifest, which has those
+of its files. Each input has such metadata too: the chain ends with snapshots and models.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from plumbline.builders.core.errors import UNWRITTEN, UserError
-from plumbline.builders.core.inputs import carrying
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.schema import Schema
 
@@ -26,6 +31,7 @@ VALIDATION = Path("data/validation")
 REJECTS = "rejects.parquet"
 GROUP = 50_000  # rows in a row group: bounds memory, and must not depend on how rows arrive
 EVERY = "*"  # the config of a reject that concerns all configs
+KEY = b"plumbline"
 
 
 class Row(NamedTuple):
@@ -103,6 +109,34 @@ class Writer:
             self._rows = []
 
 
+def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
+    """Return a schema with the sha256 of inputs in its metadata; without inputs, as it is."""
+    if not inputs:
+        return schema
+    text = json.dumps({"inputs": dict(inputs)}, ensure_ascii=False, sort_keys=True)
+    return schema.with_metadata({**(schema.metadata or {}), KEY: text.encode()})
+
+
+def inputs_of(path: Path) -> dict[str, str]:
+    """Return the sha256 of each input of a parquet file by its path, sorted.
+
+    Raises UserError if it is no parquet file, or states no inputs.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowInvalid) as error:
+        raise UserError(f"{path}: not a parquet file that can be read ({error})") from error
+    if KEY not in metadata:
+        raise UserError(
+            f"{path}: does not say what it was made of; build it anew, or name a file "
+            "of a dataset, outputs or tables"
+        )
+    return dict(json.loads(metadata[KEY])["inputs"])
+
+
 def rejects_schema() -> pa.Schema:
     """Return the Arrow schema of ``rejects.parquet``."""
     import pyarrow as pa
@@ -123,10 +157,9 @@ def write(
     folder appears under its final name only when everything is written; call :func:`finish`
     after adding the card.
 
-    ``inputs``: what the rows are made of, for :mod:`plumbline.builders.core.inputs`: sha256 by
-    path.
+    ``inputs``: sha256 of what the rows are made of, by path.
 
-    Raises UserError if a row does not fit the schema, or the disk is full.
+    Raises UserError if a row does not fit the schema.
     """
     import pyarrow as pa
 
@@ -148,13 +181,12 @@ def write(
             writers[file].add(item.values)
         for writer in writers.values():
             writer.close()
-    except (OSError, pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+    except BaseException as error:
         for writer in writers.values():
             writer.abandon()
         shutil.rmtree(working, ignore_errors=True)
-        if isinstance(error, OSError):
-            why = error.strerror or error
-            raise UserError(UNWRITTEN.format(path=folder, why=why)) from error
+        if not isinstance(error, pa.ArrowException | OverflowError | UnicodeEncodeError):
+            raise
         raise UserError(
             f"{folder}: a value of the source does not fit its column ({error}); look at the files "
             "of the snapshot, and fetch one that is sound"
@@ -176,42 +208,32 @@ def partial(folder: Path) -> Path:
 
 
 def fresh(folder: Path) -> Path:
-    """Return the working folder, empty.
-
-    Raises UserError if it cannot be made.
-    """
-    working = partial(folder)
+    """Return the working folder, empty."""
     recover(folder)
-    shutil.rmtree(working, ignore_errors=True)
-    try:
-        working.mkdir(parents=True)
-    except OSError as error:
-        raise UserError(UNWRITTEN.format(path=working, why=error.strerror)) from error
-    return working
+    shutil.rmtree(partial(folder), ignore_errors=True)
+    partial(folder).mkdir(parents=True)
+    return partial(folder)
 
 
 def finish(folder: Path) -> None:
     """Give the working folder its final name; the old one stands aside until it has it."""
-    old = aside(folder)
     recover(folder)
     if folder.exists():
-        folder.replace(old)
+        folder.replace(_aside(folder))
     partial(folder).replace(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def aside(folder: Path) -> Path:
-    """Return where a folder stands while the new one gets its name."""
-    return folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(_aside(folder), ignore_errors=True)
 
 
 def recover(folder: Path) -> None:
     """Put back, or remove, the old folder that a killed process left aside."""
-    if aside(folder).exists():
-        if folder.exists():
-            shutil.rmtree(aside(folder))
-        else:
-            aside(folder).replace(folder)
+    if folder.exists():
+        shutil.rmtree(_aside(folder), ignore_errors=True)
+    elif _aside(folder).exists():
+        _aside(folder).replace(folder)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
 
 
 def configs(folder: Path) -> list[str]:

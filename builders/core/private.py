@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.parquet import DATASETS, Reject, Row
 from plumbline.builders.core.progress import warn
 from plumbline.builders.core.snapshot import write_bytes
@@ -55,23 +55,17 @@ def _keyed(identity: str, key: bytes) -> str:
 def salt() -> bytes:
     """Return the salt of this checkout.
 
-    Raises UserError if its file cannot be read or written, or is none.
+    Raises UserError if its file is none.
     """
-    try:
+    if not SALT.exists():
         FOLDER.mkdir(exist_ok=True)
-        if not SALT.exists():
-            part = FOLDER / f".salt-{os.getpid()}"
-            part.touch(mode=0o600)
-            try:
-                part.write_text(secrets.token_hex(32) + "\n", "ascii")
-                os.link(part, SALT)  # whole or not at all; the first of two processes wins
-            except FileExistsError:
-                pass
-            finally:
-                part.unlink()
-        text = SALT.read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise UserError(f"{SALT}: cannot be read or written ({error}); mend that first") from error
+        part = FOLDER / f".salt-{os.getpid()}"
+        part.touch(mode=0o600)
+        part.write_text(secrets.token_hex(32) + "\n", "ascii")
+        with suppress(FileExistsError):
+            os.link(part, SALT)  # whole or not at all; the first of two processes wins
+        part.unlink()
+    text = SALT.read_text("ascii", "replace").strip()
     if not SHA256.fullmatch(text):
         raise UserError(f"{SALT}: not 64 hexadecimal digits; put the file back that was there")
     return bytes.fromhex(text)
@@ -87,15 +81,15 @@ class Removed:
     hits: set[str] = field(default_factory=set)  # entries that a cell had
 
     def has(self, value: Any) -> bool:
-        """Tell whether a cell is something to be left out, or a list that has such in it."""
+        """Return whether a cell is something to be left out, or a list that has such in it."""
         if isinstance(value, list | tuple):
-            return True in {self.has(part) for part in value}
+            return True in {self.has(part) for part in value}  # each of them is a hit
         if not isinstance(value, str):
             return False
-        own = _digests(value) if self.texts else set()
+        forms = _digests(value) if self.texts else set()
         if " " not in value:  # an id may have its source before it: reddit/ID
-            own |= {value, value.partition("/")[2], *value.split("/")}
-        hits = {self.forms[form] for form in own & self.forms.keys()}
+            forms |= {value, value.partition("/")[2], *value.split("/")}
+        hits = {self.forms[form] for form in forms & self.forms.keys()}
         self.hits.update(hits)
         return bool(hits)
 
@@ -118,10 +112,10 @@ def _read_entry(line: str) -> str:
     entry = first.strip(AROUND)
     if any(map(CERTAIN.search, remarks)):
         raise ValueError("more than one entry; write each in a line of its own")
-    if found := DIGEST.fullmatch(entry):
-        return found[1].lower()
-    if found := ITEM.fullmatch(entry):
-        return f"Q{int(found[1])}"
+    if digest := DIGEST.fullmatch(entry):
+        return digest[1].lower()
+    if item := ITEM.fullmatch(entry):
+        return f"Q{int(item[1])}"
     if NO_ID.search(entry):
         raise ValueError(
             "an item, a sha256 or an id has no spaces; of a text write the sha256, of a post write "
@@ -155,15 +149,11 @@ def removed() -> Removed:
     forms: dict[str, str] = {}
     places: dict[str, str] = {}
     for path in filter(_is_list, sorted(FOLDER.rglob("*"))):
-        try:
+        with reading(path, "save it as UTF-8"):
             lines = path.read_text("utf-8-sig").splitlines()
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path}: cannot be read ({error}); save it as UTF-8") from error
         for number, line in enumerate(lines, start=1):
-            try:
+            with reading(f"{path}, line {number}", "mend the line"):
                 entry = _read_entry(line)
-            except ValueError as error:
-                raise UserError(f"{path}, line {number}: {error}") from error
             if entry:
                 places[entry] = f"{path}, line {number}"
                 first = re.split("[#,;]", line)[0].strip(" \t\"'")
@@ -197,15 +187,15 @@ def warn_unmatched() -> None:
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:
-    """Yield what a build yields without what the list names, then how much that was, no more."""
+    """Yield the items of a build without those on the list, then their numbers by config."""
     count: Counter[str] = Counter()
     for item in stream:
         if isinstance(item, Row):
-            said, number = [*item.values.values()], 1
+            cells, number = [*item.values.values()], 1
         else:
             words = re.split(r"[\s;,]+", f"{item.key} {item.detail}")
-            said, number = [item.key, item.detail, *words], item.number
-        if gone.has(said):
+            cells, number = [item.key, item.detail, *words], item.number
+        if gone.has(cells):
             count[item.config] += number
         else:
             yield item
@@ -221,13 +211,12 @@ def held(folder: Path, gone: Removed) -> int:
     rows = 0
     for path in sorted(folder.rglob("*.parquet")) if gone.places else ():
         frame, hits = pl.read_parquet(path), [pl.lit(value=False)]
-        for name, kind in frame.schema.items():
-            if kind == pl.String:
-                own = [cell for cell in frame[name].drop_nulls().unique() if gone.has(cell)]
-                hits.append(pl.col(name).is_in(own))
-            elif kind == pl.List(pl.String):
-                cells = frame[name].drop_nulls().explode().drop_nulls().unique()
-                own = [cell for cell in cells if gone.has(cell)]
-                hits.append(pl.col(name).list.eval(pl.element().is_in(own)).list.any())
+        for name in frame.select(pl.selectors.by_dtype(pl.String, pl.List(pl.String))).columns:
+            listed = frame.schema[name] == pl.List(pl.String)
+            cells = frame[name].explode() if listed else frame[name]
+            found = [cell for cell in cells.drop_nulls().unique() if gone.has(cell)]
+            inner = pl.element() if listed else pl.col(name)
+            hit = inner.is_in(found)
+            hits.append(pl.col(name).list.eval(hit).list.any() if listed else hit)
         rows += frame.filter(pl.any_horizontal(hits)).height
     return rows

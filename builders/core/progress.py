@@ -1,16 +1,22 @@
-"""Progress bars and warnings on standard error."""
+"""Progress bars and warnings on standard error, and processes that work for this one."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import Event, Thread
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from plumbline.builders.core.errors import UserError
+
+T = TypeVar("T")
 PATIENCE = 2.0  # seconds: what is done by then shows no bar
+ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # of processes that have a core each
 
 
 def warn(message: str) -> None:
@@ -27,22 +33,55 @@ class Bar(tqdm):  # type: ignore[type-arg]
 
 @contextmanager
 def during(what: str) -> Iterator[None]:
-    """Show the elapsed time of something that cannot be counted."""
-    with Bar(desc=what, bar_format="{desc}: {elapsed}", unit="", leave=False) as bar:
-        if bar.disable:
-            yield
-            return
-        over = Event()
+    """Name on a terminal what is being done, where it cannot be counted."""
+    with Bar(desc=what, bar_format="{desc}", unit="", delay=0, leave=False):
+        yield
 
-        def refresh() -> None:
-            over.wait(PATIENCE)
-            while not over.wait(1):
-                bar.refresh()
 
-        thread = Thread(target=refresh, daemon=True)
-        thread.start()
+def each(
+    function: Callable[..., T],
+    arguments: Sequence[tuple[Any, ...]],
+    number: int,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[tuple[int, T]]:
+    """Call a function with each of several arguments, in a number of new processes.
+
+    They end with this one, however it ends: else they would wait for work for ever.
+
+    ``environment``: variables that they have besides, set before they import what reads them.
+
+    Yields what it returns, in no order, each with its place among the arguments.
+
+    Raises Exception as raised in a call, and UserError if a process was killed.
+    """
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    spawn, options = get_context("spawn"), (dict(environment),)
+    with ProcessPoolExecutor(number, spawn, initializer=_begin, initargs=options) as pool:
+        places = {pool.submit(function, *given): n for n, given in enumerate(arguments)}
         try:
-            yield
+            for done in as_completed(places):
+                yield places[done], done.result()
+        except BrokenProcessPool as error:
+            raise UserError(
+                "a process that worked for this one was killed, as where memory is short; run the "
+                "same command again, it continues where it can"
+            ) from error
         finally:
-            over.set()
-            thread.join()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin(environment: dict[str, str]) -> None:
+    from multiprocessing import parent_process
+
+    os.environ.update(environment)
+    parent = parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()

@@ -7,22 +7,46 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import os
-import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.errors import UNWRITTEN, UserError
-from plumbline.builders.core.limits import unzipped, within
-from plumbline.builders.core.masking import mask
+from plumbline.builders.core.errors import UNWRITTEN, UserError, mask, reading
 
 MANIFEST = "manifest.json"
 LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # by a fetch that was stopped
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
+READ = 256 << 20  # bytes: the most of a file, response or member of an archive, decompressed
+
+
+class TooLarge(ValueError):  # noqa: N818
+    """Content that is larger than the maximum size."""
+
+
+def within(size: int) -> None:
+    """Refuse a size in bytes above :data:`READ`."""
+    if size > READ:
+        raise TooLarge(f"larger than {READ >> 20:,} MB, the most that is read")
+
+
+def unzipped(body: bytes) -> bytes:
+    """Return the content of a gzip file.
+
+    Raises ValueError if it is too large, or damaged.
+    """
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+            content = file.read(READ + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError("not a whole gzip file") from error
+    within(len(content))
+    return content
 
 
 @contextmanager
@@ -31,19 +55,13 @@ def writing(path: Path) -> Iterator[Path]:
 
     Raises UserError if it cannot be written.
     """
-    own = f".writing-{hash64(path.name):016x}-"
+    part = path.with_name(f".writing-{path.name}")  # one that a killed process left is written over
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for left in path.parent.glob(f"{own}*"):  # by a process that was killed
-            left.unlink(missing_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=own)
-        part = Path(name)
         try:
-            os.close(handle)
             yield part
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
-            part.chmod(0o644)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
@@ -55,24 +73,20 @@ def writing(path: Path) -> Iterator[Path]:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the lock of a fetch into a folder, which the system releases if the process is killed.
 
-    Raises UserError if another fetch holds it, or it cannot be written.
+    Raises UserError if another fetch holds it.
     """
     from filelock import FileLock, Timeout
 
     path = folder.with_name(f".{folder.name}.lock")
-    lock = FileLock(path, blocking=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        with FileLock(path, blocking=False):
+            try:
+                yield
+            finally:  # while it is held: a process that has opened it meanwhile makes a new one
+                path.unlink(missing_ok=True)
     except Timeout as error:
         raise UserError(f"{folder}: another fetch is at work there; wait for its end") from error
-    except OSError as error:
-        raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
-    try:
-        yield
-    finally:  # removed while it is held: a process that has opened it meanwhile makes a new one
-        path.unlink(missing_ok=True)
-        lock.release()
 
 
 def write_bytes(path: Path, body: bytes) -> None:
@@ -114,6 +128,12 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def manifest_digests(snapshots: Iterable[Snapshot]) -> dict[str, str]:
+    """Return path and sha256 of the manifest of each snapshot."""
+    manifests = [snapshot.folder / MANIFEST for snapshot in snapshots]
+    return {path.as_posix(): digest(path) for path in manifests}
+
+
 def hash64(text: str) -> int:
     """Return a number of 64 bits that is as good as random, and the same on every machine."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
@@ -124,8 +144,7 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
 
     Raises UserError if that file, or the manifest where only that is left, has other parameters.
     """
-    manifest = path.with_name(MANIFEST)
-    begun = request
+    manifest, begun = path.with_name(MANIFEST), request
     try:
         if path.exists():
             begun = dict(json.loads(path.read_text(encoding="utf-8")))
@@ -135,14 +154,17 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
         raise UserError(
             f"{path.parent}: its record of the request is damaged; remove the folder and fetch anew"
         ) from error
-    if any(begun.get(key) != value for key, value in request.items()):
+    if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
             f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
             "params.yaml, or fetch under another --date"
         )
     if not path.exists():
-        text = json.dumps(request, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-        write_bytes(path, text.encode())
+        write_bytes(path, _as_json(request).encode())
+
+
+def _as_json(tree: dict[str, Any]) -> str:
+    return json.dumps(tree, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
@@ -155,8 +177,7 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
     missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
     assert not missing, f"a manifest needs {missing}"
-    text = json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    write_bytes(folder / MANIFEST, mask(text).encode())
+    write_bytes(folder / MANIFEST, mask(_as_json(facts)).encode())
 
 
 @dataclass(frozen=True)
@@ -174,20 +195,13 @@ class Snapshot:
         changed.
         """
         path = folder / MANIFEST
-        if not folder.is_dir():
-            raise UserError(
-                f"{folder}: no such snapshot; fetch one (python -m plumbline.builders fetch SOURCE)"
-                ", or `dvc pull` it, or name another under datasets in params.yaml"
-            )
         if not path.is_file():
             raise UserError(
-                f"{folder}: the snapshot is not whole (no {MANIFEST}); run the same fetch again, "
-                "it continues where it stopped"
+                f"{folder}: no whole snapshot; fetch it (python -m plumbline.builders fetch SOURCE "
+                "continues where it stopped), `dvc pull` it, or name another in params.yaml"
             )
-        try:
+        with reading(path, "fetch the snapshot again"):
             manifest = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path}: not valid JSON; fetch the snapshot again") from error
         for key in REQUIRED:
             if key not in manifest or (key != "counts" and not manifest[key]):
                 raise UserError(f"{path}: no {key!r}; a snapshot without it cannot be used")

@@ -1,1 +1,1 @@
-"""What DVC knows: locks, cache, history."""
+"""The locks and the cache of DVC."""

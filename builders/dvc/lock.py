@@ -1,17 +1,17 @@
-"""The stages as the ``dvc.lock`` files have them: what made what, of what, with what parameters.
+"""What DVC recorded: the stages in the ``dvc.lock`` files, and their outputs in its cache.
 
 DVC's own API takes many seconds for the same.
 """
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 import re
 import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -31,8 +31,6 @@ class Item:
 
     path: str  # from the top of the project
     md5: str  # of a folder it ends in ``.dir``
-    size: int | None = None  # bytes
-    files: int | None = None  # of a folder
 
 
 @dataclass(frozen=True)
@@ -40,72 +38,80 @@ class Stage:
     """A stage as it ran last."""
 
     name: str
-    lock: str  # the file that says so
-    command: str
+    lock: str  # path of its lock
     deps: tuple[Item, ...]
     params: dict[str, Any]
     outs: tuple[Item, ...]
-    plain: frozenset[str] = frozenset()  # paths of outputs that DVC does not cache
-
-
-def within(folder: str, path: str) -> str:
-    """Return a path relative to a folder as one from the top, ``..`` resolved."""
-    return PurePosixPath(os.path.normpath(PurePosixPath(folder) / path)).as_posix()
-
-
-def entries(lock: str, text: str, pipeline: str) -> list[Stage]:
-    """Return the stages of a lock.
-
-    ``lock``: path of the file, from the top.
-    ``text``: its content.
-    ``pipeline``: the ``dvc.yaml`` beside it, which says at which folder the paths of a stage begin.
-    """
-    beside = PurePosixPath(lock).with_name(PIPELINE)
-    written = _stages(pipeline, f"{beside}: not valid YAML; mend the indentation or quoting")
-    found = []
-    for name, tree in _stages(
-        text, f"{lock}: not a lock that DVC wrote; `git checkout` it, or `make repro`"
-    ).items():
-        stage = written.get(name.partition("@")[0]) or {}
-        wdir = str(stage.get("wdir") or (stage.get("do") or {}).get("wdir") or ".")
-        folder = within(PurePosixPath(lock).parent.as_posix(), wdir)
-        deps, outs = (
-            tuple(
-                Item(within(folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
-                for i in tree.get(part) or ()
-            )
-            for part in ("deps", "outs")
-        )
-        parts = (tree.get("params") or {}).values()  # by the file that has them
-        params = {key: value for part in parts for key, value in part.items()}
-        options = [o for o in (stage.get("do") or stage).get("outs") or () if isinstance(o, dict)]
-        plain = [path for o in options for path, how in o.items() if not how.get("cache", True)]
-        own = frozenset(within(folder, path) for path in plain)
-        found.append(Stage(name, lock, str(tree.get("cmd", "")), deps, params, outs, own))
-    return found
-
-
-def _stages(text: str, wrong: str) -> dict[str, Any]:
-    try:
-        return dict((yaml_of(text) or {}).get("stages") or {})
-    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
-        raise UserError(wrong) from error
+    cached: tuple[Item, ...]  # outputs that DVC caches
 
 
 def here() -> list[Stage]:
-    """Return the stages of all locks in the working folder."""
-    found = []
-    for folder, inner, files in os.walk("."):
-        inner[:] = sorted(d for d in inner if not d.startswith(".") and d not in ("data", "docs"))
-        if LOCK in files:
-            lock = Path(folder) / LOCK
-            beside = lock.with_name(PIPELINE)
-            pipeline = beside.read_text(encoding="utf-8") if beside.is_file() else ""
-            text = lock.read_text(encoding="utf-8")
-            if MARKS.search(text):
-                raise UserError(f"{lock}: has the marks of a merge conflict; resolve it")
-            found += entries(lock.as_posix(), text, pipeline)
-    return found
+    """Return the stages of all locks in the working folder, at most two folders deep.
+
+    Raises UserError if a lock is in a merge conflict, or a file is not what DVC writes.
+    """
+    locks = (lock for level in ("", "*/", "*/*/") for lock in sorted(Path().glob(level + LOCK)))
+    return [stage for lock in locks for stage in _stages(lock)]
+
+
+def _stages(lock: Path) -> list[Stage]:
+    written = _read(lock.with_name(PIPELINE))
+    stages = []
+    for name, tree in _read(lock).items():
+        stage = written.get(name.partition("@")[0]) or {}
+        stage = stage.get("do") or stage
+        folder = lock.parent / str(stage.get("wdir") or ".")
+        deps, outs = (items(folder, tree.get(part)) for part in ("deps", "outs"))
+        params = {k: v for part in (tree.get("params") or {}).values() for k, v in part.items()}
+        options = [out for out in stage.get("outs") or () if isinstance(out, dict)]
+        plain = {p for out in options for p, how in out.items() if not how.get("cache", True)}
+        others = {item.path for item in items(folder, [{"path": path} for path in plain])}
+        cached = tuple(out for out in outs if out.path not in others)
+        stages.append(Stage(name, lock.as_posix(), deps, params, outs, cached))
+    return stages
+
+
+def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...]:
+    """Return what DVC lists, with its paths, relative to a folder, as paths from the top."""
+    paths = [Path(os.path.normpath(folder / entry["path"])) for entry in entries or ()]
+    return tuple(
+        Item(path.as_posix(), str(entry.get("md5") or ""))
+        for path, entry in zip(paths, entries or (), strict=True)
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the stages of a lock or a pipeline; none if there is no such file."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if MARKS.search(text):
+        raise UserError(f"{path}: has the marks of a merge conflict; resolve it")
+    try:
+        return dict((yaml_of(text) or {}).get("stages") or {})
+    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: not as DVC writes it; `git checkout` it") from error
+
+
+def is_cached(item: Item, folder: Path | None = None) -> bool:
+    """Return whether DVC's cache, by default the project's, has all files of an output."""
+    folder = (folder or cache_folder()) / "files" / "md5"
+    path = folder / item.md5[:2] / item.md5[2:]
+    if not item.md5 or not path.is_file():
+        return False
+    if not item.md5.endswith(".dir"):
+        return True
+    listed = (row["md5"] for row in json.loads(path.read_text(encoding="utf-8")))
+    return all((folder / md5[:2] / md5[2:]).is_file() for md5 in listed)
+
+
+def cache_folder() -> Path:
+    """Return the folder of DVC's cache, as its config files of this project name it."""
+    where = Path(".dvc/cache")
+    for path in (Path(".dvc/config"), Path(".dvc/config.local")):
+        config = configparser.ConfigParser(strict=False, interpolation=None)
+        config.read(path, encoding="utf-8")
+        if named := config.get("cache", "dir", fallback=""):
+            where = path.parent / named
+    return where
 
 
 def mend() -> list[Path]:
@@ -114,34 +120,21 @@ def mend() -> list[Path]:
     What was made since is in DVC's cache of runs: `dvc repro` finds it there. Its list of what is
     in use, which it writes in place too, is removed where it is torn.
     """
-    listed = subprocess.run(  # noqa: S603
-        ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"],  # noqa: S607
-        check=False,
-        capture_output=True,
-        text=True,
-    ).stdout
+    command = ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"]
+    listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
     torn = [lock for name in listed.split("\0") if name and not _sound(lock := Path(name))]
     for lock in torn:
         subprocess.run(["git", "checkout", "--quiet", "--", str(lock)], check=True)  # noqa: S603, S607
-    return torn + _unused()
-
-
-def _unused() -> list[Path]:
-    """Remove the list of files in use, if it is torn and DVC does not write it now; return it."""
-    from dvc.lock import LockError, make_lock
-
-    if USED.is_file():
-        with suppress(LockError), make_lock(f"{USED}.lock", tmp_dir=str(USED.parent)):
-            try:
-                json.loads(USED.read_text(encoding="utf-8"))
-            except ValueError:
-                USED.unlink()
-                return [USED]
-    return []
+    try:
+        json.loads(USED.read_text(encoding="utf-8") if USED.is_file() else "{}")
+    except ValueError:
+        USED.unlink()
+        torn.append(USED)
+    return torn
 
 
 def _sound(lock: Path) -> bool:
-    """Return whether DVC takes a lock, or only somebody can who solves a conflict in it."""
+    """Return whether DVC accepts a lock, or only somebody can who resolves a conflict in it."""
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA as CHECK
     from voluptuous import Invalid
 

@@ -19,8 +19,7 @@ import yaml
 from plumbline.builders.core import cli, private
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, write_bytes
-from plumbline.builders.dvc import cache
-from plumbline.builders.dvc.lock import Item, here, within
+from plumbline.builders.dvc.lock import Item, here, is_cached, items
 
 MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data/tables")
 
@@ -57,7 +56,7 @@ def save(outs: Iterable[Item]) -> None:
 
     Raises UserError if one cannot be copied.
     """
-    missing = [o for o in outs if Path(o.path).exists() and cache.stored(o) is None]
+    missing = [o for o in outs if Path(o.path).exists() and not is_cached(o)]
     if not missing:
         return
     from dvc.exceptions import DvcException
@@ -65,31 +64,31 @@ def save(outs: Iterable[Item]) -> None:
 
     with Repo() as repo:
         folder = Path(repo.cache.local_cache_dir)  # by the configuration of user and system too
-        known = {Path(out.fs_path): out for out in repo.index.outs}
+        outputs = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
-            out = known.get(Path.cwd() / item.path)
-            locked = cache.compare(item) in ("as locked", "not compared")
-            if not (locked and out and out.use_cache) or cache.stored(item, folder) is not None:
+            output = outputs.get(Path.cwd() / item.path)
+            if not (output and output.use_cache) or is_cached(item, folder):
+                continue
+            if output.changed_checksum():  # made by hand, or of another commit
                 continue
             with suppress(DvcException, OSError), repo.lock:
-                out.commit(relink=False)  # the command would lock changed dependencies with it
-            if cache.stored(item, folder) is None:
+                output.commit(relink=False)  # the command would lock changed dependencies with it
+            if not is_cached(item, folder):
                 raise UserError(
                     f"{item.path}: could not be saved in DVC's cache ({folder}); free some space "
                     "there and run the same command again"
                 )
 
 
-def _added(pointer: Path) -> list[Item]:
+def _added(pointer: Path) -> tuple[Item, ...]:
     """Return the files and folders that a ``.dvc`` file names."""
-    outs = yaml.safe_load(pointer.read_text(encoding="utf-8")).get("outs") or ()
-    return [Item(within(str(pointer.parent), o["path"]), o.get("md5", "")) for o in outs]
+    return items(pointer.parent, yaml.safe_load(pointer.read_text(encoding="utf-8")).get("outs"))
 
 
 def save_all() -> None:
     """Save what the locks and the ``.dvc`` files of snapshots name, and warn of idle removals."""
     pointers = sorted(Path("data/raw").glob("*/*.dvc"))
-    made = [o for stage in here() for o in stage.outs if o.path not in stage.plain]
+    made = [out for stage in here() for out in stage.cached]
     save(made + [out for pointer in pointers for out in _added(pointer)])
     private.warn_unmatched()
 

@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import within
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import (
-    MANIFEST,
     resume,
     same_request,
+    within,
     write_bytes,
     write_manifest,
     writing,
 )
-from plumbline.builders.fetch import mirror
-from plumbline.builders.fetch.http import ADDRESS, Politeness
+from plumbline.builders.fetch.http import ADDRESS, Politeness, download, get, mirror_of
 from plumbline.builders.readers.table import web_page
 
 
@@ -55,14 +53,9 @@ class Fetch:
         self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
         resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
-        if mirror.of(politeness):  # where it lies is this machine's own affair
+        if mirror_of(politeness):  # where it lies is this machine's own affair
             self.request["mirror"] = True
         self._begun = into / begun
-        kept = self._begun.exists()
-        if kept or (into / MANIFEST).exists():  # and not from a mirror what was not
-            same_request(self._begun, {"mirror": None} | self.request)
-            if not kept:
-                self._begun.unlink()
         same_request(self._begun, self.request)
 
     def read(
@@ -103,14 +96,14 @@ class Fetch:
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
         if re.match(ADDRESS, place):
-            return mirror.get(place, self.politeness, web_page)
+            return get(place, self.politeness, web_page)
         if not Path(place).is_file():
             raise UserError(f"{place}: {missing}; name yours {self.where}")
-        with reading(place, f"name a smaller one {self.where}"):
+        with reading(place, f"name another file {self.where}"):
             within(Path(place).stat().st_size)
-        body = Path(place).read_bytes()
-        if said := web_page(body):
-            raise UserError(f"{place}: {said}; name another file {self.where}")
+            body = Path(place).read_bytes()
+            if wrong := web_page(body):
+                raise ValueError(wrong)
         return body
 
     def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
@@ -119,7 +112,7 @@ class Fetch:
         if kept.exists():
             return kept
         if re.match(ADDRESS, place):
-            mirror.download(place, self.politeness, kept, wrong)
+            download(place, self.politeness, kept, wrong)
             return kept
         if not own.is_file():
             raise UserError(f"{own}: no such file; name yours {self.where}")

@@ -1,16 +1,25 @@
 """Polite and strict HTTP: identified, one request at a time, patient, and never half a body.
 
 A response has a time limit and a maximum size, which counts decompressed bytes.
+
+A mirror is a folder that is read in place of the network. ``DIR/HOST/PATH`` is what
+``https://HOST/PATH`` sends, as ``wget --force-directories`` writes it: a port other than the usual
+one follows the host after a colon, a path that ends in ``/`` is its ``index.html``, a query follows
+after ``?``. Names are spelled as in the address, or with the percent-encoding undone.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import requests
 from pydantic import Field
@@ -18,14 +27,16 @@ from urllib3.exceptions import HTTPError, InvalidHeader, ReadTimeoutError
 from urllib3.util import Retry
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import TooLarge, unzipped, within
 from plumbline.builders.core.params import Params
+from plumbline.builders.core.snapshot import TooLarge, unzipped, within, writing
 
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"
 PIECE = 1 << 16  # bytes read at once
 HINT = "check the address in its sources.yaml"
 PROJECT = "plumbline/0.1 (research data; contact {contact})"
+PAGE = "docs/howto/fresh-data.md"
+USUAL = {"http": ":80", "https": ":443"}
 
 
 class Politeness(Params):
@@ -50,6 +61,19 @@ class Politeness(Params):
                 "User-Agent header; write an e-mail or address in one line of ASCII"
             )
         return PROJECT.format(contact=contact)
+
+
+class Reading(Politeness):
+    """The policy of a client that reads a mirror: nobody is asked, so there is no contact."""
+
+    contact: str = "reads a mirror"
+    attempts: ClassVar[int] = 1
+    mirror: Path
+
+
+def mirror_of(policy: Politeness) -> Path | None:
+    """Return the mirror that is read in place of the network, if one is."""
+    return policy.mirror if isinstance(policy, Reading) else None
 
 
 class Busy(Exception):  # noqa: N818
@@ -111,7 +135,7 @@ def patiently(
         try:
             return ask()
         except Busy as error:
-            reason, wait = str(error), error.wait_s
+            reason, wait = str(error), error.wait_s or 0
             if heard is not None and time.monotonic() - heard > policy.give_up_s:
                 silent = f"no complete response for {policy.give_up_s:g} s ({reason})"
                 raise UserError(f"{what}: {silent}; {later}") from error
@@ -119,17 +143,17 @@ def patiently(
             last = slow_attempts and (slow >= slow_attempts or attempt == policy.attempts)
             if isinstance(error, Slow) and last:
                 raise
-        if wait is not None and wait > policy.longest_wait_s:
+        if wait > policy.longest_wait_s:
             raise UserError(f"{what}: {reason}, and asks to wait {wait:.0f} s; {later}")
         if attempt < policy.attempts:
             jitter = random.uniform(1, 1.25)  # noqa: S311 - spreads clients, guards nothing
             pause = min(policy.backoff_s * 2 ** (attempt - 1) * jitter, policy.longest_wait_s)
-            time.sleep(max(wait or 0, pause))
+            time.sleep(max(wait, pause))
     raise UserError(f"{what}: gave up after {policy.attempts} attempts ({reason}); {later}")
 
 
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
-    """Fetch one file.
+    """Fetch one file, from the network or a mirror.
 
     ``expect``: returns what is wrong with the body, such as a web page that was sent with status
     200 in place of a file, or None.
@@ -138,8 +162,16 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
     """
     body = patiently(lambda: receive(url, policy).body, url, policy)
     if wrong := expect(body):
-        raise UserError(f"{url}: {wrong}; {HINT}")
+        raise _wrong(url, policy, wrong)
     return body
+
+
+def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
+    """Return the error of a file that is not the one that is wanted."""
+    hint = HINT
+    if mirror := mirror_of(policy):
+        hint = f"bring the file anew that was read in its place, {find(mirror, url)}"
+    return UserError(f"{url}: {wrong}; {hint}")
 
 
 @contextmanager
@@ -163,10 +195,8 @@ def opened(
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise Slow(f"no response within {policy.timeout_s:g} s") from error
-    except requests.exceptions.RequestException as error:
+    except (requests.exceptions.RequestException, HTTPError) as error:
         raise Busy(f"the connection failed ({type(error).__name__})") from error
-    except HTTPError as error:
-        raise Busy(f"the connection was cut ({type(error).__name__})") from error
 
 
 def receive(
@@ -177,9 +207,10 @@ def receive(
     headers: Mapping[str, str] = MappingProxyType({}),
     hint: str = HINT,
 ) -> Answer:
-    """Send one request and return the complete response; a form is sent by POST.
+    """Send one request and return the complete response, or read the file that stands for it.
 
     ``throttling``: statuses by which this service asks to come back later, besides 429 and 503.
+    ``form``: sent by POST.
 
     Raises
     ------
@@ -188,25 +219,31 @@ def receive(
     UserError
         On a status that no retry mends, or a response that is too large.
     """
+    if mirror := mirror_of(policy):
+        path = find(mirror, url)
+        with reading(path, "bring a smaller file"):
+            within(path.stat().st_size)
+            return Answer(path.read_bytes(), "")
     headers = {"Accept-Encoding": "gzip", **headers}
     with reading(url, hint), opened(url, policy, headers, form) as answer:
         if answer.status_code in throttling:
             wait = retry_after(answer.headers.get("Retry-After"))
             raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
         refuse(answer, url, hint)
-        body = bytearray()
-        for piece in pieces(answer, policy):
+        body, end = bytearray(), time.monotonic() + policy.timeout_s
+        while piece := answer.raw.read1(PIECE, decode_content=False):
             body += piece
             within(len(body))
+            if time.monotonic() > end:
+                raise Slow(f"no complete response within {policy.timeout_s:g} s")
         coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
-        kind = answer.headers.get("Content-Type", "")
-        return Answer(_decoded(bytes(body), coding), kind)
+        if body and coding != "identity":
+            body = bytearray(_decoded(bytes(body), coding))
+        return Answer(bytes(body), answer.headers.get("Content-Type", ""))
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
     """Undo a Content-Encoding; urllib3 would take half a gzip file for a complete one."""
-    if coding == "identity" or not body:
-        return body
     if coding not in ("gzip", "x-gzip"):
         raise ValueError(f"sent in the coding {coding!r}, not in gzip")
     try:
@@ -215,15 +252,6 @@ def _decoded(body: bytes, coding: str) -> bytes:
         raise
     except ValueError as error:
         raise Busy("the compressed body was cut") from error
-
-
-def pieces(answer: requests.Response, policy: Politeness) -> Iterator[bytes]:
-    """Yield a body as it was sent, in pieces; Slow after the time limit."""
-    end = time.monotonic() + policy.timeout_s
-    while piece := answer.raw.read1(PIECE, decode_content=False):
-        yield piece
-        if time.monotonic() > end:
-            raise Slow(f"no complete response within {policy.timeout_s:g} s")
 
 
 def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
@@ -256,3 +284,103 @@ def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
         raise Busy(f"HTTP {status}", wait)
     reason = "" if text[:1] in ("", "<") else f" ({text[:200]})"
     raise UserError(f"{what}: HTTP {status}{reason}; {hint}")
+
+
+def download(
+    url: str, policy: Politeness, path: Path, expect: Callable[[Path], str | None]
+) -> None:
+    """Fetch one file to disk, piece by piece, or copy the file of the mirror.
+
+    An unfinished file is kept next to the final one under a name that begins with a dot. It is
+    continued after a failure and after a kill, if the server names versions of the file (a strong
+    ETag, or Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Elsewhere the file is
+    downloaded again.
+
+    ``expect``: returns what is wrong with the complete file, or None.
+
+    Raises UserError on a status that no retry mends, a wrong file, or when all attempts failed.
+    """
+    if mirror := mirror_of(policy):
+        own = find(mirror, url)
+        if wrong := expect(own):
+            raise _wrong(url, policy, wrong)
+        with writing(path) as copy:
+            shutil.copyfile(own, copy)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part, version = path.with_name(f".part-{path.name}"), path.with_name(f".version-{path.name}")
+    patiently(lambda: _download_rest(url, policy, part, version), url, policy)
+    version.unlink(missing_ok=True)
+    if wrong := expect(part):
+        part.unlink()
+        raise _wrong(url, policy, wrong)
+    part.replace(path)
+
+
+def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> None:
+    """Request what is missing of a file, and append it; ``version`` holds the server's name of it.
+
+    Raises Busy, Slow if another attempt may succeed.
+    """
+    have = part.stat().st_size if part.exists() and version.exists() else 0
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers |= {"Range": f"bytes={have}-", "If-Range": version.read_text("utf-8")}
+    with opened(url, policy, headers) as answer:
+        stated = answer.headers.get("Content-Range", "")
+        status, rest = answer.status_code, answer.status_code == 206
+        if status == 416 and stated == f"bytes */{have}":
+            return  # the process was killed when it had the last byte
+        if status == 416 or (rest and not stated.startswith(f"bytes {have}-")):
+            version.unlink(missing_ok=True)
+            raise Busy(f"HTTP {status}, not the rest of the file")
+        refuse(answer, url)
+        if not rest:
+            version.unlink(missing_ok=True)
+            part.write_bytes(b"")  # before the new version has a name
+            tag, coding = (answer.headers.get(name, "") for name in ("ETag", "Content-Encoding"))
+            strong = tag and not tag.startswith("W/")
+            name = tag if strong else answer.headers.get("Last-Modified", "")
+            if name and coding in ("", "identity"):
+                version.write_text(name, "utf-8")
+        with part.open("ab") as file:
+            shutil.copyfileobj(answer.raw, file, PIECE)
+
+
+def places(url: str) -> list[str]:
+    """Return the paths, relative to a mirror, that may hold what an address sends.
+
+    Examples
+    --------
+    >>> places("https://example.org/data/a%20b.csv#first")
+    ['example.org/data/a%20b.csv', 'example.org/data/a b.csv']
+    >>> places("http://example.org:8000/?q=why")
+    ['example.org:8000/index.html?q=why']
+    """
+    parts = urlsplit(url)
+    path = parts.path.lstrip("/")
+    path += "index.html" if not path or path.endswith("/") else ""
+    name = f"{path}?{parts.query}" if parts.query else path
+    plain = "/".join(unquote(part).replace("/", "%2F") for part in name.split("/"))
+    return [f"{host(url)}/{spelled}" for spelled in dict.fromkeys((name, plain))]
+
+
+def host(url: str) -> str:
+    """Return the host of an address, and its port where it is not the usual one."""
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2].lower().removesuffix(USUAL.get(parts.scheme, ""))
+
+
+def find(mirror: Path, url: str) -> Path:
+    """Return the file of a mirror that an address stands for.
+
+    Raises UserError if there is none.
+    """
+    wanted = [mirror / place for place in places(url) if ".." not in place.split("/")]
+    for path in wanted:
+        if os.path.isfile(path):  # noqa: PTH113 - False for names that are too long, no error
+            return path
+    raise UserError(
+        f"{url}: not in the mirror, there is no file {wanted[0] if wanted else mirror}; bring it "
+        f"there ({PAGE} has the names), or fetch without --mirror"
+    )

@@ -1,13 +1,20 @@
 """One SPARQL endpoint, queried one request at a time: whole answers, saved as they came.
 
-A question that is too large for the endpoint is halved: a range of birth dates, a batch of ids.
+A question that is too large for the endpoint is halved: a range of birth dates, a batch of ids. In
+place of an endpoint a mirror has a folder ``DIR/HOST/PATH`` of triples, from which an engine on
+this machine answers.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import socket
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,15 +22,27 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import parse_qsl
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import whole, write_gzip
-from plumbline.builders.fetch import mirror
-from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, receive
-from plumbline.builders.readers.sparql_json import Binding, bindings, item
+from plumbline.builders.fetch.http import (
+    PAGE,
+    Busy,
+    Politeness,
+    Slow,
+    host,
+    mirror_of,
+    patiently,
+    receive,
+)
+from plumbline.builders.readers.table import Binding, bindings, item
 
+TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
+STARTING_S = 60.0  # longest time in which the engine must answer
 ITEM = "<http://www.wikidata.org/entity/{}>"
+RESULTS = "application/sparql-results+json"
 HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"
 PREFIXES = """\
 PREFIX wd: <http://www.wikidata.org/entity/>
@@ -53,17 +72,6 @@ class Terms(NamedTuple):
 WIKIDATA = Terms("CC0-1.0", "Wikidata contributors, Wikidata (https://www.wikidata.org)")
 
 
-class Part(Protocol):
-    """Something that one query asks for, and can be halved."""
-
-    @property
-    def name(self) -> str:
-        """Its file."""
-
-    def halves(self) -> Sequence[Any]:
-        """Return its halves, or nothing where it cannot be halved."""
-
-
 @dataclass(frozen=True)
 class Born:
     """A range of birth dates, the end excluded."""
@@ -73,7 +81,7 @@ class Born:
 
     @property
     def name(self) -> str:
-        """Its file."""
+        """Name of its file."""
         return f"{self.start}_{self.end}"
 
     def halves(self) -> list[Born]:
@@ -99,9 +107,8 @@ class Batch:
     def halves(self) -> list[Batch]:
         """Return the first and the second half."""
         half = len(self.ids) // 2
-        if not half:
-            return []
-        return [Batch(self.name + "a", self.ids[:half]), Batch(self.name + "b", self.ids[half:])]
+        parts = (self.ids[:half], self.ids[half:])
+        return [Batch(self.name + n, ids) for n, ids in zip("ab", parts, strict=True) if half]
 
 
 @dataclass
@@ -113,7 +120,7 @@ class Endpoint:
     into: Path
     _heard: float = field(default_factory=time.monotonic)  # when an answer last came whole
 
-    def gather(self, part: Part, folder: str, query: Callable[[Any], str]) -> None:
+    def gather(self, part: Born | Batch, folder: str, query: Callable[[Any], str]) -> None:
         """Save the answer for a part, or for its halves where the whole is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
@@ -174,31 +181,80 @@ class Endpoint:
         return body
 
     def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
-        form, headers = _request(self.endpoint, PREFIXES + query)
-        body = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT).body
+        asked = {"form": {"query": PREFIXES + query}, "headers": {"Accept": RESULTS}, "hint": HINT}
+        body = receive(self.endpoint, self.politeness, **asked).body
         return body, _whole(body, query, ids)
-
-
-def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a query's form and headers by the SPARQL protocol; what is sent has our bounds."""
-    from SPARQLWrapper import JSON, POST, SPARQLWrapper
-
-    wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
-    wrapper.setMethod(POST)
-    wrapper.setQuery(query)
-    made: Any = wrapper._createRequest()  # noqa: SLF001 - its own query() would have no bounds
-    return dict(parse_qsl(made.data.decode())), {"Accept": made.get_header("Accept")}
 
 
 @contextmanager
 def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
-    """Yield an endpoint, or in its place one over the triples of the mirror that is read."""
-    folder = mirror.of(politeness)
-    if folder is None:
+    """Yield an endpoint, or in its place one over the triples of the mirror that is read.
+
+    Raises UserError if the mirror has no triples of it, or there is no engine.
+    """
+    mirror = mirror_of(politeness)
+    if mirror is None:
         yield Endpoint(endpoint, politeness, into)
         return
-    with mirror.answering(folder, endpoint) as address:
-        yield Endpoint(address, politeness, into)
+    folder = mirror / host(endpoint) / urlsplit(endpoint).path.strip("/")
+    triples = sorted(path for path in folder.glob("*") if path.name.endswith(TRIPLES))
+    if not triples:
+        raise UserError(
+            f"{endpoint}: not in the mirror, there is no file of triples in {folder} "
+            f"({', '.join(f'*{end}' for end in TRIPLES)}); bring one there, or name an endpoint of "
+            f"your own and fetch without --mirror ({PAGE})"
+        )
+    with serving(*triples) as address:
+        yield Endpoint(address, Politeness(contact=politeness.contact), into)
+
+
+@contextmanager
+def serving(*triples: Path) -> Iterator[str]:
+    """Run a SPARQL engine over files of triples; yield the address of its endpoint.
+
+    ``triples``: N-Triples or Turtle, also compressed by gzip.
+
+    Raises UserError if the engine is not installed, or a file is none of triples.
+    """
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    engine = shutil.which("oxigraph", path=path)
+    if engine is None:
+        raise UserError(
+            "oxigraph is not installed, which answers queries from files of triples: `pip install "
+            f"oxigraph`, or name an endpoint of your own and fetch without --mirror ({PAGE})"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        at = ["--location", folder]
+        load = [engine, "load", *at, "--file", *map(str, triples)]
+        loaded = subprocess.run(load, check=False, capture_output=True, text=True)  # noqa: S603
+        if loaded.returncode:
+            reason = " ".join(loaded.stderr.split())[-200:]
+            names = ", ".join(map(str, triples))
+            raise UserError(f"{names}: no triples that can be read ({reason})")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}"]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
+            try:
+                _wait(server, port)
+                yield f"http://127.0.0.1:{port}/query"
+            finally:
+                server.terminate()
+
+
+def _wait(server: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until the engine listens."""
+    end = time.monotonic() + STARTING_S
+    while server.poll() is None and time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise UserError("oxigraph: does not answer; run the same command again")
 
 
 def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:

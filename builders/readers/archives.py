@@ -13,8 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from plumbline.builders.core.limits import READ, parsed, within
-from plumbline.builders.readers.table import web_page
+from plumbline.builders.core.snapshot import READ, within
+from plumbline.builders.readers.table import parsed, web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}

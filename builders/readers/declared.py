@@ -1,7 +1,12 @@
-"""Files of a snapshot, read as its manifest declares them; what cannot be read is a problem."""
+"""Files of a snapshot, read as its manifest declares them, and the licences that they are under.
+
+Licences are known by their SPDX ids. One that is on no list of open licences is not guessed at: a
+licence in words is for a person to read.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -10,11 +15,21 @@ from pydantic import AliasChoices, Field, ValidationError, model_validator
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.readers import licences
 
 if TYPE_CHECKING:
     P = TypeVar("P", bound=Params)
 T = TypeVar("T")
+FREE = ("CC0-1.0", "PDDL-1.0", "Unlicense", "0BSD", "MIT-0")  # which ask for nothing
+# Those that forbid changes are not among them: a dataset changes what it is made of.
+OPEN = re.compile(
+    rf"{'|'.join(map(re.escape, FREE))}|CC-BY(-NC)?(-SA)?-(1\.0|2\.0|2\.5|3\.0|4\.0)(-IGO)?"
+    r"|MIT|Apache-2\.0|BSD-[23]-Clause|ISC|Zlib|NCSA|PostgreSQL|MPL-2\.0|EPL-[12]\.0|EUPL-1\.[012]"
+    r"|Artistic-2\.0|OFL-1\.1|GFDL-1\.[123](-only|-or-later)?|[AL]?GPL-[123]\.[01](-only|-or-later|\+)?"
+    r"|ODbL-1\.0|ODC-By-1\.0|CDLA-(Permissive-[12]\.0|Sharing-1\.0)|C-UDA-1\.0|DL-DE-BY-2\.0"
+    r"|etalab-2\.0|OGL-UK-[123]\.0|OGL-Canada-2\.0|NLOD-[12]\.0",
+    re.IGNORECASE,
+)
+NOT_PUBLISHED = " (rows not to be published)"  # behind the licence of such a source
 FORMAT = AliasChoices("format", "layout")  # the second in snapshots of before November 2026
 
 
@@ -29,7 +44,7 @@ class Shared(Params):
 
     @model_validator(mode="after")
     def _open(self) -> Self:
-        if self.redistribute and not licences.is_open(self.licence):
+        if self.redistribute and not is_open(self.licence):
             raise ValueError(
                 f"redistribute: true needs the SPDX id of an open licence, CC-BY-4.0 for instance, "
                 f"and {self.licence!r} is none"
@@ -39,7 +54,7 @@ class Shared(Params):
     @property
     def stated(self) -> str:
         """The licence, and whether rows must not be published."""
-        return self.licence + licences.NOT_PUBLISHED * (not self.redistribute)
+        return self.licence + NOT_PUBLISHED * (not self.redistribute)
 
 
 class Terms(Shared):
@@ -72,3 +87,26 @@ def read(
     """Yield what a reader makes of a file of a snapshot, whose errors are Problems."""
     with reading(snapshot.folder / name, then):
         yield from reader(snapshot.read(name))
+
+
+def split_licences(stated: str) -> list[str]:
+    """Return the licences of several things, which may be stated in one line.
+
+    Examples
+    --------
+    >>> split_licences("a: MIT; b-2: CC-BY-4.0 AND CC0-1.0")
+    ['MIT', 'CC-BY-4.0', 'CC0-1.0']
+    """
+    parts = re.split(r"; | AND ", stated)
+    return list(dict.fromkeys(re.sub(r"^[\w.-]+: ", "", part.strip()) for part in parts))
+
+
+def is_open(stated: str) -> bool:
+    """Return whether all of what is stated are SPDX ids of open licences."""
+    return all(OPEN.fullmatch(one) for one in split_licences(stated))
+
+
+def exceeds(licence: str, stated: list[str]) -> bool:
+    """Return whether a licence allows more than all of those that are stated do."""
+    free = {name.lower() for name in (licence, *FREE)}
+    return any(one.lower() not in free for text in stated for one in split_licences(text))

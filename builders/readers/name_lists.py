@@ -9,11 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.declared import FORMAT
-from plumbline.builders.readers.table import decoded, records
+from plumbline.builders.readers.table import decoded, parsed, records
 
 Kind = Literal["male", "female", "last"]
 KINDS: tuple[Kind, ...] = ("male", "female", "last")

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plumbline.builders.core.limits import parsed
+from plumbline.builders.readers.table import parsed
 
 LANGUAGE = {
     "arabic": "ar",

@@ -1,21 +1,79 @@
-"""Tables as text: CSV, TSV and JSON lines, held to their columns; every error says where."""
+"""Text files: CSV, TSV, JSON, JSON lines and SPARQL results; every error says where.
+
+What a parser cannot read is a ValueError.
+"""
 
 from __future__ import annotations
 
+import ast
 import csv
+import io
+import json
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from plumbline.builders.core.limits import parsed, table_rows, text_of
+ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
+Binding = dict[str, dict[str, str]]
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def web_page(body: bytes) -> str | None:
     """Return that a web page came in place of a file of texts, which any bytes may be, or None."""
-    if body.removeprefix(BOM_UTF8).lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the file"
-    return None
+    start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:15].lower()
+    page = start.startswith((b"<!doctype", b"<html"))
+    return "a web page in place of the file" if page else None
+
+
+def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
+    """Return the text of a body, without a byte order mark; NUL characters are an error."""
+    try:
+        text = body.decode(encoding).removeprefix("\ufeff")
+        text.encode()  # some encodings have half surrogate pairs
+    except (UnicodeError, LookupError) as error:
+        raise ValueError(f"not {'UTF-8' if encoding == 'utf-8-sig' else encoding}") from error
+    if "\0" in text:
+        raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
+    return text
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return the value of a JSON text; half of a surrogate pair becomes U+FFFD.
+
+    Raises ValueError if it is not JSON in UTF-8; json.JSONDecodeError if it may have been cut.
+    """
+    text = text.decode() if isinstance(text, bytes) else text
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    return _repaired(value) if SURROGATE.search(text) else value
+
+
+def literal(text: str) -> Any:
+    """Return the value of a Python literal; half of a surrogate pair becomes U+FFFD."""
+    try:
+        return _repaired(ast.literal_eval(text))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError("not a literal of Python") from error
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(item) for key, item in value.items()}
+    return [_repaired(item) for item in value] if isinstance(value, list) else value
+
+
+def table_rows(text: str, **dialect: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a delimited table, each with the number of its last line."""
+    rows = csv.reader(io.StringIO(text, newline=""), **dialect)
+    try:
+        for row in rows:
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise ValueError(f"line {rows.line_num}: {error}") from error
 
 
 def decoded(body: bytes, *, whole: bool = False) -> str:
@@ -105,3 +163,47 @@ def json_lines(
         if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
             raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
         yield number, {name: row.get(column) for name, column in columns.items()}
+
+
+def bindings(body: bytes) -> list[Binding]:
+    """Return the rows of a SPARQL 1.1 result in JSON (W3C, 21 March 2013).
+
+    Raises ValueError if it is none, :class:`json.JSONDecodeError` where it may have been cut.
+    """
+    tree: Any = parsed(body)
+    try:
+        rows = tree["results"]["bindings"]
+        sound = isinstance(rows, list) and all(
+            isinstance(term["value"], str) and isinstance(term["type"], str)
+            for row in rows
+            for term in row.values()
+        )
+    except (TypeError, KeyError, AttributeError):
+        sound = False
+    if not sound:
+        raise ValueError("JSON, but not a SPARQL SELECT result")
+    return list(rows)
+
+
+def entity(value: dict[str, str]) -> str | None:
+    """Return the item id of a term, or None for an unknown value (a blank or skolem node)."""
+    iri = value.get("value", "")
+    if value.get("type") == "uri" and (found := ITEM.fullmatch(iri)):
+        return found[1]
+    return None
+
+
+def by_item(rows: list[Binding]) -> Iterator[tuple[str, list[Binding]]]:
+    """Group rows by ``?item``, in the order in which the items first appear."""
+    groups: dict[str, list[Binding]] = {}
+    for row in rows:
+        groups.setdefault(item(row), []).append(row)
+    yield from groups.items()
+
+
+def item(row: Binding, name: str = "item") -> str:
+    """Return the item id that a row must have."""
+    qid = entity(row.get(name, {}))
+    if qid is None:
+        raise ValueError(f"a row without an item in ?{name}")
+    return qid

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core import parquet
 from plumbline.builders.core.params import yaml_of
 from plumbline.builders.core.schema import LISTS, Column, Schema
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import facts as known
-from plumbline.builders.release.facts import Facts, dates
+from plumbline.builders.release.facts import Facts, dates, origins
 
 FILE = "croissant.json"
 VOCABULARY = yaml_of(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
@@ -40,7 +40,8 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     ``front``: the front matter of its card.
     ``files_at``: where the files are, relative to the description; empty: beside it.
     """
-    folder, origin, days = facts.folder, facts.built.origin, _days(facts)
+    folder, origin = facts.folder, facts.built.origin
+    days = dates([source for source, _ in origins(folder)])
     title = str(front.get("pretty_name", ""))
     description: dict[str, Any] = {
         "@context": VOCABULARY["context"],
@@ -185,20 +186,6 @@ def _entity(source: dict[str, Any]) -> dict[str, Any]:
         "sc:license": source["licence"],
         "sc:citation": source["citation"],
     }
-
-
-def _days(facts: Facts) -> list[str]:
-    """Return the days of retrieval, those of the folders that things were made of among them."""
-    todo, seen = list(facts.built.origin.sources), set()
-    found = set(dates(todo))
-    while todo:
-        path = Path(todo.pop()["address"]) / front_matter.FACTS
-        if path.parts[0] == "data" and path not in seen and path.is_file():
-            seen.add(path)
-            sources = front_matter.read(path).origin.sources
-            found.update(dates(sources))
-            todo += sources
-    return sorted(found)
 
 
 def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:

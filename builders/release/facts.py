@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ import yaml
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Built
-from plumbline.builders.readers import licences
+from plumbline.builders.readers.declared import exceeds
 
 HEADING = "Datasheet"
 ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM = BY_HAND = (
@@ -92,7 +93,7 @@ class Facts:
         return f"May be null, for the reasons given under Columns: {', '.join(names)}."
 
     def column(self, name: str) -> bool:
-        """Tell whether any config has a column of that name."""
+        """Return whether any config has a column of that name."""
         return any(c.name == name for s in self.built.schemas.values() for c in s.columns)
 
 
@@ -167,23 +168,25 @@ def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
     Where the page's would, each source keeps its own. Tables hold estimates, no rows of others.
     """
     licence = str(front.get("license") or "other")
-    tables = folder.parts[1:2] == ("tables",)
-    if licence == "other" or tables or not licences.exceeds(licence, _licences(folder)):
+    if licence == "other" or folder.parts[1:2] == ("tables",):
+        return front
+    stated = [str(source["licence"]) for source, inner in origins(folder) if inner is None]
+    if not exceeds(licence, stated):
         return front
     return front | {"license": "other", "license_name": "licences-of-the-sources"}
 
 
-def _licences(folder: Path, seen: frozenset[Path] = frozenset()) -> list[str]:
-    """Return the licences of all that a folder was made of, at any distance."""
-    found = []
-    for source in front_matter.read(folder / front_matter.FACTS).origin.sources:
-        path = Path(source["address"])
-        inner = path.parts[:1] == ("data",) and (path / front_matter.FACTS).is_file()
-        if inner and path not in seen:
-            found += _licences(path, seen | {folder})
-        elif not inner:
-            found.append(str(source["licence"]))
-    return found
+def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
+    """Yield all sources of a folder, at any distance, with the folder under data that each is."""
+    todo, seen = [folder], {folder}
+    for part in todo:
+        for source in front_matter.read(part / front_matter.FACTS).origin.sources:
+            path = Path(source["address"])
+            inner = path.parts[:1] == ("data",) and (path / front_matter.FACTS).is_file()
+            if inner and path not in seen:
+                seen.add(path)
+                todo.append(path)
+            yield source, path if inner else None
 
 
 def _split(page: Path) -> tuple[dict[str, Any], str]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import HUB, UserError, wrong_hub
 from plumbline.builders.core.front_matter import CARD, FACTS
-from plumbline.builders.core.masking import HUB, wrong_hub
 from plumbline.builders.release.terms import Gated, Release
 
 if TYPE_CHECKING:
@@ -150,18 +149,9 @@ def client(token: str | None) -> HfApi:
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Turn errors of the Hub into one sentence.
+    """Turn errors of the Hub into one sentence: Missing, Unreachable, or UserError for a refusal.
 
     ``name``: the repository, with ``@REVISION`` if one of its versions is read.
-
-    Raises
-    ------
-    Missing
-        If there is no such repository or version, or none for this token.
-    Unreachable
-        If the Hub did not respond, or is busy or broken.
-    UserError
-        If it refuses for another reason.
     """
     from httpx2 import HTTPError
     from huggingface_hub import errors
@@ -182,8 +172,6 @@ def answering(name: str) -> Iterator[None]:
         refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
         if not refused or status == 429 or status >= 500:
             reason = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-            raise Unreachable(
-                f"{name.partition('@')[0]}: the Hub {reason}; run the same command again"
-            ) from error
+            raise Unreachable(f"{name}: the Hub {reason}; run the same command again") from error
         reason = " ".join(str(error).split())[:300]
         raise UserError(f"{name}: the Hub refuses this ({status or ''} {reason})") from error

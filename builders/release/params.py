@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from plumbline.builders.core.params import FILE, section
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.readers import licences
+from plumbline.builders.readers.declared import is_open
 
 PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models are trained on
 PRETRAINED = "pretrained"
@@ -45,7 +45,7 @@ class Params(Section):
     @classmethod
     def _open(cls, named: dict[str, str]) -> dict[str, str]:
         for words, licence in named.items():
-            if not licences.is_open(licence):
+            if not is_open(licence):
                 raise ValueError(f"{words}: {licence} is no SPDX id of an open licence")
         return named
 

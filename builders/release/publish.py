@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import HUB, UserError
 from plumbline.builders.core.front_matter import CARD
-from plumbline.builders.core.masking import HUB
 from plumbline.builders.core.private import warn_unmatched
 from plumbline.builders.release import card, croissant, hub
 from plumbline.builders.release.params import publishing

@@ -18,14 +18,20 @@ from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.params import read
-from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.readers import licences
-from plumbline.builders.release import model_card
-from plumbline.builders.release.facts import limited, page_of, read_page
-from plumbline.builders.release.params import PARTISAN, PRETRAINED
+from plumbline.builders.core.snapshot import MANIFEST, digest
+from plumbline.builders.readers.declared import is_open, split_licences
+from plumbline.builders.release.card import template
+from plumbline.builders.release.facts import limited, origins, page_of, read_page
+from plumbline.builders.release.params import PARTISAN, PRETRAINED, publishing
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 MADE = ("datasets", "outputs", "tables")
+WAYS = {
+    "datasets": "a dataset",
+    "outputs": "outputs/PROBE/MODEL",
+    "tables": "tables/ANALYSIS[/MODEL]",
+    PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
+}
 # Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
 # its own, and what snapshots come from has other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
@@ -36,6 +42,7 @@ FORBIDS = re.compile(
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
+CHECKPOINTS = "checkpoints.json"  # the list of a model, see ``probes.training.checkpoints``
 ASKS = "extra_gated_"  # of a card: what its readers see, and must fill in
 
 Gated = Literal["auto", "manual", False]
@@ -74,13 +81,8 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
     top, kind, *inner = (*folder.parts, "", "")
     depth = len(folder.parts) - 2
     if top != "data" or kind not in kinds or ".." in inner or depth not in DEPTHS[kind]:
-        ways = {
-            "datasets": "a dataset",
-            "outputs": "outputs/PROBE/MODEL",
-            "tables": "tables/ANALYSIS[/MODEL]",
-            PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
-        }
-        raise UserError(f"{named}: not a folder for this; name {', '.join(ways[k] for k in kinds)}")
+        ways = ", ".join(WAYS[k] for k in kinds)
+        raise UserError(f"{named}: not a folder for this; name {ways}")
     return folder
 
 
@@ -121,7 +123,7 @@ def release(
         )
     if kind == PRETRAINED:
         _nobody_removed(store.require_validated("corpora"))
-        return Release(folder, "model", model_card.files(folder), True, "manual", why)
+        return Release(folder, "model", _checkpoint(folder), True, "manual", why)
     datasets = _datasets(folder)
     for dataset in sorted(datasets):
         store.require_validated(dataset)
@@ -152,6 +154,32 @@ def _files(folder: Path) -> dict[str, Path | bytes]:
     return {p.relative_to(folder).as_posix(): p for p in sorted(paths) if p.is_file()}
 
 
+def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
+    """Return the files of a checkpoint, by their names, and a card for it.
+
+    Raises UserError if it is not on the list of its model, or a file differs from that list.
+    """
+    path = folder.parent / CHECKPOINTS
+    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    facts = next((e for e in entries if e["name"] == folder.name), None)
+    if facts is None:
+        raise UserError(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
+    found: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
+    for name, sha256 in facts["files"].items():
+        if not (folder / name).is_file() or digest(folder / name) != sha256:
+            raise UserError(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
+    model = (read().get("models") or {}).get(folder.parts[2]) or {}
+    pinned = "/" in str(model.get("id") or "") and model.get("revision")
+    text = template("model_card.md.j2").render(
+        model=folder.parts[2],
+        base_model=model["id"] if pinned else "",
+        revision=model.get("revision"),
+        facts=facts,
+        contact=publishing().contact,
+    )
+    return found | {CARD: text.encode()}
+
+
 def _nobody_removed(folder: Path) -> None:
     """Refuse a folder that holds what the removal list names."""
     if number := private.held(folder, private.removed()):
@@ -160,32 +188,24 @@ def _nobody_removed(folder: Path) -> None:
         )
 
 
-def _sources(folder: Path) -> list[dict[str, Any]]:
-    """Return what a folder was made of, as its build recorded it."""
-    path = folder / FACTS
-    return front_matter.read(path).origin.sources if path.is_file() else []
-
-
 def _ours(source: Mapping[str, Any]) -> bool:
     return bool(OURS.fullmatch(str(source.get("source"))))
 
 
-def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
+def _datasets(folder: Path) -> set[str]:
     """Return the datasets that a folder was made of, directly or not, itself among them.
 
     Raises UserError if one of them has changed since.
     """
-    if folder in seen:
-        return set()
-    found = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
-    for source in _sources(folder):
+    datasets = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
+    for source, _ in origins(folder):
         part = Path(source["address"])
         if not _ours(source) or part.parts[:1] != ("data",) or part.parts[1] not in MADE:
             continue
         if front_matter.source(part, "")["retrieved"] != source["retrieved"]:
             raise UserError(f"{folder}: made of another {part} than is there; run `make repro`")
-        found |= _datasets(part, seen | {folder})
-    return found
+        datasets |= {part.parts[2]} if part.parts[1] == "datasets" else set()
+    return datasets
 
 
 def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str, str]) -> None:
@@ -198,27 +218,23 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
     manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    every = (*_sources(part), *manifests.values())
+    every = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
     stated = [str(facts.get("licence")) for facts in every if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
-    wrong = [
-        f"its licence forbids redistribution ({licence})"
-        for licence in (card, *stated)
-        if FORBIDS.search(licence)
-    ]
+    texts = (card, *stated)
+    wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
+    closed = (path for path, facts in manifests.items() if _is_forbidden(facts))
+    wrong += [f"{path} has redistribute: false" for path in closed]
+    each = (known.get(one, one) for text in stated for one in split_licences(known.get(text, text)))
     wrong += [
-        f"{p} has redistribute: false" for p, facts in manifests.items() if _is_forbidden(facts)
-    ]
-    each = (known.get(one, one) for text in stated for one in licences.each(known.get(text, text)))
-    wrong += [
-        f"the licence of a source, {one!r}, is no SPDX id of an open licence (if it stands for "
+        f"the licence of a source, {licence!r}, is no SPDX id of an open licence (if it stands for "
         "one, write into params.yaml: publish: "
-        f"{{licences: {{{json.dumps(one, ensure_ascii=False)}: SPDX-ID}}}})"
-        for one in each
-        if not licences.is_open(one)
+        f"{{licences: {{{json.dumps(licence, ensure_ascii=False)}: SPDX-ID}}}})"
+        for licence in each
+        if not is_open(licence)
     ]
-    closed = _closed_rows(part) if not wrong else 0
-    wrong += [f"{closed:,} rows are not redistributable"] if closed else []
+    if not wrong and (number := _closed_rows(part)):
+        wrong = [f"{number:,} rows are not redistributable"]
     if wrong:
         about = f"{folder}" if part == folder else f"{folder}, made of {part}"
         raise UserError(f"{about}: {wrong[0]}; publish the recipe instead")
@@ -234,7 +250,7 @@ def _is_forbidden(facts: Any) -> bool:
 def _closed_rows(part: Path) -> int:
     import polars as pl
 
-    rows = (pl.scan_parquet(path) for path in part.rglob("*.parquet"))
-    asked = (r for r in rows if "redistributable" in r.collect_schema())
     closed = ~pl.col("redistributable").fill_null(value=False)
-    return sum(r.select(closed.sum()).collect().item() for r in asked)
+    frames = (pl.scan_parquet(path) for path in part.rglob("*.parquet"))
+    stating = (frame for frame in frames if "redistributable" in frame.collect_schema())
+    return sum(frame.select(closed.sum()).collect().item() for frame in stating)

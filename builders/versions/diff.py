@@ -1,7 +1,6 @@
 """Differences between two versions of a dataset, outputs or tables, by config.
 
-Rows are matched by their key, and those that share a key in their order. One column of both
-versions is in memory at a time, next to the keys and what differs.
+Rows are matched by their key, and those that share a key in their order.
 """
 
 from __future__ import annotations
@@ -18,9 +17,7 @@ from pydantic_core import to_json
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.release.terms import MADE, folder_of
-from plumbline.builders.versions import resolve
-from plumbline.builders.versions.folders import Config, read_configs
-from plumbline.builders.versions.resolve import Version
+from plumbline.builders.versions.folders import Config, Version, find_version, read_configs
 
 LIMIT = 10  # rows of a list in the text, unless --all is given
 WIDTH = 60  # characters of a value in the text
@@ -28,6 +25,7 @@ WHEN = BEFORE, AFTER = "before", "after"
 NUMBERS = ("row before", "row after")
 NTH = "nth of its key"  # numbers rows that share a key
 ESTIMATE = ("value", "low", "high")
+COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
 Tree = dict[str, Any]  # of the JSON, with frames where that has lists of rows
 
 
@@ -35,41 +33,35 @@ def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tre
     """Compare two versions.
 
     ``named``: a dataset's name, or a folder of outputs or tables.
-    ``first``, ``second``: the versions, see :func:`plumbline.builders.versions.resolve.find`.
+    ``first``, ``second``: the versions, see
+    :func:`plumbline.builders.versions.folders.find_version`.
     ``only``: configs to compare; empty: all.
 
     Raises UserError if a version cannot be read, or a config is in neither.
     """
     folder = folder_of(named, MADE)
+    tree: Tree = {"name": folder.relative_to("data").as_posix()}
     with TemporaryDirectory() as scratch:
-        versions = [resolve.find(revision, folder, Path(scratch)) for revision in (first, second)]
-        (before, first_states), (after, second_states) = (read_configs(v.files) for v in versions)
+        versions = [find_version(revision, folder, Path(scratch)) for revision in (first, second)]
+        (before, stated), (after, stated_after) = (read_configs(v.files) for v in versions)
+        for when, version, number in zip(WHEN, versions, (stated, stated_after), strict=True):
+            facts = {"named": version.named, "described": version.described, "version": number}
+            tree[when] = facts
         names = sorted({*before, *after})
         if unknown := sorted({*only} - {*names}):
             known = ", ".join(names) or "none"
             raise UserError(f"--config {unknown[0]}: in neither version; there are {known}")
         names = [name for name in names if not only or name in only]
-        tree: Tree = {
-            "name": folder.relative_to("data").as_posix(),
-            **{
-                when: {"named": v.named, "described": v.described, "version": states}
-                for when, v, states in zip(
-                    WHEN, versions, (first_states, second_states), strict=True
-                )
-            },
-            "configs_added": {c: after[c].rows() for c in names if c not in before},
-            "configs_removed": {c: before[c].rows() for c in names if c not in after},
-            "rejects": _rejects(versions, only),
-            "configs": {
-                c: compare(before[c], after[c]) for c in names if c in before and c in after
-            },
-        }
-    counted = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
+        tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
+        tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
+        tree["rejects"] = _rejects(versions, only)
+        shared = [c for c in names if c in before and c in after]
+        tree["configs"] = {c: compare(before[c], after[c]) for c in shared}
     tree["differs"] = bool(
         tree["configs_added"]
         or tree["configs_removed"]
         or any(reason[BEFORE] != reason[AFTER] for reason in tree["rejects"])
-        or any(config[part] for config in tree["configs"].values() for part in counted)
+        or any(config[part] for config in tree["configs"].values() for part in COUNTED)
     )
     return tree
 
@@ -77,66 +69,62 @@ def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tre
 def compare(before: Config, after: Config) -> Tree:
     """Return the rows and columns of a config that were added, removed or changed."""
     sides, types = (before, after), (before.types(), after.types())
-    shared = [column for column in types[1] if column in types[0]]
+    frames = [side.read(kinds) for side, kinds in zip(sides, types, strict=True)]
+    first, last = types
+    shared = [column for column in last if column in first]
     keys = (config.key for config in (after, before) if config.key)
     key = next((key for key in keys if {*key} <= {*shared}), ())
-    frames = [
-        side.read(key) if key else pl.DataFrame({"row": range(1, side.rows() + 1)})
-        for side in sides
-    ]
-    pairs = [align_types(frames[0][c], frames[1][c]) for c in frames[0].columns]
-    frames = [pl.DataFrame(list(columns)) for columns in zip(*pairs, strict=True)]
-    repeated = sum(len(frame) - frame.n_unique() for frame in frames)
+    by = list(key) or ["row"]
+    if not key:
+        frames = [frame.with_row_index("row", offset=1) for frame in frames]
+    pairs = {c: align_types(frames[0][c], frames[1][c]) for c in {*by, *shared}}
+    keyed = [pl.DataFrame([pairs[c][side] for c in by]) for side in range(2)]
+    repeated = sum(len(frame) - frame.n_unique() for frame in keyed)
     if repeated:
-        number = pl.int_range(1, pl.len() + 1).over(frames[0].columns).alias(NTH)
-        frames = [frame.with_columns(number) for frame in frames]
-    by = frames[0].columns
-    numbered = [frame.with_row_index(row) for frame, row in zip(frames, NUMBERS, strict=True)]
+        number = pl.int_range(1, pl.len() + 1).over(by).alias(NTH)
+        keyed = [frame.with_columns(number) for frame in keyed]
+        by = [*by, NTH]
+    numbered = [frame.with_row_index(row) for frame, row in zip(keyed, NUMBERS, strict=True)]
     joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
     both = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
     rows = [both[number] for number in NUMBERS]
     names = []  # the key, and what is shown next to it
-    for side, frame, kinds in zip(sides, frames, types, strict=True):
-        shown = [c for c in side.names if c in kinds and c not in by]
-        names.append(frame.hstack(side.read(shown)) if shown else frame)
+    for side, frame, keys_of in zip(sides, frames, keyed, strict=True):
+        shown = [c for c in side.names if c in frame.columns and c not in by]
+        names.append(keys_of.hstack(frame.select(shown)))
     changed, changes = pl.repeat(False, len(both), eager=True), dict[str, pl.DataFrame]()
-    for column in shared:
-        if column in key:
-            continue
-        ends = [s.read([column])[column][at] for s, at in zip(sides, rows, strict=True)]
-        one, other = align_types(*ends)
+    for column in (c for c in shared if c not in key):
+        one, other = (values[at] for values, at in zip(pairs[column], rows, strict=True))
         unequal = one.ne_missing(other)  # null equals null, NaN equals NaN
         if unequal.any():
             changed |= unequal
-            where = unequal.arg_true()
-            values = [end[where].alias(when) for end, when in zip(ends, WHEN, strict=True)]
-            named = names[1][rows[1][where]].drop(column, strict=False)
+            where = [at[unequal.arg_true()] for at in rows]
+            values = [
+                frame[column][at].alias(when)
+                for frame, at, when in zip(frames, where, WHEN, strict=True)
+            ]
+            named = names[1][where[1]].drop(column, strict=False)
             changes[column] = named.hstack(values).sort(by, maintain_order=True)
-    first, last = types
+    added, removed = (joined.filter(pl.col(number).is_null()) for number in NUMBERS)
     tree: Tree = {
         "rows": [len(frame) for frame in frames],
         "key": list(key),
         "repeated_keys": repeated,
-        "added": int(joined[NUMBERS[0]].null_count()),
-        "removed": int(joined[NUMBERS[1]].null_count()),
+        "added": len(added),
+        "removed": len(removed),
         "changed": int(changed.sum()),
         "columns_added": {c: kind for c, kind in last.items() if c not in first},
         "columns_removed": {c: kind for c, kind in first.items() if c not in last},
         "columns_retyped": {c: [first[c], last[c]] for c in shared if first[c] != last[c]},
         "changed_by_column": {column: len(frame) for column, frame in changes.items()},
-        "rows_added": _only(joined, names[1], NUMBERS[1], NUMBERS[0]).sort(by),
-        "rows_removed": _only(joined, names[0], NUMBERS[0], NUMBERS[1]).sort(by),
+        "rows_added": names[1][added[NUMBERS[1]]].sort(by),
+        "rows_removed": names[0][removed[NUMBERS[0]]].sort(by),
         "changes": changes,
     }
     if {*ESTIMATE} <= {*shared} and {*ESTIMATE} & {*changes}:
-        parts = [side.read(ESTIMATE)[at] for side, at in zip(sides, rows, strict=True)]
+        parts = [frame.select(ESTIMATE)[at] for frame, at in zip(frames, rows, strict=True)]
         tree["estimates"] = compare_estimates(names[1][rows[1]], *parts)
     return tree
-
-
-def _only(joined: pl.DataFrame, names: pl.DataFrame, row: str, other: str) -> pl.DataFrame:
-    """Return the rows that one version alone has."""
-    return names[joined.filter(pl.col(other).is_null())[row]]
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
@@ -145,16 +133,11 @@ def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataF
     An estimate is one of these if each value is outside of the other version's interval, to which
     the ends belong. One that lacks a value or an end in either version is not judged.
     """
-    both = pl.concat(
-        [
-            names,
-            *(
-                frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
-                for frame, when in zip((before, after), WHEN, strict=True)
-            ),
-        ],
-        how="horizontal",
-    )
+    parts = [
+        frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
+        for frame, when in zip((before, after), WHEN, strict=True)
+    ]
+    both = pl.concat([names, *parts], how="horizontal")
     ends = [[pl.col(f"{when}_{c}") for c in ESTIMATE] for when in WHEN]
     (value, low, high), (value_2, low_2, high_2) = ends
     unequal = pl.any_horizontal(a.ne_missing(b) for a, b in zip(*ends, strict=True))

@@ -1,14 +1,19 @@
-"""A folder of parquet files read back: its configs with their keys, and labels in place of codes.
+"""Versions of a folder of parquet files, and their configs with keys, and labels in place of codes.
 
 ``build.json`` states both; without it each parquet file is a config without a key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -17,6 +22,88 @@ import pyarrow.parquet as pq
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import REJECTS
+from plumbline.builders.release import hub
+
+WORKSPACE = "workspace"
+ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revision>[\w./-]+)")
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a folder, and where its files can be read."""
+
+    named: str  # as the user named it
+    described: str  # what that is
+    files: dict[str, Path]  # by path inside the folder
+
+
+def find_version(named: str, folder: Path, scratch: Path) -> Version:
+    """Return a version of a folder.
+
+    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, anything git knows, or a folder; a
+    folder that git could take for a commit is written with ``./`` before it.
+    ``folder``: under data/, as it is called in the project.
+    ``scratch``: an empty folder for the files of a commit.
+
+    Raises UserError if there is no such version, or it does not have the folder, or cannot be read.
+    """
+    at = Path(named).expanduser()
+    if named == WORKSPACE:
+        described, at = "as it is now", folder
+        if not folder.is_dir():
+            raise UserError(f"{folder}: not in the workspace; `make repro` or `dvc pull` it first")
+    elif there := ON_HUB.fullmatch(named):
+        at = hub.fetch(there["repo"], there["revision"], os.environ.get("HF_TOKEN") or None)
+        described = f"on the Hub, commit {at.name[:10]}"
+    elif not named.startswith((".", "/", "~")) and (commit := _commit_of(named)):
+        described, at = f"commit {commit[:10]}", _get_from_dvc(commit, named, folder, scratch)
+    elif at.is_dir():
+        described = "a folder"
+    else:
+        raise UserError(
+            f"{named}: no such version; name `{WORKSPACE}`, a commit, tag or branch of git, "
+            "OWNER/NAME@TAG on the Hub, or a folder"
+        )
+    paths = {p.relative_to(at).as_posix(): p for p in at.rglob("*") if p.is_file()}
+    files = {k: p for k, p in paths.items() if not any(x[0] == "." for x in k.split("/"))}
+    if not any(inside.endswith(".parquet") for inside in files):
+        raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")
+    return Version(named, described, files)
+
+
+def _commit_of(revision: str) -> str:
+    """Return the commit that a revision names, or "" if git knows none, or is not installed."""
+    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            [*command, f"{revision}^{{commit}}"], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
+
+
+def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
+    """Copy a folder of a commit from DVC's cache, or its remote, into the scratch folder."""
+    from dvc.api import DVCFileSystem
+    from dvc.config import Config as Configuration
+
+    into, remote = scratch / commit, None
+    try:
+        # The remotes of now: those in the configuration of that commit may be gone, or not yet be.
+        config = Configuration.from_cwd()
+        remotes = dict(config.get("remote") or {})
+        remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
+        now: dict[str, Any] = {"core": {"remote": remote}, "remote": remotes} if remote else {}
+        DVCFileSystem(rev=commit, config=now).get(folder.as_posix(), str(into), recursive=True)
+    except Exception as error:  # DVC, its remotes and their clients raise errors of many families
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        where = f"its remote {remote} gives" if remote else "any remote has"
+        raise UserError(
+            f"{folder}: neither the DVC cache nor {where} it as it was at {named} ({reason}); `git "
+            f"checkout {named}` and `dvc fetch {folder}` where a remote can be reached"
+        ) from error
+    return into
 
 
 @dataclass(frozen=True)
@@ -30,10 +117,8 @@ class Config:
 
     def types(self) -> dict[str, str]:
         """Return the type of every column, in the order of the file."""
-        try:
+        with self._readable():
             schema = pl.read_parquet_schema(self.paths[0])
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise _unreadable(self.paths[0], error) from error
         return {
             name: f"label: {', '.join(self.labels[name])}"
             if name in self.labels and kind.is_integer()
@@ -43,15 +128,12 @@ class Config:
 
     def rows(self) -> int:
         """Return the number of rows, from the files' footers."""
-        try:
+        with self._readable():
             return sum(pq.read_metadata(path).num_rows for path in self.paths)
-        except (OSError, pa.ArrowException) as error:
-            raise _unreadable(self.paths[0], error) from error
 
     def read(self, columns: Iterable[str]) -> pl.DataFrame:
         """Return columns of all rows, with labels in place of their codes."""
         selected, types = list(columns), self.types()
-        coded = [c for c in selected if types[c].startswith("label: ")]
         named = [
             pl.col(column).replace_strict(
                 range(len(self.labels[column])),
@@ -59,18 +141,22 @@ class Config:
                 default=pl.col(column).cast(pl.String),
                 return_dtype=pl.String,
             )
-            for column in coded
+            for column in selected
+            if types[column].startswith("label: ")
         ]
-        try:
+        with self._readable():
             parts = [pl.scan_parquet(path, glob=False).select(selected) for path in self.paths]
             return pl.concat(parts).with_columns(named).collect()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise _unreadable(self.paths[0], error) from error
 
-
-def _unreadable(path: Path, error: Exception) -> UserError:
-    reason = " ".join(str(error).split())[:150]
-    return UserError(f"{path}: cannot be read as parquet ({reason}); make or fetch it again")
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())[:150]
+            raise UserError(
+                f"{self.paths[0]}: cannot be read as parquet ({reason}); make or fetch it again"
+            ) from error
 
 
 def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | None]:

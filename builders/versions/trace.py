@@ -1,6 +1,6 @@
 """The chain of builds behind a file or a row: hashes, commands, dates and queries.
 
-Every parquet file carries the path and sha256 of each of its inputs (``core.inputs``), and each of
+Every parquet file carries the path and sha256 of each of its inputs (``core.parquet``), and each of
 these the same, back to snapshots and models. What else is known of a folder is read from its
 ``build.json``, of a snapshot or model from its manifest, and of a stage from ``dvc.lock``.
 """
@@ -19,10 +19,9 @@ import yaml
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.inputs import inputs_of
+from plumbline.builders.core.parquet import inputs_of
 from plumbline.builders.core.snapshot import MANIFEST, digest
-from plumbline.builders.dvc import cache, lock
-from plumbline.builders.dvc.lock import Item, Stage
+from plumbline.builders.dvc.lock import Stage, here
 from plumbline.builders.versions.folders import read_configs
 
 SHORT = 100  # characters of a value in the text
@@ -72,7 +71,7 @@ def trace(named: str) -> Trace:
         raise UserError(f"{file}: in no folder with {front_matter.FACTS} or {MANIFEST}")
     row = read_row(folder, file, selector) if selector else None
     nodes: dict[tuple[str, str], Node] = {}
-    stages = {out.path: (stage, out) for stage in lock.here() for out in stage.outs}
+    stages = {out.path: stage for stage in here() for out in stage.outs}
     todo = [(folder.as_posix(), fingerprint(folder))]
     while todo:
         key = todo.pop(0)
@@ -82,11 +81,11 @@ def trace(named: str) -> Trace:
     return Trace(file.as_posix(), row, list(nodes.values()))
 
 
-def read_node(path: str, sha256: str, stages: Mapping[str, tuple[Stage, Item]]) -> Node:
+def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
     """Return what is known of an input.
 
     ``sha256``: what was read.
-    ``stages``: of the locks, with their outputs, by the paths of these.
+    ``stages``: of the locks, by the paths of their outputs.
     """
     folder = Path(path).parent if Path(path).name in (MANIFEST, MODEL) else Path(path)
     facts, inputs = dict[str, Any](), dict[str, str]()
@@ -107,11 +106,9 @@ def read_node(path: str, sha256: str, stages: Mapping[str, tuple[Stage, Item]]) 
         inputs = {part.as_posix(): fingerprint(part) for part in parts}
     facts = {k: facts[k] for k in (BUILD_STATES if built else SOURCE_STATES) if k in facts}
     above = (p.as_posix() for p in (folder, *folder.parents))
-    if output := next((stages[p] for p in above if p in stages), None):
-        stage, out = output
+    if stage := next((stages[p] for p in above if p in stages), None):
         code = {dep.path: dep.md5 for dep in stage.deps if not dep.path.startswith("data/")}
         facts |= {"stage": f"{stage.name} of {stage.lock}", "params": stage.params, "code": code}
-        facts["locked"] = f"md5 {out.md5} ({cache.compare(out)})"
         if not inputs:
             data = (Path(dep.path) for dep in stage.deps if dep.path.startswith("data/"))
             stating = (dep for dep in data if _facts_file(dep) or not dep.exists())

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.workers import ALONE, each
+from plumbline.builders.core.progress import ALONE, each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import section
+from plumbline.builders.core.parquet import carrying
 from plumbline.builders.core.schema import Column
 from plumbline.builders.core.snapshot import digest
 from plumbline.probes import module_of

@@ -10,8 +10,7 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import in_the_open, keep, mask
+from plumbline.builders.core.errors import UserError, in_the_open, keep, mask
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -11,8 +11,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import wrong_hub
+from plumbline.builders.core.errors import UserError, wrong_hub
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -16,10 +16,9 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import front_matter, parquet
-from plumbline.builders.core import inputs as contents
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes.clean import Cleaning
 from plumbline.probes.stats.bootstrap import keys
@@ -161,7 +160,7 @@ def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) 
     waves = open_waves(params)
     partial = parquet.fresh(into)
     for name, table in tables.items():
-        schema = contents.carrying(SCHEMAS[name].arrow(), contents.of_snapshots(waves))
+        schema = parquet.carrying(SCHEMAS[name].arrow(), manifest_digests(waves))
         parquet.write_table(table, schema, partial / f"{name}.parquet")
     sources = [w.manifest | {"source": f"{w.manifest['source']}, a wave"} for w in waves]
     command = f"python -m plumbline.probes waves {params.earlier} {params.later}"

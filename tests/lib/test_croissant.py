@@ -108,26 +108,19 @@ def test_croissant_reads_rows_as_polars_does(name, small):
 
 def test_describe_fields(tmp_path):
     write(tmp_path / "toys", configs=("en", "fr"))
-    text = (tmp_path / "toys" / croissant.FILE).read_text("utf-8")
-    described = json.loads(text)
-    assert described["conformsTo"] == [
-        "http://mlcommons.org/croissant/1.1",
-        "http://mlcommons.org/croissant/RAI/1.0",
-    ]
-    assert described["name"] == "toys"
-    assert described["version"] == "1.2.0"
-    assert described["datePublished"] == "2026-11-21"
-    assert described["license"] == {
-        "@type": "sc:CreativeWork",
-        "name": "toys-own",
-        "url": "LICENSE.md",
+    path = tmp_path / "toys" / croissant.FILE
+    described = json.loads(path.read_text("utf-8"))
+    assert {key: described[key] for key in ("name", "version", "datePublished", "license")} == {
+        "name": "toys",
+        "version": "1.2.0",
+        "datePublished": "2026-11-21",
+        "license": {"@type": "sc:CreativeWork", "name": "toys-own", "url": "LICENSE.md"},
     }
     [origin] = described["prov:wasDerivedFrom"]
     assert origin["prov:atLocation"] == SOURCE["address"]
     assert origin["prov:generatedAtTime"] == SOURCE["retrieved"]
     assert origin["sc:license"] == SOURCE["licence"]
-    assert described["prov:wasGeneratedBy"]["prov:label"] == "make repro STAGE=validate@toys"
-    metadata = loaded(tmp_path / "toys" / croissant.FILE).metadata
+    metadata = loaded(path).metadata
     assert metadata.ctx.is_v1_1()
     assert metadata.in_language == ["en", "fr"]
     kept = ("data_use_cases", "data_collection_missing_data", "data_release_maintenance_plan")
@@ -136,7 +129,7 @@ def test_describe_fields(tmp_path):
     assert record.key == ["fr/word"]
     assert {f.name: f.description for f in record.fields}["kind"] == "its kind (0: noun; 1: verb)"
     labels = [{"code": 0, "name": "noun"}, {"code": 1, "name": "verb"}]
-    assert records(loaded(tmp_path / "toys" / croissant.FILE), "fr/kind/labels") == labels
+    assert records(loaded(path), "fr/kind/labels") == labels
 
 
 def test_describe_shards_are_one_record_set(project):

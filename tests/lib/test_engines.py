@@ -26,35 +26,14 @@ def test_each_format_gives_the_suggestions_in_order(form):
 
 
 @pytest.mark.parametrize("form", PATHS)
-@pytest.mark.parametrize(
-    "said",
-    [
-        CAPTCHA,
-        "3",
-        '{"error": 1}',
-        '["q", [1]]',
-    ],
-)
-def test_anything_else_is_no_answer(form, said):
+@pytest.mark.parametrize("said", [CAPTCHA, "3", '{"error": 1}', '["q", [1]]'])
+def test_read_anything_else_is_no_answer(form, said):
     with pytest.raises(ValueError):
         engines.read(form, said)
 
 
-@pytest.mark.parametrize(
-    "guard",
-    [
-        "",
-        ")]}'\n",
-    ],
-)
-@pytest.mark.parametrize(
-    "before",
-    [
-        [],
-        [[], 7, None],
-    ],
-)
-def test_chromes_metadata_are_found_wherever_they_stand(guard, before):
+@pytest.mark.parametrize(("guard", "before"), [("", []), (")]}'\n", [[], 7, None])])
+def test_read_metadata_of_chrome_wherever_they_are(guard, before):
     about = {"google:suggestrelevance": [601, 600], "google:suggesttype": ["QUERY", "NAVIGATION"]}
     said = guard + json.dumps(["q", ["q so", "q.example"], *before, about, "more"])
     assert engines.read("chrome", said) == [

@@ -75,17 +75,11 @@ TEXTS = {
 }
 
 
-def test_scores_are_the_known_ones_and_windows_count_by_their_highest(folder):
+def test_scores_of_windows_count_by_their_highest(folder, tmp_path):
     classifier = hate_filter.Classifier(params(folder))
     assert dict(zip(TEXTS, classifier.scores(list(TEXTS)), strict=True)) == TEXTS
-    assert classifier.scores([]) == []
-
-
-def test_the_other_label_has_the_rest_and_several_labels_are_taken_each_for_itself(tmp_path):
     many = saved(tmp_path, "multi_label_classification", odds=math.log(4))
-    found = hate_filter.Classifier(params(many)).scores(["bad", "fine"])
-    assert found == [0.8, 0.2]
-    assert hate_filter.Classifier(params(many, label="kind")).scores(["bad", "fine"]) == [0.5, 0.5]
+    assert hate_filter.Classifier(params(many)).scores(["bad", "fine"]) == [0.8, 0.2]
 
 
 def test_pickled_weights_are_refused(folder, tmp_path):
@@ -97,25 +91,20 @@ def test_pickled_weights_are_refused(folder, tmp_path):
         hate_filter.Classifier(given)
 
 
-def test_removed_rows_are_rejects_with_their_score_and_the_rest_keep_theirs(folder, tmp_path):
+def test_build_rejects_hate_with_its_score(folder, tmp_path):
     mean = [post(str(n), body=f"one two three {n} bad") for n in range(5)]
     articles, posts = base()
-    own = snapshots(tmp_path, articles, posts + mean)
-    given = params(folder).model_dump()
-    for threshold, out in ((0.5, 5), (0.9, 5), (0.91, 0)):
-        chosen = corpora.Params(**(PARAMS | {"hate": given | {"threshold": threshold}}))
-        items = list(corpora.build(own, chosen))
-        rejects = {i.key: i for i in items if isinstance(i, Reject)}
-        rows = {i.values["id"]: i.values["hate_score"] for i in items if isinstance(i, Row)}
-        assert set(rejects) == ({f"reddit/t1_{n}" for n in range(5)} if out else set())
-        for reject in rejects.values():
-            assert reject.reason == "hate"
-            assert reject.detail == f"0.9 for unkind, threshold {threshold:g}"
-        assert len(rows) == 11 - out
-        assert set(rows.values()) == ({0.1} if out else {0.1, 0.9})
-        assert f"probability of {threshold} or more for the label 'unkind'" in corpora.recorded(
-            chosen
-        )
+    inputs = snapshots(tmp_path, articles, posts + mean)
+    for threshold, out in ((0.9, 5), (0.91, 0)):
+        hate = params(folder).model_dump() | {"threshold": threshold}
+        items = list(corpora.build(inputs, corpora.Params(**(PARAMS | {"hate": hate}))))
+        rejects = [item for item in items if isinstance(item, Reject)]
+        scores = [item.values["hate_score"] for item in items if isinstance(item, Row)]
+        assert {r.key for r in rejects} == ({f"reddit/t1_{n}" for n in range(5)} if out else set())
+        assert {(r.reason, r.detail) for r in rejects} <= {
+            ("hate", f"0.9 for unkind, threshold {threshold:g}")
+        }
+        assert (len(scores), set(scores)) == (11 - out, {0.1} if out else {0.1, 0.9})
 
 
 def test_the_draw_goes_on_until_there_is_enough_that_is_not_hate(folder, tmp_path, monkeypatch):

@@ -26,24 +26,19 @@ def fails(error):
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
-        (UserError("x.csv: empty; bring another"), 1, "error: x.csv: empty; bring another\n"),
-        (KeyboardInterrupt(), 130, "stopped; run the same command again to continue\n"),
+        (UserError("x.csv: empty; bring another"), 1, r"error: x\.csv: empty; bring another"),
+        (KeyboardInterrupt(), 130, r"stopped; .*"),
+        (KeyError("gender"), 70, r"error: .*KeyError: 'gender' \(test_messages\.py:\d+\).*"),
     ],
 )
-def test_what_ends_a_command_is_told_in_a_line(capsys, error, status, said):
+def test_run_error_is_one_line(capsys, error, status, said):
     assert run(GIVEN, fails(error)) == status
-    assert capsys.readouterr() == ("", said)
-
-
-def test_a_fault_of_the_program_is_one_line_too_and_names_its_place(capsys):
-    assert run(GIVEN, fails(KeyError("gender"))) == 70
-    (line,) = capsys.readouterr().err.splitlines()
-    assert re.match(r"error: a fault in the program, KeyError: 'gender' \(test_messages\.py:", line)
-    assert line.endswith("please report it with what --traceback shows")
+    out, err = capsys.readouterr()
+    assert (out, bool(re.fullmatch(said + "\n", err))) == ("", True)
 
 
 @pytest.mark.parametrize("error", [UserError("x.csv: empty"), KeyError("gender")])
-def test_where_it_came_from_is_told_on_request(capsys, monkeypatch, error):
+def test_run_traceback_on_request(capsys, monkeypatch, error):
     monkeypatch.setenv("PLUMBLINE_TRACEBACK", "1")
     assert run(GIVEN, fails(error)) in (1, 70)
     said = capsys.readouterr().err

@@ -27,58 +27,45 @@ def written(tmp_path):
     return write
 
 
-def test_sections_that_are_right_are_read_and_cannot_be_changed(written):
+def test_check_returns_frozen_sections(written):
     path = written("datasets:\n  words: {version: 1.0.0}\n  people: {born: {from: 1900}}\n")
-    found = check(BOTH, path)
-    assert found == {
-        "datasets.words": Words(version="1.0.0", top=10),
-        "datasets.people": People(born={"from": 1900}),
-    }
+    sections = check(BOTH, path)
+    assert sections["datasets.words"] == Words(version="1.0.0", top=10)
+    assert sections["datasets.people"] == People(born={"from": 1900})
     with pytest.raises(ValidationError):
-        found["datasets.words"].top = 3
+        sections["datasets.words"].top = 3
 
 
-def test_all_problems_of_all_sections_are_told_at_once_with_dotted_names(written):
+def test_check_reports_all_problems_with_dotted_names(written):
     path = written(
         "datasets:\n  words: {version: 1, top: 0, colour: red}\n  people: {born: {from: early}}\n"
     )
     with pytest.raises(UserError) as caught:
         check(BOTH | {"probes.pmi": Words}, path)
-    head, *told = str(caught.value).splitlines()
-    assert head == f"{path}: {len(told)} problem(s) to mend:"
-    places = [line.split(":")[0].strip() for line in told]
-    assert sorted(places) == [
+    _, *lines = str(caught.value).splitlines()
+    assert sorted(line.split(":")[0].strip() for line in lines) == [
         "datasets.people.born.from",
         "datasets.words.colour",
         "datasets.words.top",
         "datasets.words.version",
         "probes.pmi",
     ]
-    said = "\n".join(told)
-    assert "datasets.words.colour: unknown key; see docs/params.md" in said
-    assert "(found 0)" in said
-    assert "(found 'early')" in said
-    assert "probes.pmi: missing (no key 'probes')" in said
+    assert all(value in "\n".join(lines) for value in ("(found 0)", "(found 'early')"))
 
 
 @pytest.mark.parametrize("text", ["datasets:\n", "datasets:\n  words:\n", "datasets: 3\n"])
-def test_an_empty_or_wrong_section_is_a_problem_and_no_crash(written, text):
+def test_section_empty_or_wrong(written, text):
     with pytest.raises(UserError):
         section("datasets.words", Words, written(text))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a: [1, 2\nb: 3\n",
-    ],
-)
-def test_what_is_not_yaml_is_told_with_its_line(written, text):
+@pytest.mark.parametrize("text", ["a: [1, 2\nb: 3\n", "a: 1\nb: 2\na: 3\n", "[1]"])
+def test_read_no_yaml_and_a_key_twice(written, text):
     with pytest.raises(UserError, match=r"params\.yaml"):
         read(written(text))
 
 
-def test_words_that_an_older_yaml_took_for_truth_values_stay_words(written):
+def test_read_words_that_an_older_yaml_took_for_truth_values(written):
     path = written("languages: [no, on, off, yes, n]\nlast: true\nfirst: False\n")
     words = ["no", "on", "off", "yes", "n"]
     assert read(path) == {"languages": words, "last": True, "first": False}

@@ -1,3 +1,5 @@
+"""Readers of files: the same records from every format, and ordinary damage is a ValueError."""
+
 import csv
 import json
 import zipfile
@@ -6,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from plumbline.builders.readers import table
 from plumbline.builders.readers.archives import records
 
 WANTED = {"outlet": "paper", "text": "body", "date": "day"}
@@ -13,7 +16,6 @@ ROWS = [
     {"paper": "A", "body": 'Two lines,\nand a "quote".', "day": "2020-01-02", "more": "x"},
     {"paper": "Ä", "body": "", "day": "", "more": ""},
 ]
-TOLD = [{own: row[column] for own, column in WANTED.items()} for row in ROWS]
 
 
 def write_parquet(path, rows):
@@ -42,24 +44,16 @@ WRITERS = {"parquet": write_parquet, "csv": write_csv, "jsonl": write_jsonl, "js
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_every_format_gives_the_same_records(tmp_path, kind):
+def test_records_every_format_and_half_of_it(tmp_path, kind):
     WRITERS[kind](tmp_path / "a", ROWS)
-    assert list(records(tmp_path / "a", kind, WANTED)) == TOLD
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_half_a_file_and_a_web_page_are_refused(tmp_path, kind):
+    wanted = [{name: row[column] for name, column in WANTED.items()} for row in ROWS]
+    assert list(records(tmp_path / "a", kind, WANTED)) == wanted
     WRITERS[kind](tmp_path / "a", ROWS * 50)
     body = (tmp_path / "a").read_bytes()
-    (tmp_path / "half").write_bytes(body[: len(body) // 2 + 3])
-    with pytest.raises(ValueError):
-        list(records(tmp_path / "half", kind, WANTED))
-    (tmp_path / "page").write_bytes(b" <!DOCTYPE html>\n<p>Moved</p>\n")
-    with pytest.raises(ValueError):
-        list(records(tmp_path / "page", kind, WANTED))
-    (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(ValueError):
-        list(records(tmp_path / "empty", kind, WANTED))
+    for damaged in (body[: len(body) // 2 + 3], b" <!DOCTYPE html>\n<p>Moved</p>\n", b""):
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(ValueError):
+            list(records(tmp_path / "damaged", kind, WANTED))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +64,60 @@ def test_half_a_file_and_a_web_page_are_refused(tmp_path, kind):
         (b'{"paper": "A"\n', "jsonl"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path, body, kind):
+def test_records_damaged_line(tmp_path, body, kind):
     (tmp_path / "a").write_bytes(body)
     with pytest.raises(ValueError):
         list(records(tmp_path / "a", kind, WANTED))
+
+
+def test_parsed_replaces_half_of_a_surrogate_pair():
+    half = json.dumps({"t": "so \ud83d it is \ud83d\ude00"}).encode()
+    assert table.parsed(half) == {"t": "so \ufffd it is \U0001f600"}
+    assert table.parsed(rb'["\\ud83d"]') == [r"\ud83d"], "the backslash itself is escaped"
+    assert table.literal(r"['\ud83d']") == ["\ufffd"]
+
+
+@pytest.mark.parametrize("text", ["[{[]: 1}]", "(" * 5000, "len('a')", "["])
+def test_literal_refuses_what_is_none(text):
+    with pytest.raises(ValueError):
+        table.literal(text)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_table_rows_with_any_line_end(end):
+    text = end.join(["a,b", 'c,"d\u2028e"', ""])
+    assert [row for _, row in table.table_rows(text)] == [["a", "b"], ["c", "d\u2028e"]]
+
+
+ROW = {
+    "item": {"type": "uri", "value": "http://www.wikidata.org/entity/Q2"},
+    "label": {"type": "literal", "value": "Анна", "xml:lang": "ru"},
+}
+OTHER = ROW | {"item": ROW["item"] | {"value": "http://www.wikidata.org/entity/Q1"}}
+RESULT = {"head": {"vars": [*ROW]}, "results": {"bindings": [ROW, OTHER, ROW]}}
+BODY = json.dumps(RESULT, ensure_ascii=False).encode()
+
+
+def test_bindings_grouped_by_item_in_their_order():
+    rows = table.bindings(BODY)
+    assert rows == [ROW, OTHER, ROW]
+    assert [(qid, len(group)) for qid, group in table.by_item(rows)] == [("Q2", 2), ("Q1", 1)]
+
+
+def test_bindings_of_a_body_cut_anywhere():
+    for end in range(len(BODY)):
+        with pytest.raises(ValueError):
+            table.bindings(BODY[:end])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!DOCTYPE html><html></html>",
+        b'{"head": {}, "boolean": true}',
+        BODY + b"java.util.concurrent.TimeoutException",
+    ],
+)
+def test_bindings_of_no_whole_result(body):
+    with pytest.raises(ValueError):
+        table.bindings(body)

@@ -9,8 +9,7 @@ import pytest
 from datasets import load_dataset
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.inputs import KEY, carrying, inputs_of
-from plumbline.builders.core.parquet import fingerprint
+from plumbline.builders.core.parquet import KEY, carrying, fingerprint, inputs_of
 
 
 def sha256(path):

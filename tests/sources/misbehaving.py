@@ -7,7 +7,6 @@ behaviour, or None to pass the request on.
 import http.server
 import json
 import re
-import socket
 import threading
 import time
 import urllib.error
@@ -52,8 +51,6 @@ class Server:
     script: Script
     delay_s: float = 0
     asked: list[Request] = field(default_factory=list)
-    at_once: int = 0
-    most_at_once: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     closing: threading.Event = field(default_factory=threading.Event)
 
@@ -77,14 +74,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with state.lock:
             number = len(state.asked)
             state.asked.append(Request(self.path, dict(self.headers), text, time.monotonic()))
-            state.at_once += 1
-            state.most_at_once = max(state.most_at_once, state.at_once)
-        try:
-            state.closing.wait(state.delay_s)
-            real = self.ask(body)
-        finally:
-            with state.lock:
-                state.at_once -= 1
+        state.closing.wait(state.delay_s)
+        real = self.ask(body)
         try:
             act = state.script(number, text) or passed_on
             act(self, real)
@@ -166,21 +157,6 @@ def half(handler: Handler, real: Answer) -> None:
 def cut(handler: Handler, real: Answer) -> None:
     """Promise the whole answer, and hang up in the middle of it."""
     handler.say(200, real.kind, real.body[: len(real.body) // 2], length=len(real.body))
-
-
-def reset(handler: Handler, real: Answer) -> None:
-    """Hang up without a word."""
-    handler.connection.shutdown(socket.SHUT_RDWR)
-
-
-def stall(seconds: float) -> Behaviour:
-    """Say nothing for longer than the client waits."""
-
-    def act(handler: Handler, real: Answer) -> None:
-        handler.server.state.closing.wait(seconds)
-        passed_on(handler, real)
-
-    return act
 
 
 def rows(change: Callable) -> Behaviour:

@@ -57,15 +57,6 @@ def lines(folder, engine: str, locale: str = "en") -> list[dict]:
     return [json.loads(line) for line in body.decode().split("\n")[:-1]]
 
 
-def only(engine: str, behaviour):
-    """Misbehave towards the requests to one engine."""
-
-    def act(handler, real):
-        (behaviour if handler.path.startswith(f"/{engine}?") else passed_on)(handler, real)
-
-    return act
-
-
 def without_addresses(found: dict[str, bytes]) -> dict[str, bytes]:
     """Leave out the manifest, which names the server that was asked."""
     return {name: body for name, body in found.items() if name != MANIFEST}
@@ -102,7 +93,6 @@ def test_fetch_autocomplete_sends_locale_and_contact(address, groups, tmp_path):
         assert {tuple(a["at"]) for a in asked} == {("be-nl",)}
         assert [a["q"] for a in asked][:2] == [["why are kids so"], ["what makes kids so"]]
         assert "tests" in server.asked[0].headers["User-Agent"]
-        assert server.most_at_once == 1
     assert len(lines(tmp_path / DAY, "g", "nl-be")) == QUERIES
 
 
@@ -123,24 +113,17 @@ def test_fetch_autocomplete_retries_throttling(address, groups, tmp_path, behavi
 
 
 def test_fetch_autocomplete_continues_a_throttled_engine(address, groups, tmp_path):
-    into, phase = tmp_path / DAY, {}
+    into, phase = tmp_path / DAY, {"google": 0}
 
-    def script(number, body):
-        if "over" in phase:
-            return None
+    def tired(handler, real):
+        phase["google"] += handler.path.startswith("/google?")
+        late = phase["google"] > 4 and handler.path.startswith("/google?")
+        (web_page if late else passed_on)(handler, real)
 
-        def act(handler, real):
-            phase["google"] = phase.get("google", 0) + handler.path.startswith("/google?")
-            late = phase["google"] > 4 and handler.path.startswith("/google?")
-            (web_page if late else passed_on)(handler, real)
-
-        return act
-
-    with misbehaving(address, script) as server:
-        with pytest.raises(UserError) as told:
+    with misbehaving(address, lambda n, body: None if "over" in phase else tired) as server:
+        with pytest.raises(UserError) as caught:
             fetched(server.address, groups, into, SHORT)
-        assert "yahoo" not in str(told.value)
-        assert "\n" not in str(told.value)
+        assert "yahoo" not in str(caught.value)
         assert not (into / MANIFEST).exists()
         assert len(lines(into, "yahoo")) == len(lines(into, "duckduckgo")) == QUERIES
         phase["over"] = True
@@ -153,7 +136,11 @@ def test_fetch_autocomplete_continues_a_throttled_engine(address, groups, tmp_pa
 
 def test_fetch_autocomplete_without_an_absent_engine(address, groups, tmp_path):
     into = tmp_path / DAY
-    with misbehaving(address, always(only("yahoo", web_page))) as server:
+
+    def no_yahoo(handler, real):
+        (web_page if handler.path.startswith("/yahoo?") else passed_on)(handler, real)
+
+    with misbehaving(address, always(no_yahoo)) as server:
         with pytest.raises(UserError):
             fetched(server.address, groups, into, SHORT)
         before = len(server.asked)
@@ -162,25 +149,21 @@ def test_fetch_autocomplete_without_an_absent_engine(address, groups, tmp_path):
     manifest = Snapshot.open(into).manifest
     assert manifest["request"]["absent"] == {"yahoo/en": "given up"}
     assert manifest["counts"] == {"queries": QUERIES, "answers": 2 * QUERIES}
-    assert not (into / "answers/yahoo").exists()
     assert {e for row in built(into) for e in row["engines"]} == {"google", "duckduckgo"}
     with pytest.raises(ValidationError):
         autocomplete_params(address, groups, absent=["google", "yahoo", "duckduckgo"])
 
 
 def test_fetch_autocomplete_many_empty_answers(address, groups, tmp_path):
-    into, phase = tmp_path / DAY, {}
+    into, phase = tmp_path / DAY, {"asked": 0}
 
-    def script(number, body):
-        def act(handler, real):
-            phase["asked"] = phase.get("asked", 0) + handler.path.startswith("/duckduckgo?")
-            mine = handler.path.startswith("/duckduckgo?")
-            blocked = mine and phase["asked"] > 3 and "over" not in phase
-            (says(b"[]") if blocked else passed_on)(handler, real)
+    def blocked(handler, real):
+        mine = handler.path.startswith("/duckduckgo?")
+        phase["asked"] += mine
+        empty = mine and phase["asked"] > 3 and "over" not in phase
+        (says(b"[]") if empty else passed_on)(handler, real)
 
-        return act
-
-    with misbehaving(address, script) as server:
+    with misbehaving(address, always(blocked)) as server:
         with pytest.raises(UserError):
             fetched(server.address, groups, into, empty_in_a_row=4)
         assert phase["asked"] == 6  # two with suggestions, one without, three refused

@@ -16,7 +16,7 @@ from samples import DAY, POLITE, SAMPLES, files
 from plumbline.builders import client_of
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
-from plumbline.builders.fetch.mirror import Reading
+from plumbline.builders.fetch.http import Reading
 from sources.misbehaving import always, at_first, cut, half, misbehaving, status, web_page
 
 

@@ -1,4 +1,4 @@
-"""Fetches that are stopped: killed, continued, repeated, out of space."""
+"""Fetches that are killed, or refused, and continued."""
 
 import os
 import random
@@ -17,22 +17,18 @@ from sources.misbehaving import beyond, half, misbehaving, status
 from sources.test_wikidata import built
 
 SCRIPT = """
-import json, sys
-from datetime import date
+import sys
 from pathlib import Path
 from plumbline.builders.datasets.politicians import fetch as wikidata
 from samples import POLITE, wikidata_params
-if sys.argv[3:]:
-    import resource
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
 wikidata.fetch(wikidata_params(sys.argv[1]), POLITE, Path(sys.argv[2]))
 """
 
 
-def process(endpoint: str, into: Path, *limit: int) -> subprocess.Popen:
+def process(endpoint: str, into: Path) -> subprocess.Popen:
     path = os.pathsep.join(map(str, [TOP, TOP / "tests"]))
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, endpoint, into, *map(str, limit)],
+        [sys.executable, "-c", SCRIPT, endpoint, into],
         env=os.environ | {"PYTHONPATH": path},
         stderr=subprocess.PIPE,
         text=True,

@@ -18,8 +18,8 @@ from corruptions import MAIN, Corruption, corruptions
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
-from plumbline.builders.core.describe import frames
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import frames
 from plumbline.validation import suite, texts
 from plumbline.validation.run import plan, validate
 

@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import page, table
 from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot

@@ -19,8 +19,7 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.fetch.files import Fetch
-from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.fetch.mirror import download
+from plumbline.builders.fetch.http import ADDRESS, Politeness, download
 from plumbline.builders.readers.declared import Shared
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.masking import wrong_hub
+from plumbline.builders.core.errors import UserError, wrong_hub
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 

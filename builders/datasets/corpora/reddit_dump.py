@@ -19,9 +19,9 @@ from typing import Any
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
+from plumbline.builders.readers.table import parsed
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
 from plumbline.builders.core.schema import Column, Schema

@@ -13,8 +13,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema

@@ -8,10 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.limits import literal
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import FORMAT, Terms
-from plumbline.builders.readers.table import decoded, json_lines, records
+from plumbline.builders.readers.table import decoded, json_lines, literal, records
 from plumbline.builders.readers.tweeteval import normal
 
 SPLITS = ("train", "validation", "test")

@@ -14,8 +14,7 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
 from plumbline.builders.fetch.files import Fetch
-from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.fetch.mirror import get
+from plumbline.builders.fetch.http import ADDRESS, Politeness, get
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.table import web_page
 

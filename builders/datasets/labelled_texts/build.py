@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import reading
+from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row

@@ -18,10 +18,10 @@ from urllib.parse import urldefrag, urlsplit
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.limits import literal, table_rows, text_of
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
+from plumbline.builders.readers.table import literal, table_rows, text_of
 
 RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
 POS = {

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import reading
+from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -27,7 +27,7 @@ from plumbline.builders.readers import name_lists
 from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
-from plumbline.builders.readers.sparql_json import bindings, entity
+from plumbline.builders.readers.table import bindings, entity
 
 if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]

@@ -23,7 +23,7 @@ from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.name_lists import List, entries
-from plumbline.builders.readers.sparql_json import entity
+from plumbline.builders.readers.table import entity
 
 GIVEN = (
     "SELECT ?name ?gender (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"

@@ -15,8 +15,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import counted, page, table
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import REJECTS, Reject, Row

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -31,8 +31,7 @@ from plumbline.builders.datasets.politicians.person import (
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.nested_names import Entry, entries, normal
-from plumbline.builders.readers.sparql_json import Binding, bindings, by_item
-from plumbline.builders.readers.table import decoded
+from plumbline.builders.readers.table import Binding, bindings, by_item, decoded
 from plumbline.builders.readers.table import table as csv_table
 
 if TYPE_CHECKING:

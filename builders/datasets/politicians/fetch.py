@@ -29,7 +29,7 @@ from plumbline.builders.datasets.politicians.build import FILES, READERS
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, joined, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.readers.sparql_json import entity, item
+from plumbline.builders.readers.table import entity, item
 
 OCCUPATIONS = "SELECT DISTINCT ?item WHERE { ?item wdt:P279* wd:%(occupation)s } ORDER BY ?item"
 PEOPLE = (

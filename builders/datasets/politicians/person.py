@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from plumbline.builders.core.parquet import EVERY, Reject
-from plumbline.builders.readers.sparql_json import Binding, entity
+from plumbline.builders.readers.table import Binding, entity
 
 GENDERS = ("male", "female", "non-binary")
 GENDER_OF = {

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema

@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from plumbline.builders.core.limits import parsed
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
-from plumbline.builders.readers.table import decoded
+from plumbline.builders.readers.table import decoded, parsed
 
 Format = Literal["csv", "political-compass", "8values"]
 FILES: dict[Format, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}

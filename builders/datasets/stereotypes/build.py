@@ -15,9 +15,8 @@ from typing import Any
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, frames, page, table
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.limits import parsed
+from plumbline.builders.core.front_matter import counted, frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -27,6 +26,7 @@ from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
+from plumbline.builders.readers.table import parsed
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 AGAIN = "fetch another wave"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import quote_plus
 
-from plumbline.builders.core.limits import parsed
+from plumbline.builders.readers.table import parsed
 
 CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 GUARD = ")]}'"  # what Google puts before JSON, so that no page can load it as a script

@@ -26,7 +26,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.builders.core.errors import UNWRITTEN, UserError, reading
-from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import whole as whole_of
@@ -35,9 +34,16 @@ from plumbline.builders.datasets.social_groups.fetch import MISSING
 from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import published
-from plumbline.builders.fetch import mirror
 from plumbline.builders.fetch.files import Fetch, fillable
-from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently
+from plumbline.builders.fetch.http import (
+    ADDRESS,
+    Busy,
+    Politeness,
+    mirror_of,
+    patiently,
+    receive,
+)
+from plumbline.builders.readers.table import parsed
 
 CITATION = (
     "the engines' suggestions of that day; method: Choenni, Shutova and van Rooij (2021), "
@@ -174,7 +180,7 @@ def fetch(
         ask = partial(_ask, params.engines[engine], params.locales[locale], fetch.politeness)
         try:
             if not whole.exists():
-                pause = 0 if mirror.of(politeness) else params.pause_s
+                pause = 0 if mirror_of(politeness) else params.pause_s
                 _finish(path, whole, wave[locale], ask, now, params, pause)
         except UserError as problem:
             done = f"{len(_answered(path))} of {len(wave[locale])}"
@@ -229,7 +235,7 @@ def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> 
     address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
 
     def ask() -> dict[str, Any]:
-        body, kind = mirror.receive(address, politeness, THROTTLING)
+        body, kind = receive(address, politeness, THROTTLING)
         code = engines.encoding(body, kind)
         text = body.decode(code)
         try:

@@ -17,15 +17,14 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.limits import parsed
+from plumbline.builders.core.front_matter import page, table
 from plumbline.builders.core.params import Reader, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.table import decoded, lines
+from plumbline.builders.readers.table import decoded, lines, parsed
 
 POS = ("ADJ", "VERB")
 ADJECTIVES = (

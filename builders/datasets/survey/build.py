@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import count_rows
+from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema

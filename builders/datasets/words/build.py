@@ -13,8 +13,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row

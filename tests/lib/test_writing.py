@@ -1,0 +1,136 @@
+"""Files and folders are written whole or not at all, also at a kill and on a full disk."""
+
+import os
+import resource
+from contextlib import contextmanager
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import UserError, unwritten
+from plumbline.builders.core.progress import each
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.dvc import lock
+
+SCHEMA = pa.schema([pa.field("x", pa.int64(), nullable=False)])
+NUMBERS = np.random.default_rng(1).random(50_000)
+FRAME = pl.DataFrame({"a": NUMBERS})
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed(*_):
+    raise Killed
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_finish_killed_leaves_one_whole_folder(tmp_path, monkeypatch, number):
+    folder, renames = tmp_path / "words", []
+    for where, text in ((folder, "old"), (parquet.partial(folder), "new")):
+        where.mkdir()
+        (where / "en.parquet").write_text(text)
+
+    def replace(self, target):
+        renames.append(self)
+        if len(renames) > number:
+            raise Killed
+        self.rename(target)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):  # noqa: PT012
+        patch.setattr(type(folder), "replace", replace)
+        parquet.finish(folder)
+    parquet.recover(folder)
+    assert (folder / "en.parquet").read_text() == "old"
+    parquet.finish(folder)
+    assert (folder / "en.parquet").read_text() == "new"
+    assert [path.name for path in folder.parent.iterdir()] == ["words"]
+
+
+def test_write_bytes_killed_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    write_bytes(path, b"old")
+    with monkeypatch.context() as patch, pytest.raises(Killed):  # noqa: PT012
+        patch.setattr(os, "fsync", killed)
+        patch.setattr(type(tmp_path), "unlink", lambda *_, **__: None)
+        write_bytes(path, b"1")
+    assert (path.read_bytes(), len(list(tmp_path.iterdir()))) == (b"old", 2)
+    write_bytes(path, b"2")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a.json", b"2")]
+
+
+@contextmanager
+def full_disk(most: int):
+    """Let no file of this process grow above a number of bytes: the same calls are refused."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def write_table(folder):
+    path = parquet.fresh(folder / "a") / "a.parquet"
+    parquet.write_table(FRAME, FRAME.to_arrow().schema, path)
+
+
+@pytest.mark.parametrize("write", [lambda f: write_bytes(f / "a", NUMBERS.tobytes()), write_table])
+def test_full_disk_is_one_sentence_and_leaves_no_file(tmp_path, write):
+    with full_disk(5000), pytest.raises(Exception) as caught:
+        write(tmp_path)
+    assert "could not be written" in (unwritten(caught.value) or str(caught.value))
+    assert not [path.name for path in tmp_path.iterdir() if not path.name.endswith(".partial")]
+    write(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [0, 1, parquet.GROUP, 2 * parquet.GROUP + 1])
+def test_writer_bytes_do_not_depend_on_how_rows_come(tmp_path, rows):
+    def written(name, parts, numbers=()):
+        writer = parquet.Writer(tmp_path / name, SCHEMA)
+        for part in parts:
+            writer.extend(part)
+        for x in numbers:
+            writer.add({"x": x})
+        writer.close()
+        return (tmp_path / name).read_bytes()
+
+    table = pa.table({"x": range(rows)}, SCHEMA)
+    whole = written("whole", [table])
+    assert written("pieces", [table.slice(start, 700) for start in range(0, rows, 700)]) == whole
+    assert written("rows", [], range(rows)) == whole
+
+
+def test_each_passes_variables_and_reports_a_kill():
+    names = ["PLUMBLINE_TOLD", "PLUMBLINE_NOT_TOLD"]
+    assert dict(each(os.getenv, [(n,) for n in names], 2, {names[0]: "so"})) == {0: "so", 1: None}
+    assert names[0] not in os.environ
+    with pytest.raises(UserError):
+        list(each(os._exit, [(9,), (9,)], 1))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "schema: '2.0'\nstages:\n  a:\n    cmd: x\n    deps:\n    -", "a: ["]
+)
+def test_sound_lock_or_conflict(tmp_path, text):
+    path = tmp_path / "dvc.lock"
+    for body, sound in (
+        (text, False),
+        ("<<<<<<< ours\n" + text, True),
+        ("schema: '2.0'\nstages:\n  a:\n    cmd: x\n", True),
+    ):
+        path.write_text(body)
+        assert lock._sound(path) is sound
+
+
+@pytest.mark.parametrize(("text", "left"), [('{"write": ', False), ("{}", True)])
+def test_mend_removes_a_torn_rwlock(tmp_path, monkeypatch, text, left):
+    monkeypatch.chdir(tmp_path)
+    lock.USED.parent.mkdir(parents=True)
+    lock.USED.write_text(text)
+    assert lock.mend() == [lock.USED] * (not left)
+    assert lock.USED.exists() is left
