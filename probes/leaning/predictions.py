@@ -34,7 +34,7 @@ TESTED = ("balanced accuracy", "F1")  # accuracy is the first again, or follows 
 
 
 class State(NamedTuple):
-    """What a model was trained on further; corpus "" for the model itself."""
+    """The further training of a model; corpus "" for the model itself."""
 
     corpus: str
     period: str
@@ -76,36 +76,27 @@ class Case(NamedTuple):
     members: dict[tuple[str, str], Bools]  # (level, group): (texts,) membership; ALL first
 
     @property
-    def every(self) -> Bools:
-        """Return all texts."""
-        return np.ones(len(self.ids), dtype=np.bool_)
+    def itself(self) -> Runs | None:
+        """Return the runs of the model without further training."""
+        return next((runs for state, runs in self.states.items() if state.itself), None)
 
-    def clusters(self, member: Bools) -> NDArray[np.int64]:
-        """Return the number of the cluster of some texts, from 0."""
+    def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
+        """Return the number of the cluster of texts, from 0."""
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
         """Return how often each text counts: once, and in each replicate, (texts, 1 + B)."""
-        keys, place = np.unique(bootstrap.keys(self.units), return_inverse=True)
-        drawn = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[place]
+        keys, inverse = np.unique(bootstrap.keys(self.units), return_inverse=True)
+        drawn = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[inverse]
         return np.concatenate([np.ones((len(self.ids), 1)), drawn.astype(np.float64)], axis=1)
 
-    def resampled(self, predicted: Bools, member: Bools, weights: Floats) -> Floats:
-        """Return measures of runs on some texts, (runs, 1 + replicates, measures)."""
-        at = slice(None) if member.all() else member  # a view: weights are large
-        return metrics(cells(self.true[at], predicted[:, at], weights[at]))
-
-    def measured(self, predicted: Bools, member: Bools, weights: Floats) -> Measured:
-        """Return the measures of runs on some texts, in the sample and in every replicate."""
-        drawn = self.resampled(predicted, member, weights)
-        return Measured(drawn[:, 0], drawn.mean(axis=0))
-
-
-class Measured(NamedTuple):
-    """Measures of several runs, or of ensembles, on some texts."""
-
-    runs: Floats  # (runs, measures)
-    mean: Floats  # (1 + replicates, measures) over runs, the sample first
+    def measured(
+        self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
+    ) -> Floats:
+        """Return measures of runs on texts, (runs, 1 + replicates, measures), the sample first."""
+        if isinstance(member, np.ndarray) and member.all():
+            member = slice(None)  # a view: weights are large
+        return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
 def spread(runs: Floats) -> Floats:
@@ -153,24 +144,23 @@ def cases(
     analysis
         Whose params these are, for messages.
     """
-    outputs = "finetuned_classifiers"
-    folders = ((m, p) for m in inputs.models for p in sorted(inputs.outputs(outputs, m).iterdir()))
-    for model, path in folders:
-        if not path.is_dir():
-            continue
-        task = path.name
-        sought = positive.get(task, positive.get(task.partition("-")[0], ""))
-        frame = pl.read_parquet(path / "*.parquet")
-        classes = sorted(frame["class"].unique())
-        if sought not in classes or len(classes) != 2:
-            raise UserError(
-                f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; name "
-                "one of two for it"
-            )
-        states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
-        units = [name.rpartition("-")[0] for name in ids] if task == PLANTED else ids
-        members = _members(inputs, task, frame, ids, texts_min)
-        yield Case(model, task, ids, units, true, states, members)
+    for model in inputs.models:
+        for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):
+            if not path.is_dir():
+                continue
+            task = path.name
+            sought = positive.get(task, positive.get(task.partition("-")[0], ""))
+            frame = pl.read_parquet(path / "*.parquet")
+            classes = sorted(frame["class"].unique())
+            if sought not in classes or len(classes) != 2:
+                raise UserError(
+                    f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; "
+                    "name one of two for it"
+                )
+            states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
+            units = [name.rpartition("-")[0] for name in ids] if task == PLANTED else ids
+            members = _members(inputs, task, frame, ids, texts_min)
+            yield Case(model, task, ids, units, true, states, members)
 
 
 def _states(
@@ -203,15 +193,16 @@ def _members(
     else:
         path = inputs.datasets["downstream"] / f"{task}.parquet"
         about = pl.read_parquet(path, columns=["id", "mapped", "source"])
-    joined = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
-    groups, sources = joined["mapped"].fill_null([]), joined["source"].fill_null("")
-    members = {}
-    for name in sorted(set(groups.explode(empty_as_null=False).drop_nulls()) - {""}):
-        members["group", name] = groups.list.contains(name).to_numpy()
-    for name in sorted(set(sources) - {""}):
-        members["source", name] = (sources == name).to_numpy()
-    some = {key: texts for key, texts in members.items() if texts_min <= texts.sum() < len(ids)}
-    return {ALL: np.ones(len(ids), dtype=np.bool_)} | some
+    texts = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
+    members = {ALL: np.ones(len(ids), dtype=np.bool_)}
+    groups = {"group": pl.col("mapped").fill_null([]), "source": pl.concat_list("source")}
+    for level, column in groups.items():
+        names = texts.select(column).to_series()
+        for name in sorted(set(names.explode(empty_as_null=False).drop_nulls()) - {""}):
+            member = names.list.contains(name).fill_null(value=False).to_numpy()
+            if texts_min <= member.sum() < len(ids):
+                members[level, name] = member
+    return members
 
 
 def tables(
