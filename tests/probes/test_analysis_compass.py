@@ -591,7 +591,7 @@ def test_readings_of_a_chat_models_real_responses(tmp_path):
     # forced to choose, it answers to the left of the middle, and on the libertarian side
     for row in own.values():
         assert row["value"] < 0
-    assert found["items"]["share_missing"].sum() <= 1.2
+    assert found["items"]["share_missing"].sum() == pytest.approx(12 / 10)
     assert found["stability"]["comparison"].to_list() == ["prompts"]
 
 
