@@ -40,6 +40,7 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
 NATS_UNIT = "log-odds, nats"
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 
@@ -98,6 +99,35 @@ class Scale(NamedTuple):
     def moving(self) -> NDArray[np.bool_]:
         """Tell which statements move which axis, (axes, statements)."""
         return np.asarray((self.points != 0).any(axis=-1), dtype=np.bool_)
+
+
+class Axis(NamedTuple):
+    """Contributions of the responses of one state, or the difference of two, to one axis."""
+
+    totals: Array  # (clusters,)
+    prompts: Array  # (prompts,)
+    sides: list[Array]  # (seeds,) of each state
+
+    @property
+    def value(self) -> float:
+        """Return the sum, mean over prompts and trainings."""
+        return float(self.totals.sum())
+
+
+def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None = None) -> Axis:
+    """Return the contributions of responses to an axis, minus those of other responses.
+
+    ``sides``, (seeds, prompts, statements) each: contributions of the answers of one state; minus
+    another; or minus the difference of two others. ``moving``: statements, by default all that move
+    the axis.
+    """
+    moving = scale.moving()[a] if moving is None else moving
+    clusters = np.unique(np.array(scale.clusters)[moving], return_inverse=True)[1]
+    parts = [side[:, :, moving] for side in sides]
+    signs = np.array(SIGNS[: len(sides)])
+    difference = np.tensordot(signs, [part.mean(axis=0) for part in parts], 1)
+    totals = np.bincount(clusters, difference.mean(axis=0)).astype(np.float64)
+    return Axis(totals, difference.sum(axis=1), [p.mean(axis=1).sum(axis=1) for p in parts])
 
 
 def weights(stances: Array) -> Array:
