@@ -80,13 +80,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         if some:
             table = pl.DataFrame(some, infer_schema_length=None)
             if "p" in table.columns:
-                stable = name == "stability"
-                least = least_p(params.n_permutations_stability) if stable else 0.0
-                table = adjusted(table, "p", FAMILY, least)
-            schema = SCHEMAS[name]
-            labels = {c.name: pl.Enum(c.labels) for c in schema.columns if c.labels}
-            order = (pl.col(c).cast(labels[c]) if c in labels else pl.col(c) for c in schema.key)
-            tables[name] = typed(table, schema, params.confidence).sort(*order)
+                drawn = {"stability": least_p(params.n_permutations_stability)}
+                table = adjusted(table, "p", FAMILY, drawn.get(name, 0.0))
+            tables[name] = typed(table, SCHEMAS[name], params.confidence).sort(SCHEMAS[name].key)
         elif name not in OPTIONAL:
             raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
     return tables
@@ -106,14 +102,14 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
         added, missing = reading.added(state), trained.missing.min(axis=(0, 1)) == 1
         enough = reading.missing_shares(state) <= MISSING_MAX
         for a, axis in enumerate(scale.axes):
-            moving = scale.moving()[a] & ~(missing & enough[a])
+            moving = scale.moving[a] & ~(missing & enough[a])
             sums = moved(scale, a, added[:, :, a], moving=moving)
             parts = of_total(sums.totals), of_mean(sums.sides[0])
             value, low, high = np.add(estimated(sums.value, parts, params.confidence)[:3], start[a])
             low, high = np.clip([low, high], *ends[a])
-            options = scale.points[a, moving].std(axis=-1) / scale.reach()[a, moving].sum()
+            options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
             error = max(
-                float(np.linalg.norm(options) * scale.reach()[a].sum()),
+                float(np.linalg.norm(options) * scale.reach[a].sum()),
                 float(np.linalg.norm(sums.totals)),
             )
             yield Estimate(float(value), low, high, len(sums.totals)).row(
@@ -217,13 +213,10 @@ def items(reading: Reading, _: Params) -> Iterator[Row]:
 def baselines(scale: Scale) -> Iterator[Row]:
     """Yield the coordinates of random responses, and of the same response to all statements."""
     spread = scale.spread()
-    for constants in schemas.ROUNDED:
-        start = scale.start(constants)
-        same = scale.constants[constants][:, None] + scale.points.sum(axis=1)  # (axes, options)
-        for (a, axis), (b, baseline) in product(
-            enumerate(scale.axes), enumerate(schemas.BASELINES)
-        ):
-            value, sd = (same[a, b - 1], 0.0) if b else (start[a], spread[a])
+    for constants, (a, axis) in product(schemas.ROUNDED, enumerate(scale.axes)):
+        same = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
+        places = [(scale.start(constants)[a], spread[a]), *((value, 0.0) for value in same)]
+        for baseline, (value, sd) in zip(schemas.BASELINES, places, strict=True):
             yield {
                 "questionnaire": scale.name,
                 "language": scale.language,
@@ -244,20 +237,12 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
     domain. Sizes are never 0: ``chance`` is the mean distance of random responses, which is that of
     a folded normal.
     """
-    chances = [
-        {
-            "questionnaire": scale.name,
-            "axis": axis,
-            "center": scale.center,
-            "chance": round(
-                float(foldnorm.mean(abs(start - scale.center) / sd, scale=sd)), DECIMALS
-            ),
-        }
-        for scale in questionnaires.values()
-        for axis, start, sd in zip(
-            scale.axes, scale.start("corrected"), scale.spread(), strict=True
-        )
-    ]
+    chances = []
+    for scale in questionnaires.values():
+        distance, sd = np.abs(scale.start("corrected") - scale.center), scale.spread()
+        for axis, chance in zip(scale.axes, foldnorm.mean(distance / sd, scale=sd), strict=True):
+            about = {"questionnaire": scale.name, "axis": axis, "center": scale.center}
+            chances.append(about | {"chance": finite(chance)})
     untrained = pl.DataFrame(coordinates, infer_schema_length=None).filter(corpus="")
     untrained = untrained.join(pl.DataFrame(chances), on=["questionnaire", "axis"])
     distance = pl.col("value") - pl.col("center")

@@ -105,7 +105,6 @@ def _tested(trained: Trained, weights: Floats, confidence: float) -> Iterator[tu
             mean = case.measured(predicted, weights).mean(axis=0)
             means[name] = mean, size
             columns = {"reading": reading, "ensemble": name, "size": size}
-            columns |= {"ensembles": len(predicted)}
             ends = percentiles(mean[1:].T, confidence)
             for row in metric_rows(mean[0], ends, clusters, **columns):
                 yield "scores", row

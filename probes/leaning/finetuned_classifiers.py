@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 from pydantic import Field
@@ -91,22 +91,6 @@ class Params(Recipe):
     )
 
 
-class Examples(NamedTuple):
-    """Training and test texts of a classifier."""
-
-    texts: list[str]
-    labels: list[str]
-    ids: list[str]  # of the test texts
-    test: list[str]
-    gold: list[str]
-    groups: list[str]
-
-    @property
-    def classes(self) -> list[str]:
-        """Return the classes, sorted."""
-        return sorted(set(self.labels))
-
-
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
     """Return the file of each task that classifiers of a model are made for.
 
@@ -173,7 +157,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of texts that are classified in each task, over all runs."""
     number, files = len(runs(params, folders)), tasks(params, model, folders)
-    return {task: number * len(examples(path, None).ids) for task, path in files.items()}
+    return {task: number * len(examples(path, None)[1]) for task, path in files.items()}
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
@@ -192,20 +176,23 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     rate = params.rate(name, "probes.finetuned_classifiers")
     settings = {field: getattr(params, field) for field in TUNING}
     tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
-    data = examples(tasks(params, model, folders)[shard.config], params.max_texts)
+    train, test = examples(tasks(params, model, folders)[shard.config], params.max_texts)
+    texts, labels = (train[name].to_list() for name in ("text", "label"))
     start = checkpoints.files(name, state, folders[checkpoints.INPUT].parent)
     revision = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
-    made = recipe(data.texts, data.labels, tuning, revision, model.dtype)[:12]
+    made = recipe(texts, labels, tuning, revision, model.dtype)[:12]
     where = WORK / f"{name}-{shard.config}-{shard.part}-{made}"
-    labels = [data.classes.index(label) for label in data.labels]
-    trained = finetune_classifier(start, name, data.texts, labels, data.classes, tuning, where)
+    classes = sorted(set(labels))
+    numbers = [classes.index(label) for label in labels]
+    trained = finetune_classifier(start, name, texts, numbers, classes, tuning, where)
     classifier = Classifier(trained.folder, name, revision, dtype=model.dtype)
+    predicted = classifier.classify(test["text"].to_list())
     table = [
         (*text, *prediction)
-        for *text, classes in zip(
-            data.ids, data.gold, data.groups, classifier.classify(data.test), strict=True
+        for text, classified in zip(
+            test.select("id", "label", "group").rows(), predicted, strict=True
         )
-        for prediction in zip(classes.labels, classes.logprobs_nats, strict=True)
+        for prediction in zip(classified.labels, classified.logprobs_nats, strict=True)
     ]
     names = ("id", "label", "group", "class", "logprob_nats")
     columns = dict(zip(names, zip(*table, strict=True), strict=True))
@@ -214,7 +201,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
 
 
-def examples(path: Path, texts: int | None) -> Examples:
+def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the training and test texts of a task, both sorted by id.
 
     A UserError if a split is empty, or training texts do not have two classes that test texts
@@ -236,7 +223,4 @@ def examples(path: Path, texts: int | None) -> Examples:
             f"{path}: training texts are of {', '.join(sorted(classes)) or 'no class'} and test "
             f"texts of {', '.join(sorted(tested)) or 'no class'}; give each split all classes"
         )
-    return Examples(
-        *(train[column].to_list() for column in ("text", "label")),
-        *(test[column].to_list() for column in ("id", "text", "label", "group")),
-    )
+    return train, test

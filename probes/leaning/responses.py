@@ -11,14 +11,7 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.choices import Choice, choice, refused
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
-from plumbline.probes.leaning.scoring import (
-    DECIMALS,
-    OPTIONS,
-    STANCES,
-    UNCLEAR,
-    stance,
-    weights,
-)
+from plumbline.probes.leaning.scoring import DECIMALS, OPTIONS, STANCES, UNCLEAR, stance, weights
 from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
@@ -33,8 +26,8 @@ if TYPE_CHECKING:
 
     Tables = Iterator[tuple[str, pl.DataFrame]]
 
-PLAIN, NEGATED, PARAPHRASE, PRIOR = FORMS
-ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
+PLAIN, PRIOR = FORMS[0], FORMS[-1]
+KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
 COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
@@ -115,8 +108,8 @@ class Reading(NamedTuple):
         trained, scale = self.states[state], self.scale
         missing = trained.missing[:, :, None]
         added: Array = np.einsum("spik,aik->spai", trained.weights, scale.points)
-        added -= (1 - missing) * scale.middle()
-        prompts, reach = (1 - missing).sum(axis=1, keepdims=True), scale.reach()
+        added -= (1 - missing) * scale.middle
+        prompts, reach = (1 - missing).sum(axis=1, keepdims=True), scale.reach
         with np.errstate(invalid="ignore", divide="ignore"):
             filled = added + missing * (added.sum(axis=1, keepdims=True) / prompts)
             share = ((prompts > 0) * reach).sum(axis=-1, keepdims=True) / reach.sum(-1)[:, None]
@@ -126,7 +119,7 @@ class Reading(NamedTuple):
 
     def missing_shares(self, state: State) -> Array:
         """Return the share of missing responses to the statements that move an axis, (axes,)."""
-        moving, missing = self.scale.moving(), self.states[state].missing.mean(axis=(0, 1))
+        moving, missing = self.scale.moving, self.states[state].missing.mean(axis=(0, 1))
         return np.asarray(np.round((moving * missing).sum(axis=1) / moving.sum(axis=1), DECIMALS))
 
 

@@ -92,13 +92,11 @@ EPOCH = Column("epoch", "int32", "times that it had read them", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "category", "of the value", labels=UNITS)
-READING = Column(
-    "reading",
-    "category",
+ABOUT_READING = (
     "faithful: released code; paper; corrected; continuous: without thresholds; of options: the "
-    "one named, the likeliest, or all by their probability (expected)",
-    labels=READINGS,
+    "one named, the likeliest, or all by their probability (expected)"
 )
+READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "a word, text, or an option", labels=FORMATS)
 STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
@@ -197,10 +195,7 @@ SCHEMAS = {
         _number("chance", "that share if the two had nothing to do with each other"),
     ),
     "answered": Schema.keyed(
-        (
-            *STATE,
-            Column("prompt", "string", "frame, and template of multiple_choice; empty: all"),
-        ),
+        (*STATE, Column("prompt", "string", "frame, and template of multiple_choice; empty: all")),
         *estimates(cluster="statement", method="Wilson score, the shares of statements as hits"),
         _count("answers", "responses in all", minimum=1),
         _count("refused", "of them refused"),
@@ -217,32 +212,31 @@ GROUP = (
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-UNITS_OF_TEXTS = "text, in a world the word that it is about; faithful: training"
-OVER_TEXTS = "bootstrap percentiles; faithful: minus and plus one SD over trainings"
-OVER_TRAININGS: dict[str, str] = {
-    "cluster": "text, in a world the word that it is about",
-    "method": "t over texts and trainings (Satterthwaite)",
-    "null": "0: equally good on average of other trainings, on other texts; tested are balanced "
+TEXT = "text, in a world the word that it is about"
+DIFFERENCE = estimates(
+    cluster=TEXT,
+    method="t over texts and trainings (Satterthwaite)",
+    null="0: equally good on average of other trainings, on other texts; tested are balanced "
     "accuracy and F1",
-}
+)
+
+
+def _performance(null: str) -> tuple[Column, ...]:
+    return estimates(
+        cluster=f"{TEXT}; faithful: training",
+        method="bootstrap percentiles; faithful: minus and plus one SD over trainings",
+        null=f"{null}; corrected alone, balanced accuracy and F1",
+    )
+
+
 FAIRNESS = {
     "overall": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, METRIC),
-        *estimates(
-            cluster=UNITS_OF_TEXTS,
-            method=OVER_TEXTS,
-            null="predictions at random: classes permuted over texts; corrected alone, balanced "
-            "accuracy and F1",
-        ),
+        *_performance("predictions at random: classes permuted over texts"),
     ),
     "groups": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, *GROUP, METRIC),
-        *estimates(
-            cluster=UNITS_OF_TEXTS,
-            method=OVER_TEXTS,
-            null="contrast 0: membership permuted within classes; corrected alone, balanced "
-            "accuracy and F1",
-        ),
+        *_performance("contrast 0: membership permuted within classes"),
         _number("contrast", "value minus that of all texts", nullable=True),
         _number("contrast_low", "lower end of its interval", nullable=True),
         _number("contrast_high", "upper end of its interval", nullable=True),
@@ -260,7 +254,7 @@ FAIRNESS = {
             Column("baseline", "string", "corpus that is subtracted; empty: the model itself"),
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
-        *estimates(**OVER_TRAININGS),
+        *DIFFERENCE,
         _count("runs", "trainings of the classifier, all seeds", minimum=1),
     ),
 }
@@ -268,12 +262,13 @@ ENSEMBLE = {
     "scores": Schema.keyed(
         (
             *(*CASE_READING, PERIOD, TEXTS_SHARE),
-            Column("ensemble", "string", "what is judged; see Ensembles"),
+            Column("ensemble", "string", "voters or single classifiers; see Ensembles"),
             METRIC,
         ),
-        *estimates(cluster=UNITS_OF_TEXTS, method="bootstrap percentiles, these trainings"),
-        _count("size", "voters of each", minimum=1),
-        _count("ensembles", "of how many this is the mean", minimum=1),
+        *estimates(
+            cluster=f"{TEXT}; faithful: training", method="bootstrap percentiles, these trainings"
+        ),
+        _count("size", "voters of each", 1),
     ),
     "differences": Schema.keyed(
         (
@@ -281,7 +276,7 @@ ENSEMBLE = {
             Column("baseline", "string", "what is subtracted from the partisan ensemble"),
             METRIC,
         ),
-        *estimates(**OVER_TRAININGS),
+        *DIFFERENCE,
         _count("baseline_size", "voters of each of the others; the partisan has one per corpus", 1),
     ),
 }

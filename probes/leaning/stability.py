@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from plumbline.probes.leaning.responses import (
-    ANSWERED,
-    NEGATED,
-    NOT_CLEAR,
-    PARAPHRASE,
-    PLAIN,
-    REFUSED,
-    STATE,
-    UNLISTED,
-    WEIGHTS,
-    State,
-)
+from plumbline.probes.leaning.responses import KINDS, PLAIN, STATE, WEIGHTS, State
 from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import TESTED_ERROR, Estimate, finite
@@ -39,13 +28,12 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 TURNED = ("negated", "opposites")  # where a response must change sides
-FORMS = {"negated": NEGATED, "paraphrases": PARAPHRASE}  # form that is compared with the plain one
-FREE = {  # column in which alone two promptings differ
-    "prompts": "prompt",
-    "suffixes": "prompt",
-    "order": "order",
-    "seeds": "sample",
-}
+FORMS = {
+    "negated": "negated",
+    "paraphrases": "paraphrase",
+}  # form that is compared with the plain one
+# column in which alone two promptings differ
+FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
 
@@ -58,7 +46,7 @@ def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
         pairs = _pairs(comparison, single if comparison == "seeds" else averaged)
         for state, rows in pairs.group_by(STATE, maintain_order=True):
             first, second = (np.array(rows[side].to_list()) for side in ("side", "side_other"))
-            clusters = np.array(scale.clusters)
+            clusters = scale.clusters
             if comparison == "opposites":
                 columns = np.array(list(scale.opposites), dtype=np.int64)
                 second = second[:, list(scale.opposites.values())]
@@ -169,10 +157,10 @@ def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     several = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
     rows = pl.concat([several.with_columns(prompt=pl.lit("")), plain])
     for (*state, prompt), part in rows.group_by(*STATE, "prompt", maintain_order=True):
-        shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == ANSWERED).mean())
+        shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == KINDS[0]).mean())
         yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(
             **reading.about(State(*state)),
             prompt=prompt,
             answers=len(part),
-            **{kind: (part["kind"] == kind).sum() for kind in (REFUSED, NOT_CLEAR, UNLISTED)},
+            **{kind: (part["kind"] == kind).sum() for kind in KINDS[1:]},
         )
