@@ -82,7 +82,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             if "p" in table.columns:
                 drawn = {"stability": least_p(params.n_permutations_stability)}
                 table = adjusted(table, "p", FAMILY, drawn.get(name, 0.0))
-            tables[name] = typed(table, SCHEMAS[name], params.confidence).sort(SCHEMAS[name].key)
+            schema = SCHEMAS[name]
+            labels = {key: schema[key].labels for key in schema.key}
+            order = (pl.col(k).cast(pl.Enum(v)) if v else pl.col(k) for k, v in labels.items())
+            tables[name] = typed(table, schema, params.confidence).sort(*order)
         elif name not in OPTIONAL:
             raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
     return tables

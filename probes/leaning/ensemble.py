@@ -13,13 +13,14 @@ from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from plumbline.probes.leaning.predictions import (
     Case,
     Runs,
     cases,
-    contrast_rows,
-    metric_rows,
+    contrast_table,
+    metric_table,
     tables,
 )
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
@@ -31,10 +32,8 @@ from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
-
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats, Row
+    from plumbline.probes.leaning.predictions import Bools, Floats
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -79,10 +78,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     of the partisan corpora. Columns as in :data:`SCHEMAS`.
     """
     tasks = cases(inputs, params.positive, 1, "ensemble")
-    return tables(tasks, lambda case: _rows(case, params), SCHEMAS, params.confidence)
+    return tables(tasks, lambda case: _parts(case, params), SCHEMAS, params.confidence)
 
 
-def _rows(case: Case, params: Params) -> Iterator[tuple[str, Row]]:
+def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
     weights = case.weights(params.n_bootstrap, params.seed)
     partisan: dict[tuple[str, float], dict[str, Runs]] = {}
     for state, runs in case.states.items():
@@ -91,11 +90,13 @@ def _rows(case: Case, params: Params) -> Iterator[tuple[str, Row]]:
     for (period, share), members in sorted(partisan.items(), key=lambda item: item[0]):
         if len(members) > 1:
             trained = Trained(case, members, case.itself, params.max_ensembles, params.seed)
-            for table, row in _tested(trained, weights, params.confidence):
-                yield table, {"period": period, "share": share} | row
+            for name, table in _tested(trained, weights, params.confidence):
+                yield name, table.with_columns(period=pl.lit(period), share=pl.lit(share))
 
 
-def _tested(trained: Trained, weights: Floats, confidence: float) -> Iterator[tuple[str, Row]]:
+def _tested(
+    trained: Trained, weights: Floats, confidence: float
+) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the scores of ensembles of each kind, and the partisan ensemble minus all others."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
@@ -106,8 +107,7 @@ def _tested(trained: Trained, weights: Floats, confidence: float) -> Iterator[tu
             means[name] = mean, size
             columns = {"reading": reading, "ensemble": name, "size": size}
             ends = percentiles(mean[1:].T, confidence)
-            for row in metric_rows(mean[0], ends, clusters, **columns):
-                yield "scores", row
+            yield "scores", metric_table(mean[0], *ends, clusters, **columns)
     left = without_seeds(trained, weights[:, : 1 + FEWER]).values()
     for name, (mean, size) in means.items():
         if name == PARTISAN:
@@ -126,8 +126,8 @@ def _tested(trained: Trained, weights: Floats, confidence: float) -> Iterator[tu
             )
             for m in range(len(METRICS))
         ]
-        for row in contrast_rows(contrasts, clusters, baseline=name, baseline_size=size):
-            yield "differences", row
+        columns = {"baseline": name, "baseline_size": size}
+        yield "differences", contrast_table(contrasts, clusters, **columns)
 
 
 def over_trainings(drawn: Floats, left: Floats, texts: Part, confidence: float) -> Contrast:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
@@ -18,9 +19,8 @@ from plumbline.probes.leaning.predictions import (
     HALF,
     State,
     cases,
-    contrast_rows,
-    metric_rows,
-    spread,
+    contrast_table,
+    metric_table,
     tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
@@ -28,18 +28,16 @@ from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.estimate import TESTED_ERROR, finite, least_p
+from plumbline.probes.stats.estimate import TESTED_ERROR, least_p
 from plumbline.probes.stats.tests import chance_p, dealt, of_members, two_tailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
-
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Case, Floats, Row, Runs
+    from plumbline.probes.leaning.predictions import Case, Floats, Runs
 
-    Rows = Iterator[tuple[str, Row]]
+    Tables = Iterator[tuple[str, pl.DataFrame]]
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -59,7 +57,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         :data:`SCHEMAS`.
     """
 
-    def rows(case: Case) -> Rows:
+    def parts(case: Case) -> Tables:
         weights = case.weights(params.n_bootstrap, params.seed)
         yield from _values(case, weights, params)
         yield from _differences(case, weights, params)
@@ -67,10 +65,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     tasks = cases(inputs, params.positive, params.texts_min, "fairness")
     least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail
-    return tables(tasks, rows, SCHEMAS, params.confidence, least)
+    return tables(tasks, parts, SCHEMAS, params.confidence, least)
 
 
-def _values(case: Case, weights: Floats, params: Params) -> Rows:
+def _values(case: Case, weights: Floats, params: Params) -> Tables:
     """Yield the performance on all texts, and on those of each group, in both readings."""
     permuting = (params.n_permutations, params.seed, case.clusters())
     overall: dict[State, Floats] = {}
@@ -80,8 +78,11 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
         members = None if group == ALL else dealt(member, case.true, *permuting)
         for state, runs in case.states.items():
             measured = case.measured(runs.predicted, weights, member)
-            mean, sd = measured.mean(axis=0), spread(measured[:, 0])
+            mean, trainings = measured.mean(axis=0), len(measured)
             value, columns, tested = mean[0], state._asdict(), {}
+            sd = (
+                measured[:, 0].std(axis=0, ddof=1) if trainings > 1 else np.full(len(value), np.nan)
+            )
             if members is None:
                 overall[state] = mean
                 p = chance_p(case.true, runs.predicted, *permuting)
@@ -92,13 +93,11 @@ def _values(case: Case, weights: Floats, params: Params) -> Rows:
                 columns |= {"level": group[0], "group": group[1], "contrast": contrast[0]}
                 tested = {"contrast_low": ends.low, "contrast_high": ends.high}
                 tested[TESTED_ERROR] = permuted[1:].std(axis=0, ddof=1)
-            limits = value - sd, value + sd
-            for row in metric_rows(value, limits, len(measured), reading="faithful", **columns):
-                yield table, row
+            columns["reading"] = "faithful"
+            yield table, metric_table(value, value - sd, value + sd, trainings, **columns)
+            ends = percentiles(mean[1:].T, params.confidence)
             columns |= {"reading": "corrected"} | tested
-            limits = percentiles(mean[1:].T, params.confidence)
-            for row in metric_rows(value, limits, clusters, p, **columns):
-                yield table, row
+            yield table, metric_table(value, *ends, clusters, p, **columns)
 
 
 @cache
@@ -114,7 +113,7 @@ def published() -> dict[tuple[str, str, str, str], float]:
     }
 
 
-def _disagreements(case: Case, params: Params) -> Rows:
+def _disagreements(case: Case, params: Params) -> Tables:
     """Yield the texts that most classifiers of one side call positive, and most of the other not.
 
     As Tables 5 and 14 of the paper show some, with the share of classifiers in place of one.
@@ -129,14 +128,16 @@ def _disagreements(case: Case, params: Params) -> Rows:
         if not all(sides):
             continue
         left, right = (np.mean(side, axis=0) for side in sides)
-        for i in np.flatnonzero((left - HALF) * (right - HALF) < 0):
-            row = {"period": period, "share": share, "id": case.ids[i]}
-            row |= {"positive": bool(case.true[i]), "left": finite(left[i])}
-            base = None if itself is None else finite(itself[i])
-            yield "disagreements", row | {"right": finite(right[i]), "base_model": base}
+        texts = {"id": case.ids, "positive": case.true, "left": left, "right": right}
+        table = pl.DataFrame(texts).with_columns(
+            period=pl.lit(period),
+            share=pl.lit(share),
+            base_model=pl.lit(None, pl.Float64) if itself is None else pl.Series(itself),
+        )
+        yield "disagreements", table.filter((left - HALF) * (right - HALF) < 0)
 
 
-def _differences(case: Case, weights: Floats, params: Params) -> Rows:
+def _differences(case: Case, weights: Floats, params: Params) -> Tables:
     """Yield the differences between states, on the same texts."""
     for state, baseline in _pairs(case, params):
         first, second = matched(case.states[state], case.states[baseline], baseline)
@@ -155,8 +156,8 @@ def _differences(case: Case, weights: Floats, params: Params) -> Rows:
             ]
             columns = state._asdict() | {"baseline": baseline.corpus, "level": level}
             columns |= {"group": group, "runs": len(difference)}
-            for row in contrast_rows(contrasts, clusters, **columns):
-                yield "differences", row if tested else row | {"p": None}
+            table = contrast_table(contrasts, clusters, **columns)
+            yield "differences", table if tested else table.with_columns(p=None)
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:

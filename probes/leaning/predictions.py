@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap
 from plumbline.probes.stats.classification import METRICS, cells, metrics
-from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DF, TESTED_ERROR, adjusted, rounded, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
-    Row = dict[str, Any]
 
 HALF = 0.5
 SEED = "finetuning_seed"
@@ -99,32 +99,24 @@ class Case(NamedTuple):
         return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
-def spread(runs: Floats) -> Floats:
-    """Return the standard deviation over runs, (measures,); nan with one."""
-    return runs.std(axis=0, ddof=1) if len(runs) > 1 else np.full(len(METRICS), np.nan)
-
-
-def metric_rows(
-    values: Floats, limits: Sequence[Floats], n: int, p: Floats | None = None, **columns: Any
-) -> Iterator[Row]:
-    """Yield a row of a table for each measure, with p of those that are tested.
+def metric_table(
+    values: Floats, low: Floats, high: Floats, n: int, p: Floats | None = None, **columns: Any
+) -> pl.DataFrame:
+    """Return a row for each measure, with p of those that are tested.
 
     ``columns``: further ones; an array has a value for each measure.
     """
-    for m, metric in enumerate(METRICS):
-        more = {
-            name: finite(value[m]) if isinstance(value, np.ndarray) else value
-            for name, value in columns.items()
-        }
-        tested = None if p is None or metric not in TESTED else float(p[m])
-        estimate = Estimate(values[m], limits[0][m], limits[1][m], n)
-        yield estimate.row(p=tested, metric=metric, **more)
+    tested = np.where(np.isin(METRICS, TESTED), np.nan if p is None else p, np.nan)
+    arrays = {"metric": METRICS, "value": values, "low": low, "high": high, "p": tested}
+    arrays |= {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
+    others = {name: pl.lit(column) for name, column in columns.items() if name not in arrays}
+    return pl.DataFrame(arrays, nan_to_null=True).with_columns(n=pl.lit(n), **others)
 
 
-def contrast_rows(contrasts: Sequence[Contrast], n: int, **columns: Any) -> Iterator[Row]:
-    """Yield a row for each measure of a difference over texts and trainings."""
-    values, low, high, p, error, df = np.array(contrasts).T
-    yield from metric_rows(values, (low, high), n, p, **{TESTED_ERROR: error, DF: df}, **columns)
+def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
+    """Return a row for each measure of a difference over texts and trainings."""
+    *numbers, p, error, df = np.array(contrasts).T
+    return metric_table(*numbers, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
 
 def cases(
@@ -207,25 +199,28 @@ def _members(
 
 def tables(
     cases: Iterable[Case],
-    rows_of: Callable[[Case], Iterable[tuple[str, Row]]],
+    parts_of: Callable[[Case], Iterable[tuple[str, pl.DataFrame]]],
     schemas: dict[str, Schema],
     confidence: float,
     least: float = 0.0,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables that have rows; ``rows_of`` yields a table's name and a row of it.
+    """Return the tables that have rows; ``parts_of`` yields a table's name and rows of it.
 
     p is adjusted over all tests of a task of a model in a reading; ``confidence`` is that of the
     intervals, ``least`` the smallest p of a permutation test, all but those of ``differences``.
     """
-    rows: dict[str, list[Row]] = {name: [] for name in schemas}
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in schemas}
     for case in cases:
-        for name, row in rows_of(case):
-            rows[name].append({"model": case.model, "task": case.task} | row)
+        key = {"model": pl.lit(case.model), "task": pl.lit(case.task)}
+        for name, part in parts_of(case):
+            parts[name].append(part.with_columns(**key))
     result = {}
-    for name, some in rows.items():
-        if some:
-            table = pl.DataFrame(some, infer_schema_length=None)
-            if "p" in table.columns:
+    for name, frames in parts.items():
+        if sum(map(len, frames)):
+            table = pl.concat(frames, how="diagonal_relaxed")
+            p = ["p"] if "p" in table.columns else []
+            table = rounded(table, table.drop(p).select(cs.float()).columns, p)
+            if p:
                 family = [c for c in ("model", "task", "reading") if c in table.columns]
                 table = adjusted(table, "p", family, 0.0 if name == "differences" else least)
             result[name] = typed(table, schemas[name], confidence)
