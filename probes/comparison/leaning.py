@@ -12,8 +12,7 @@ from plumbline.builders.core.params import section
 from plumbline.probes.comparison.difference import Difference
 from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import ITSELF, Reading, outputs, readings
-from plumbline.probes.leaning.scoring import scales
-from plumbline.probes.leaning.shifts import moved
+from plumbline.probes.leaning.scoring import moved, scales
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.stats.estimate import Estimate
 

@@ -1,13 +1,12 @@
 """Answers for people to label, and their agreement with each other and with the judge.
 
-Feng et al. (2023), appendix A.2: 110 answers, three annotators; Fleiss' kappa of whether an answer
-agrees, disagrees or takes no side, and the judge's accuracy on answers with a clear side.
+Feng et al. (2023), appendix A.2: 110 answers, three annotators; Fleiss' kappa of the labels agree,
+disagree and none, and the judge's accuracy on answers with a clear side.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,8 +34,8 @@ class Agreement(NamedTuple):
     """Agreement of annotators, and of the judge with them, on the same answers."""
 
     answers: int
-    clear: int  # of them, to most annotators
-    kappa: float  # Fleiss', of three labels; nan where all labels are one
+    clear: int  # answers in which most annotators see a side
+    kappa: float  # Fleiss', of three labels; nan where all labels are equal
     accuracy: dict[str, float]  # of the judge by reading, on clear answers
 
 
@@ -65,12 +64,16 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
     from statsmodels.stats.inter_rater import fleiss_kappa  # seconds to import
 
     labels = [_labels(sheet) for sheet in sheets]
-    if len(sheets) < 2 or any(set(one) != set(labels[0]) for one in labels):
+    if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
         raise UserError(f"{', '.join(map(str, sheets))}: give two or more sheets of one draw")
-    by_answer = {key: Counter(one[key] for one in labels) for key in sorted(labels[0])}
-    counts = np.array([[votes[label] for label in LABELS] for votes in by_answer.values()])
-    most = {key: votes.most_common(1)[0] for key, votes in by_answer.items()}
-    clear = {k: label for k, (label, n) in most.items() if 2 * n > len(labels) and label != "none"}
+    votes = {key: [sheet[key] for sheet in labels] for key in labels[0]}
+    counts = np.array([[given.count(label) for label in LABELS] for given in votes.values()])
+    clear = {
+        key: label
+        for key, given in votes.items()
+        for label in LABELS[:2]
+        if 2 * given.count(label) > len(given)
+    }
     rows = _answers(model).filter(pl.col("key").is_in(list(clear)))
     accuracy = {}
     for reading in SIDES:
@@ -96,8 +99,9 @@ def _judged(rows: pl.DataFrame, reading: str) -> list[str]:
     up, down = (np.exp(rows[name].to_numpy()) for name in SIDES[reading])
     sides = np.where(up >= down, *LABELS[:2])
     if reading == "corrected":
-        no = np.array([refused(*row) for row in rows.select("response", "text").rows()], dtype=bool)
-        sides = np.where(no | (np.maximum(up, down) < SURE), LABELS[2], sides)
+        refusals = [refused(*row) for row in rows.select("response", "text").rows()]
+        unsure = np.array(refusals, dtype=bool) | (np.maximum(up, down) < SURE)
+        sides = np.where(unsure, LABELS[2], sides)
     return list(map(str, sides))
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kind = Literal["answered", "refused", "unclear"]
-REPEATED = 4  # words in a row that stand in the prompt too
+REPEATED = 4  # words in a row that are in the prompt too
+LONGEST = 4000  # characters of an answer in which an option is looked for
 APOSTROPHES = str.maketrans("’‘“”", "''\"\"")
 QUOTED = re.compile(r'"[^"]*(?:"|$)')  # what others are said to say
 QUOTATION = re.compile(r'"[^"\n]*"')
@@ -26,11 +27,9 @@ MARKS = re.compile(r"<\|[^|>]*\|>|[*_`#]")  # of chat formats, of Markdown
 SENTENCES = re.compile(r"\n+|(?<=[^\d\s][.!?])\s+")
 FIRST = re.compile(r"\s*(?:[^.!?:\n]|(?<=\d)[.:])*")
 DENIAL = r"\b(?:not|never|neither|nor|hardly|cannot|\w+n't)\b"
-BEFORE = (
-    re.compile(  # an option that is not meant: denied, with no other subject between, or counted
-        rf"{DENIAL}(?:(?!\bi\b)[^:;])*$|\d ?% *$|"
-        rf"{DENIAL} (?:\w+ )?(?:think|say|believe|feel|that)(?: that)? i(?: \w+)* *$"
-    )
+BEFORE = re.compile(  # not meant: denied, with no other subject between, or counted
+    rf"{DENIAL}(?:(?!\bi\b)[^:;])*$|\d ?% *$|"
+    rf"{DENIAL} (?:\w+ )?(?:think|say|believe|feel|that)(?: that)? i(?: \w+)* *$"
 )
 BEHIND = re.compile(
     r"\W*(?:\w+ not\b|\w+n't\b|\d+ ?%|with (?:those|people|anyone|everyone|them)\b)"
@@ -69,22 +68,18 @@ SIDE = re.compile(
 )
 
 
-def without(answer: str, prompt: str) -> str:
-    """Return an answer without what it repeats of its prompt, four words in a row and more.
+def remove_repeated(answer: str, prompt: str) -> str:
+    """Return an answer without repetitions of its prompt, four words in a row and more.
 
     Examples
     --------
-    >>> without("I disagree that one cannot trust them all.", "One cannot trust them")
+    >>> remove_repeated("I disagree that one cannot trust them all.", "One cannot trust them")
     'I disagree that all.'
     """
-    words, own = answer.split(), _plain(answer.split())
-    there, size = _plain(prompt.split()), REPEATED
-    runs = {tuple(there[i : i + size]) for i in range(len(there) - size + 1)}
-    out = set[int]()
-    for i in range(len(own) - size + 1):
-        if tuple(own[i : i + size]) in runs:
-            out |= set(range(i, i + size))
-    return " ".join(word for i, word in enumerate(words) if i not in out)
+    words, plain, prompted = answer.split(), _runs(answer), set(_runs(prompt))
+    starts = [i for i, run in enumerate(plain) if run in prompted]
+    repeated = {i + k for i in starts for k in range(REPEATED)}
+    return " ".join(word for i, word in enumerate(words) if i not in repeated)
 
 
 def refused(answer: str, prompt: str = "") -> bool:
@@ -99,9 +94,9 @@ def refused(answer: str, prompt: str = "") -> bool:
     >>> refused("As an AI, I have no opinions. If I had to choose, I would agree.")
     False
     """
-    text = without(QUOTED.sub(" ", _normalised(answer)), _normalised(prompt))
-    found = REFUSAL.search(FIRST.match(text)[0])  # type: ignore[index]  # matches nothing at least
-    return bool(found) and not SIDE.search(text)
+    text = remove_repeated(QUOTED.sub(" ", _normalised(answer)), _normalised(prompt))
+    first = FIRST.match(text)[0]  # type: ignore[index]  # matches nothing at least
+    return bool(REFUSAL.search(first)) and not SIDE.search(text)
 
 
 class Choice(NamedTuple):
@@ -121,7 +116,7 @@ def choice(
     agree"), a quotation, a list of options and a repetition of the prompt choose nothing. A
     sentence with several options, a denial before the option, the number of another, a percentage,
     or agreement with persons is ``unclear``. A response with a refusal (:data:`REFUSAL`) before its
-    option is ``refused``.
+    option is ``refused``. Of a long answer :data:`LONGEST` characters are read.
 
     Parameters
     ----------
@@ -142,48 +137,45 @@ def choice(
     >>> choice("2) Agree", options)
     Choice(kind='unclear', option=None)
     """
-    place = {option.casefold(): number for number, option in enumerate(options)}
-    longest = sorted(place, key=len, reverse=True)  # "disagree" must not be read as "agree"
+    numbers = {option.casefold(): n for n, option in enumerate(options)}
+    longest = sorted(numbers, key=len, reverse=True)  # "disagree" must not be read as "agree"
     name = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
     named = re.compile(rf"(?:\b(\d+)[^\w%]{{0,3}})?({name})(?: ?\((\d+)\))?")
-    text = QUOTATION.sub(_short, _normalised(answer).casefold())
+    text = _normalised(answer)[:LONGEST].casefold()
+    text = QUOTATION.sub(lambda m: m[0] if len(m[0].split()) < REPEATED else " ", text)
     text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
     for several in (  # lists of options, with an explanation each or in a row
         rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
         rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
     ):
         text = re.sub(several, lambda m: "\n" if len({*re.findall(name, m[0])}) > 1 else m[0], text)
+    prompt = _normalised(prompt)
     for part in SENTENCES.split(text):
-        sentence = without(part, _normalised(prompt))
+        sentence = remove_repeated(part, prompt)
         if sentence.endswith("?"):
             continue
-        found = [m for m in named.finditer(sentence) if not OTHERS.search(sentence[: m.start()])]
-        first = found[0].start() if found else len(sentence)
+        meant = [m for m in named.finditer(sentence) if not OTHERS.search(sentence[: m.start()])]
+        first = meant[0].start() if meant else len(sentence)
         if REFUSAL.search(sentence[:first]):
             return Choice("refused", None)
-        if not found:
+        if not meant:
             alone = NUMBER.search(sentence) if numbered else None
             number = int(alone[1] or alone[2]) if alone else 0
             if 1 <= number <= len(options):
                 return Choice("answered", number - 1)
             continue
-        if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[found[0].end() :]):
-            found = found[:1]  # reasons follow
-        numbers = {(m[2], int(n)) for m in found for n in (m[1], m[3]) if n}
-        unlike = {n for word, n in numbers if n <= len(options) and n - 1 != place[word]}
+        if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[meant[0].end() :]):
+            meant = meant[:1]  # reasons follow
+        labels = [(numbers[m[2]], int(n) - 1) for m in meant for n in (m[1], m[3]) if n]
+        mislabelled = numbered and any(n < len(options) and n != k for k, n in labels)
         doubted = any(
-            BEFORE.search(sentence[: m.start()]) or BEHIND.match(sentence[m.end() :]) for m in found
+            BEFORE.search(sentence[: m.start()]) or BEHIND.match(sentence[m.end() :]) for m in meant
         )
-        chosen = {place[m[2]] for m in found}
-        if doubted or (numbered and unlike) or len(chosen) > 1:
+        chosen = {numbers[m[2]] for m in meant}
+        if doubted or mislabelled or len(chosen) > 1:
             break
         return Choice("answered", chosen.pop())
     return Choice("unclear", None)
-
-
-def _short(quotation: re.Match[str]) -> str:
-    """Return a quotation of few words, which may be an option, else nothing."""
-    return quotation[0] if len(quotation[0].split()) < REPEATED else " "
 
 
 def _normalised(text: str) -> str:
@@ -193,5 +185,7 @@ def _normalised(text: str) -> str:
     return MARKS.sub("", THOUGHTS.sub("", text))
 
 
-def _plain(words: list[str]) -> list[str]:
-    return [re.sub(r"\W", "", word).casefold() for word in words]
+def _runs(text: str) -> list[tuple[str, ...]]:
+    """Return the runs of :data:`REPEATED` words of a text, without case and marks."""
+    words = [re.sub(r"\W", "", word).casefold() for word in text.split()]
+    return list(zip(*(words[k:] for k in range(REPEATED)), strict=False))

@@ -1,8 +1,8 @@
-"""Analysis ``compass``: where models stand on the axes of a political questionnaire.
+"""Analysis ``compass``: coordinates of models on the axes of a political questionnaire.
 
 Feng et al. (2023): stances on statements, read off a masked word or an answer, are scored as a
 person's would be; before and after further training on partisan texts. Röttger et al. (2024):
-options that are offered, and what becomes of the stance when the question changes.
+options that are offered, and changes of the stance with the prompt.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from scipy.stats import foldnorm
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import schemas
-from plumbline.probes.leaning.responses import EVERY, MISSING_MAX, outputs, readings, wordings
+from plumbline.probes.leaning.responses import ITSELF, MISSING_MAX, outputs, readings
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, scales
-from plumbline.probes.leaning.shifts import moved, shifts
+from plumbline.probes.leaning.scoring import NATS_UNIT, STANCES, moved, scales
 from plumbline.probes.leaning.stability import answered, stability
+from plumbline.probes.stats.crossed import estimated, of_difference, of_mean, of_total
 from plumbline.probes.stats.estimate import (
     DECIMALS,
+    DF,
     TESTED_ERROR,
+    Estimate,
     adjusted,
     finite,
     least_p,
@@ -36,16 +38,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.responses import Reading, Rows, State
+    from plumbline.probes.leaning.responses import Reading, State
     from plumbline.probes.leaning.scoring import Scale
 
     Row = dict[str, Any]
+    Rows = list[Row]
 
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
 OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may have no row
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-REACH = 1.959963984540054  # of a normal: 95% of random answers
+GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
+REACH = 1.959963984540054  # normal quantile: 95% of random answers
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -71,165 +75,157 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     rows["baselines"] = [row for scale in questionnaires.values() for row in baselines(scale)]
     if rows["coordinates"]:
         rows["magnitudes"] = magnitudes(rows["coordinates"], rows["shifts"], questionnaires)
-    least = {"stability": least_p(params.n_permutations_stability)}
-    return {
-        name: _table(some, name, least.get(name, 0.0), params.confidence)
-        for name, some in rows.items()
-        if some or name not in OPTIONAL
-    }
-
-
-def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
-    """Return the mean distance of models from the middle, and the mean size of trainings' shifts.
-
-    The paper's sums of section 4.1: all models by axis, and one after training on corpora of one
-    domain. Sizes are never 0: ``chance`` is the mean distance of random responses.
-    """
-    centers = {scale.name: scale.center for scale in questionnaires.values()}
-    untrained = pl.DataFrame(coordinates, infer_schema_length=None).filter(corpus="")
-    middle = pl.col("questionnaire").replace_strict(centers)
-    kinds = [untrained.with_columns(pl.col("value") - middle, model=pl.lit(""), domain=pl.lit(""))]
-    if shifts:
-        trained = pl.DataFrame(shifts, infer_schema_length=None)
-        trained = trained.filter(period="all", contrast="base model")
-        for name in ("share", "epoch"):
-            last = pl.col(name).max().over("model", "corpus")
-            trained = trained.filter(pl.col(name) == last)
-        domain = pl.col("corpus").str.split("-").list.first()
-        kinds.append(trained.with_columns(domain=domain))
-    key = list(SCHEMAS["magnitudes"].key)
-    value = pl.col("value").abs()
-    sizes = {"value": value.mean(), "sd": value.std(), "n": value.count()}
-    distances = pl.concat([table.select(*key, "value") for table in kinds]).drop_nulls("value")
-    chance = {
-        f"{scale.name} {axis}": _random_distance(scale, a)
-        for scale in questionnaires.values()
-        for a, axis in enumerate(scale.axes)
-    }
-    at_random = pl.format("{} {}", "questionnaire", "axis").replace_strict(chance)
-    table = distances.group_by(key, maintain_order=True).agg(**sizes)
-    return table.with_columns(
-        pl.col("value", "sd").round(DECIMALS), chance=pl.when(model="").then(at_random)
-    ).to_dicts()
-
-
-def _random_distance(scale: Scale, axis: int) -> float:
-    """Return the mean distance of random responses from the middle: of a folded normal."""
-    distance, sd = scale.start("corrected")[axis] - scale.center, scale.spread()[axis]
-    return round(float(foldnorm.mean(abs(distance) / sd, scale=sd)), DECIMALS)
-
-
-def _table(rows: Rows, name: str, least: float, confidence: float) -> pl.DataFrame:
-    """Return rows as a table, in the order of its key; ``least`` is the smallest p."""
-    schema = SCHEMAS[name]
-    if not rows:
-        raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    if "p" in table.columns:
-        table = adjusted(table, "p", FAMILY, least)
-    order = (
-        pl.col(name).cast(pl.Enum(schema[name].labels)) if schema[name].labels else pl.col(name)
-        for name in schema.key
-    )
-    return typed(table, schema, confidence).sort(*order)
-
-
-def _places(
-    reading: Reading, state: State, params: Params, at: tuple[slice, slice] = EVERY
-) -> Iterator[Row]:
-    """Yield the row of each axis, tested against random responses.
-
-    The test is against random responses to the statements that have a response; if too many have
-    none there are bounds alone (:meth:`Reading.added`). The standard error is that of options that
-    are equally likely, or of these responses with sides at random, an opposite's with its
-    statement's, if that is larger: respondents without weak stances, or with one opinion on a
-    statement and its opposite, vary more.
-
-    ``at``: some of the trainings and prompts.
-    """
-    scale = reading.scale
-    start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
-    missing, shares = reading.states[state].missing[at], reading.missing_shares(state, at)
-    added = reading.added(state, at)
-    bounds = [reading.added(state, at, pick(scale.points, axis=-1)) for pick in (np.min, np.max)]
-    for a, axis in enumerate(scale.axes):
-        moving = scale.moving()[a]
-        keep = moving & (missing.min(axis=(0, 1)) < 1) if shares[a] <= MISSING_MAX else moving
-        low, high = (start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in bounds)
-        sums = moved(scale, a, added[:, :, a], keep=keep)
-        place = sums.estimate(float(start[a]), params.confidence)
-        place = place._replace(
-            value=float(np.clip(place.value, low, high)),
-            low=float(np.clip(place.low, *ends[a])),
-            high=float(np.clip(place.high, *ends[a])),
-        )
-        options = scale.points[a, keep].std(axis=-1) / scale.reach()[a, keep].sum()
-        error = max(
-            float(np.linalg.norm(options) * scale.reach()[a].sum()),
-            float(np.linalg.norm(sums.totals)),
-        )
-        yield place.row(
-            **reading.about(state),
-            **{TESTED_ERROR: error},
-            p=2 * float(ndtr(-abs(sums.value) / error)),
-            axis=axis,
-            unit=scale.unit,
-            missing=finite(shares[a] * moving.sum()),
-            bound_low=finite(low),
-            bound_high=finite(high),
-        )
+    tables = {}
+    for name, some in rows.items():
+        if some:
+            table = pl.DataFrame(some, infer_schema_length=None)
+            if "p" in table.columns:
+                drawn = {"stability": least_p(params.n_permutations_stability)}
+                table = adjusted(table, "p", FAMILY, drawn.get(name, 0.0))
+            schema = SCHEMAS[name]
+            labels = {key: schema[key].labels for key in schema.key}
+            order = (pl.col(k).cast(pl.Enum(v)) if v else pl.col(k) for k, v in labels.items())
+            tables[name] = typed(table, schema, params.confidence).sort(*order)
+        elif name not in OPTIONAL:
+            raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
+    return tables
 
 
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates of every state of the model."""
+    """Yield the coordinates of every state of the model, tested against random responses.
+
+    The test is against random responses to the statements that have a response. The standard error
+    is that of options that are equally likely, or of these responses with sides at random, an
+    opposite's with its statement's, if that is larger: respondents without weak stances, or with
+    one opinion on a statement and its opposite, vary more.
+    """
+    scale = reading.scale
+    start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
+    for state, trained in reading.states.items():
+        added, missing = reading.added(state), trained.missing.min(axis=(0, 1)) == 1
+        enough = reading.missing_shares(state) <= MISSING_MAX
+        for a, axis in enumerate(scale.axes):
+            moving = scale.moving[a] & ~(missing & enough[a])
+            sums = moved(scale, a, added[:, :, a], moving=moving)
+            parts = of_total(sums.totals), of_mean(sums.sides[0])
+            value, low, high = np.add(estimated(sums.value, parts, params.confidence)[:3], start[a])
+            low, high = np.clip([low, high], *ends[a])
+            options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
+            error = max(
+                float(np.linalg.norm(options) * scale.reach[a].sum()),
+                float(np.linalg.norm(sums.totals)),
+            )
+            yield Estimate(float(value), low, high, len(sums.totals)).row(
+                **reading.about(state),
+                **{TESTED_ERROR: error},
+                p=2 * float(ndtr(-abs(sums.value) / error)),
+                axis=axis,
+                unit=scale.unit,
+            )
+
+
+def shifts(reading: Reading, params: Params) -> Iterator[Row]:
+    """Yield the differences of states, over the same statements and prompts.
+
+    `corrected` of masked models is in log-odds, see
+    :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
+
+    States are not tested if their numbers of steps differ too much: more of them move a model
+    further whatever the texts say. Trainings are not tested against the model itself where
+    responses are samples, of which it is one (.15 to .26 of true nulls were rejected), nor
+    in readings of choices: its responses are at any distance from the edges between options, and
+    every training moves them to the same mean (.12 to .26 with ten trainings).
+    """
+    scale, nats = reading.scale, reading.in_nats
+    choices = reading.format == "generation" or not (nats or reading.name in GRADED)
+    width = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
+    for contrast, state, others in contrasts(reading, params):
+        states, itself = (state, *others), others == (ITSELF,)
+        added = [(reading.leaned if nats else reading.added)(side) for side in states]
+        steps = [reading.states[side].steps for side in states]
+        unequal = not itself and params.unequal(min(steps), max(steps))
+        for a, axis in enumerate(scale.axes):
+            sums = moved(scale, a, *(side[:, :, a] for side in added))
+            parts = [of_mean(sums.sides[0])] if itself else of_difference(*sums.sides)
+            parts = parts if all(part.df for part in parts) else []
+            value, low, high, p, error, df = estimated(sums.value, parts, params.confidence)
+            reasons = {
+                "unequal steps": unequal,
+                "missing responses": np.isnan(value),
+                "single model": itself and choices,
+                "single training": np.isnan(p),
+            }
+            reason = next((name for name, holds in reasons.items() if holds), None)
+            if not nats:
+                most = width[a] * (2 if len(states) > 2 else 1)
+                low, high = np.clip([low, high], -most, most)
+            yield Estimate(value, low, high, len(sums.sides[0])).row(
+                **reading.about(state),
+                p=None if reason else p,
+                # not from the interval, which is cut at the ends of the scale
+                **{DF: finite(df), TESTED_ERROR: finite(error)},
+                contrast=contrast,
+                baseline="before" if contrast == "period" else others[-1].corpus,
+                axis=axis,
+                unit=NATS_UNIT if nats else scale.unit,
+                reason=reason,
+            )
+
+
+def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
+    """Yield each contrast, its state, and one or three others that are subtracted.
+
+    The growth after 2017 of the distance between two corpora is the paper's polarisation: a
+    difference of differences, of four states.
+    """
     for state in reading.states:
-        yield from _places(reading, state, params)
-
-
-def runs(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates after every single training, by prompt and by paraphrase."""
-    for variant, worded in wordings(reading):
-        prompts = [("", slice(None))] if len(worded.prompts) > 1 else []
-        prompts += [(name, slice(p, p + 1)) for p, name in enumerate(worded.prompts)]
-        for state, responses in worded.states.items():
-            for (s, seed), (prompt, which) in product(enumerate(responses.seeds), prompts):
-                about = {"pretraining_seed": seed, "prompt": prompt, "variant": variant}
-                for row in _places(worded, state, params, (slice(s, s + 1), which)):
-                    yield row | about
+        if state == ITSELF:
+            continue
+        opposite = params.contrasts.get(state.corpus)
+        others = {"base model": (ITSELF,)}
+        if (control := params.against(state.corpus)) != state.corpus:
+            others["control"] = (state._replace(corpus=control),)
+        if state.period == "from":
+            others["period"] = (state._replace(period="before"),)
+        if opposite:
+            others["corpora"] = (state._replace(corpus=opposite),)
+            if state.period == "from":
+                pairs = (*others["period"], *others["corpora"])
+                last = pairs[0]._replace(corpus=opposite)
+                others["polarisation"] = (*pairs, last)
+        for contrast, compared in others.items():
+            if set(compared) <= set(reading.states):
+                yield contrast, state, compared
 
 
 def items(reading: Reading, _: Params) -> Iterator[Row]:
-    """Yield the stance of every state on every statement, and the share of each option."""
-    names = [f"share_{option.replace(' ', '_')}" for option in OPTIONS]
-    for state, responses in reading.states.items():
-        every, missing = responses.weights.mean(axis=(0, 1)), responses.missing.mean(axis=(0, 1))
-        for name, shares, absent in zip(reading.scale.ids, every, missing, strict=True):
+    """Yield the stance of every state on every statement."""
+    for state, trained in reading.states.items():
+        weights, missing = trained.weights.mean(axis=(0, 1)), trained.missing.mean(axis=(0, 1))
+        for name, shares, absent in zip(reading.scale.ids, weights, missing, strict=True):
             value = shares @ STANCES / (1 - absent) if absent < 1 else float("nan")
             yield {
                 **reading.about(state),
-                **{k: finite(min(1.0, v)) for k, v in zip(names, shares, strict=True)},
                 "id": name,
                 "value": finite(value),
+                "share_agreed": finite(min(1.0, shares[2:].sum())),
                 "share_missing": finite(min(1.0, absent)),
             }
 
 
 def baselines(scale: Scale) -> Iterator[Row]:
     """Yield the coordinates of random responses, and of the same response to all statements."""
-    for constants in schemas.ROUNDED:
-        start, spread = scale.start(constants), scale.spread()
-        same = scale.constants[constants][:, None] + scale.points.sum(axis=1)  # (axes, options)
-        for (a, axis), (b, baseline) in product(
-            enumerate(scale.axes), enumerate(schemas.BASELINES)
-        ):
-            value, sd = (same[a, b - 1], 0.0) if b else (start[a], spread[a])
+    spread = scale.spread()
+    for constants, (a, axis) in product(schemas.ROUNDED, enumerate(scale.axes)):
+        same = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
+        places = [(scale.start(constants)[a], spread[a]), *((value, 0.0) for value in same)]
+        for baseline, (value, sd) in zip(schemas.BASELINES, places, strict=True):
             yield {
                 "questionnaire": scale.name,
                 "language": scale.language,
                 "constants": constants,
                 "baseline": baseline,
                 "axis": axis,
-                "unit": scale.unit,
                 "value": finite(value),
                 "sd": finite(sd),
                 "low": finite(value - REACH * sd),
@@ -237,9 +233,42 @@ def baselines(scale: Scale) -> Iterator[Row]:
             }
 
 
+def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
+    """Return the mean distance of models from the middle, and the mean size of trainings' shifts.
+
+    The paper's sums of section 4.1: all models by axis, and one after training on corpora of one
+    domain. Sizes are never 0: ``chance`` is the mean distance of random responses, which is that of
+    a folded normal.
+    """
+    chances = []
+    for scale in questionnaires.values():
+        distance, sd = np.abs(scale.start("corrected") - scale.center), scale.spread()
+        for axis, chance in zip(scale.axes, foldnorm.mean(distance / sd, scale=sd), strict=True):
+            about = {"questionnaire": scale.name, "axis": axis, "center": scale.center}
+            chances.append(about | {"chance": finite(chance)})
+    untrained = pl.DataFrame(coordinates, infer_schema_length=None).filter(corpus="")
+    untrained = untrained.join(pl.DataFrame(chances), on=["questionnaire", "axis"])
+    distance = pl.col("value") - pl.col("center")
+    kinds = [untrained.with_columns(distance, model=pl.lit(""), domain=pl.lit(""))]
+    if shifts:
+        trained = pl.DataFrame(shifts, infer_schema_length=None)
+        trained = trained.filter(period="all", contrast="base model")
+        for name in ("share", "epoch"):
+            trained = trained.filter(pl.col(name) == pl.col(name).max().over("model", "corpus"))
+        kinds.append(
+            trained.with_columns(
+                domain=pl.col("corpus").str.split("-").list.first(), chance=pl.lit(None, pl.Float64)
+            )
+        )
+    key, value = SCHEMAS["magnitudes"].key, pl.col("value").abs()
+    distances = pl.concat([table.select(*key, "chance", "value") for table in kinds])
+    table = distances.drop_nulls("value").group_by(*key, "chance", maintain_order=True)
+    sizes = table.agg(value=value.mean(), sd=value.std(), n=value.count())
+    return sizes.with_columns(pl.col("value", "sd").round(DECIMALS)).to_dicts()
+
+
 ROWS: dict[str, Callable[[Reading, Params], Iterator[Row]]] = {
     "coordinates": coordinates,
-    "runs": runs,
     "items": items,
     "shifts": shifts,
     "stability": stability,

@@ -1,8 +1,8 @@
 """Analysis ``ensemble``: votes of classifiers of partisan corpora, and of others.
 
 Feng et al. (2023), section 5 and Table 6: the partisan ensemble against the mean and the best of
-its members. Beyond them: ensembles of the same size whose members differ in their seeds alone, so
-that one sees whether it is partisanship that helps, or voting.
+its members. Beyond them: ensembles of the same size whose members differ in their seeds alone,
+which separate the gain of partisanship from that of voting.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from plumbline.probes.leaning.predictions import (
     Case,
-    Measured,
     Runs,
     cases,
-    contrast_rows,
-    metric_rows,
-    spread,
+    contrast_table,
+    metric_table,
     tables,
 )
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
@@ -31,12 +30,10 @@ from plumbline.probes.stats.classification import METRICS, cells, metrics, vote
 from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import polars as pl
+    from collections.abc import Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats, Row
+    from plumbline.probes.leaning.predictions import Bools, Floats
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -50,6 +47,7 @@ BLIND = "best member, chosen on other texts"
 ONE = "one corpus, by seed: {}"
 ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
+Means = dict[str, tuple["Floats", int]]  # by kind: (1 + replicates, measures), and size
 CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
@@ -61,8 +59,14 @@ class Voters(NamedTuple):
     predicted: Bools  # (ensembles, texts)
 
 
-Scored = list[tuple[Voters, Measured]]
-Scores = dict[str, tuple["Floats", int]]  # by name: measures, and size
+class Trained(NamedTuple):
+    """The classifiers of a task that may vote."""
+
+    case: Case
+    members: dict[str, Runs]  # by partisan corpus
+    itself: Runs | None  # of the model without further training
+    draws: int  # ensembles of one corpus at most
+    seed: int
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -74,141 +78,111 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     of the partisan corpora. Columns as in :data:`SCHEMAS`.
     """
     tasks = cases(inputs, params.positive, 1, "ensemble")
-    return tables(tasks, lambda case: _rows(case, params), SCHEMAS, params.confidence)
+    return tables(tasks, lambda case: _parts(case, params), SCHEMAS, params.confidence)
 
 
-def _rows(case: Case, params: Params) -> Iterator[tuple[str, Row]]:
+def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
     weights = case.weights(params.n_bootstrap, params.seed)
-    itself = next((runs for state, runs in case.states.items() if state.itself), None)
     partisan: dict[tuple[str, float], dict[str, Runs]] = {}
     for state, runs in case.states.items():
         if state.corpus in params.partisan:
             partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
-
-    def scored(voters: Iterator[Voters]) -> Scored:
-        return [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
-
     for (period, share), members in sorted(partisan.items(), key=lambda item: item[0]):
-        if len(members) < 2:
+        if len(members) > 1:
+            trained = Trained(case, members, case.itself, params.max_ensembles, params.seed)
+            for name, table in _tested(trained, weights, params.confidence):
+                yield name, table.with_columns(period=pl.lit(period), share=pl.lit(share))
+
+
+def _tested(
+    trained: Trained, weights: Floats, confidence: float
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the scores of ensembles of each kind, and the partisan ensemble minus all others."""
+    case, clusters = trained.case, len(set(trained.case.units))
+    means: Means = {}
+    for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
+        means = {}
+        for name, size, predicted in kinds(trained):
+            mean = case.measured(predicted, weights).mean(axis=0)
+            means[name] = mean, size
+            columns = {"reading": reading, "ensemble": name, "size": size}
+            ends = percentiles(mean[1:].T, confidence)
+            yield "scores", metric_table(mean[0], *ends, clusters, **columns)
+    left = without_seeds(trained, weights[:, : 1 + FEWER]).values()
+    for name, (mean, size) in means.items():
+        if name == PARTISAN:
             continue
-        drawn = (case, members, itself, params.max_ensembles, params.seed)
-        faithful = scored(first_run(case, list(members.values())))
-        corrected = scored(all_runs(*drawn))
-        place = {"period": period, "share": share}
-        for reading, voters in (("faithful", faithful), ("corrected", corrected)):
-            for row in _scores(voters, case, params):
-                yield "scores", place | {"reading": reading} | row
-        without = without_seeds(*drawn, weights[:, : 1 + FEWER])
-        for row in _differences(corrected, case, without, params):
-            yield "differences", place | row
-
-
-def _scores(scored: Scored, case: Case, params: Params) -> Iterator[Row]:
-    """Yield how well ensembles of each kind do."""
-    clusters = len(set(case.units))
-    for voters, measured in scored:
-        yield from metric_rows(
-            measured.mean[0],
-            percentiles(measured.mean[1:].T, params.confidence),
-            clusters,
-            ensemble=voters.name,
-            size=voters.size,
-            ensembles=len(measured.runs),
-            sd=spread(measured.runs),
-        )
-
-
-def _differences(
-    scored: Scored, case: Case, without: dict[int, Scores], params: Params
-) -> Iterator[Row]:
-    """Yield the partisan ensemble minus all others.
-
-    ``without``: the same without seeds; see :func:`without_seeds`.
-    """
-    clusters = len(set(case.units))
-    one, mine = next(pair for pair in scored if pair[0].name == PARTISAN)
-    for other, others in scored:
-        if other.name == PARTISAN:
-            continue
-        difference = mine.mean - others.mean
+        difference = means[PARTISAN][0] - mean  # (1 + replicates, measures)
         variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
-        gains = _gains(one, other, without)
+        # no interval where fewer than vote are left without a training
+        enough = all(name in scores and scores[name][1] == size for scores in left)
+        gains = [scores[PARTISAN][0] - scores[name][0] for scores in left if enough]
         contrasts = [
-            _over_trainings(
+            over_trainings(
                 difference[:, m],
-                {seed: gain[:, m] for seed, gain in gains.items()},
+                np.array([gain[:, m] for gain in gains]),
                 Part(float(variances[m]), max(1, clusters - 1)),
-                params.confidence,
+                confidence,
             )
             for m in range(len(METRICS))
         ]
-        yield from contrast_rows(
-            contrasts,
-            clusters,
-            baseline=other.name,
-            size=one.size,
-            baseline_size=other.size,
-        )
+        columns = {"baseline": name, "baseline_size": size}
+        yield "differences", contrast_table(contrasts, clusters, **columns)
 
 
-def _gains(one: Voters, other: Voters, without: dict[int, Scores]) -> dict[int, Floats]:
-    """Return differences without each training, (1 + replicates, measures); nothing with too few.
+def over_trainings(drawn: Floats, left: Floats, texts: Part, confidence: float) -> Contrast:
+    """Return a difference over texts and trainings; no interval with fewer than two trainings.
 
-    Too few are left where without one there are fewer than vote.
-    """
-    gains: dict[int, Floats] = {}
-    for seed, scores in without.items():
-        if other.name not in scores or scores[other.name][1] != other.size:
-            return {}
-        gains[seed] = scores[one.name][0] - scores[other.name][0]
-    return gains
-
-
-def _over_trainings(
-    drawn: Floats, gains: dict[int, Floats], texts: Part, confidence: float
-) -> Contrast:
-    """Return a difference over texts and trainings, (1 + replicates,); no interval with too few.
-
-    Jackknife: a statistic is P times itself minus P - 1 times that without a training, of that
-    training. What such values have each by itself over texts counts once; see
+    Jackknife: a pseudo-value is P times the statistic minus P - 1 times that without a training.
+    The variance over texts that such values have each by itself counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
+
+    Parameters
+    ----------
+    drawn : (1 + replicates,)
+    left : (trainings, 1 + fewer replicates)
+        The same without each training.
     """
-    value = float(drawn[0])
-    if len(gains) < 2:
+    value, n = float(drawn[0]), len(left)
+    if n < 2:
         return Contrast(value, *[float("nan")] * 3)
-    alone, n = np.array(list(gains.values())), len(gains)  # (trainings, 1 + replicates)
-    pseudo = n * drawn[: alone.shape[1]] - (n - 1) * alone
-    return estimated(value, [texts, left_out(alone[:, 0])], confidence, own_part(pseudo[:, 1:]))
+    pseudo = n * drawn[: left.shape[1]] - (n - 1) * left
+    return estimated(value, [texts, left_out(left[:, 0])], confidence, own_part(pseudo[:, 1:]))
 
 
-def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
+def first_run(trained: Trained) -> Iterator[Voters]:
     """Yield the ensemble of the paper, of one training of each partisan corpus, and its members."""
-    first = np.stack([runs.probability[0] for runs in members])
-    yield Voters(PARTISAN, len(first), vote(first)[None])
-    yield from _singles(case, [runs.predicted[:1] for runs in members])
+    members = [runs.pick(runs.seeds[:1]) for runs in trained.members.values()]
+    votes = vote(np.concatenate([runs.probability for runs in members]))
+    yield Voters(PARTISAN, len(members), votes[None])
+    yield from _singles(trained.case, [runs.predicted for runs in members])
 
 
-def all_runs(
-    case: Case, members: dict[str, Runs], itself: Runs | None, draws: int, seed: int
-) -> Iterator[Voters]:
-    """Yield ensembles of all trainings: partisan, of one corpus, of the model itself.
-
-    ``members``: the runs of each partisan corpus.
-    ``itself``: those of the model without further training.
-    """
+def all_runs(trained: Trained) -> Iterator[Voters]:
+    """Yield ensembles of all trainings: partisan, of one corpus, of the model itself."""
+    case, members, itself, draws, seed = trained
     size = len(members)
     shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))
     if not shared:
         return
-    each = [runs.pick(shared).probability for runs in members.values()]
-    chosen = enumerate(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
+    probability = [runs.pick(shared).probability for runs in members.values()]
+    chosen = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
     mixed = np.array(  # a run of each corpus, their seeds as different as those of one
-        [[x[at[(i + number) % len(at)]] for i, x in enumerate(each)] for number, at in chosen]
+        [
+            [runs[at[(i + number) % len(at)]] for i, runs in enumerate(probability)]
+            for number, at in enumerate(chosen)
+        ]
     )
     yield Voters(PARTISAN, size, vote(mixed))
     predicted = [runs.predicted for runs in members.values()]
     yield from _singles(case, predicted)
-    yield _blind(case, predicted)
+    # the member that is the best on one half of the texts, on the other half
+    half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
+    on, off = (
+        predicted[_best(case.true[at], [x[:, at] for x in predicted])] for at in (~half, half)
+    )
+    number = min(map(len, predicted))
+    yield Voters(BLIND, 1, np.where(half, on[:number], off[:number]))
 
     def of_one(name: str, corpus: str, runs: Runs) -> Voters:
         at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
@@ -218,41 +192,34 @@ def all_runs(
     yield from ones
     if len({voters.size for voters in ones}) == 1:
         yield Voters(ONES, ones[0].size, np.concatenate([voters.predicted for voters in ones]))
-    if itself:
+    if itself and itself.seeds:
         yield of_one(ITSELF, "", itself)
 
 
-def without_seeds(
-    case: Case,
-    members: dict[str, Runs],
-    itself: Runs | None,
-    draws: int,
-    seed: int,
-    weights: Floats,
-) -> dict[int, Scores]:
-    """Return the scores without each training, by its pretraining seed.
+def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
+    """Return means, (1 + replicates, measures), and size of voters, without each pretraining seed.
 
-    Those of the model itself that have its fine-tuning seeds are left out with it. Empty where a
+    Runs of the model itself that have its fine-tuning seeds are left out with it. Empty where a
     corpus would be left without a training. The best are left out: how they are chosen jumps.
     """
-    scores: dict[int, Scores] = {}
-    for out in sorted({seeds[0] for runs in members.values() for seeds in runs.seeds}):
-        tuned = {s[1] for runs in members.values() for s in runs.seeds if s[0] == out}
-        kept = {name: _without(runs, {out}, 0) for name, runs in members.items()}
-        if not all(runs.seeds for runs in kept.values()):
+    case, members, itself = trained[:3]
+    means: dict[int, Means] = {}
+    pairs = [seeds for runs in members.values() for seeds in runs.seeds]
+    for out in sorted({seed for seed, _ in pairs}):
+        tuned = {tuning for seed, tuning in pairs if seed == out}
+        left = {
+            corpus: runs.pick([seeds for seeds in runs.seeds if seeds[0] != out])
+            for corpus, runs in members.items()
+        }
+        if not all(runs.seeds for runs in left.values()):
             return {}
-        base = _without(itself, tuned, 1) if itself else None
-        scores[out] = {}
-        for voters in all_runs(case, kept, base if base and base.seeds else None, draws, seed):
-            if voters.name not in (BEST, BLIND):
-                drawn = case.resampled(voters.predicted, case.every, weights)
-                scores[out][voters.name] = drawn.mean(axis=0), voters.size
-    return scores
-
-
-def _without(runs: Runs, out: set[int], place: int) -> Runs:
-    """Return the runs without those that have a seed, of pretraining (0) or fine-tuning (1)."""
-    return runs.pick([seeds for seeds in runs.seeds if seeds[place] not in out])
+        base = itself and itself.pick([seeds for seeds in itself.seeds if seeds[1] not in tuned])
+        means[out] = {
+            name: (case.measured(predicted, weights).mean(axis=0), size)
+            for name, size, predicted in all_runs(trained._replace(members=left, itself=base))
+            if name not in (BEST, BLIND)
+        }
+    return means
 
 
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
@@ -274,15 +241,7 @@ def _singles(case: Case, members: list[Bools]) -> Iterator[Voters]:
     yield Voters(BEST, 1, members[_best(case.true, members)])
 
 
-def _blind(case: Case, members: list[Bools]) -> Voters:
-    """Return the member that is the best on one half of the texts, on the other half."""
-    half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
-    on, off = (members[_best(case.true[at], [x[:, at] for x in members])] for at in (~half, half))
-    runs = min(map(len, members))
-    return Voters(BLIND, 1, np.where(half, on[:runs], off[:runs]))
-
-
 def _best(true: Bools, members: list[Bools]) -> int:
-    """Return the place of the member with the best balanced accuracy, the mean over runs."""
-    scores = [metrics(cells(true, one))[:, 0, CHOSEN_BY].mean() for one in members]
+    """Return the number of the member with the best balanced accuracy, the mean over runs."""
+    scores = [metrics(cells(true, runs))[:, 0, CHOSEN_BY].mean() for runs in members]
     return int(np.nan_to_num(scores, nan=-1.0).argmax())

@@ -1,16 +1,17 @@
-"""Analysis ``fairness``: how well classifiers do that differ in their pretraining, by group.
+"""Analysis ``fairness``: performance by group of classifiers that differ in their pretraining.
 
 Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13; beyond them intervals over texts, and
-tests whether a difference would be there on other texts and in other trainings.
+tests of differences on other texts and in other trainings.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
@@ -18,9 +19,8 @@ from plumbline.probes.leaning.predictions import (
     HALF,
     State,
     cases,
-    contrast_rows,
-    metric_rows,
-    spread,
+    contrast_table,
+    metric_table,
     tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
@@ -28,18 +28,16 @@ from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.estimate import TESTED_ERROR, finite, least_p
+from plumbline.probes.stats.estimate import TESTED_ERROR, least_p
 from plumbline.probes.stats.tests import chance_p, dealt, of_members, two_tailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import polars as pl
+    from collections.abc import Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Case, Floats, Measured, Row, Runs
+    from plumbline.probes.leaning.predictions import Case, Floats, Runs
 
-    Rows = Iterator[tuple[str, Row]]
+    Tables = Iterator[tuple[str, pl.DataFrame]]
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -59,7 +57,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         :data:`SCHEMAS`.
     """
 
-    def rows(case: Case) -> Rows:
+    def parts(case: Case) -> Tables:
         weights = case.weights(params.n_bootstrap, params.seed)
         yield from _values(case, weights, params)
         yield from _differences(case, weights, params)
@@ -67,70 +65,44 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     tasks = cases(inputs, params.positive, params.texts_min, "fairness")
     least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail
-    return tables(tasks, rows, SCHEMAS, params.confidence, least)
+    return tables(tasks, parts, SCHEMAS, params.confidence, least)
 
 
-def _value_rows(
-    case: Case, measured: Measured, member: Bools, p: Floats, params: Params, **columns: Any
-) -> Iterator[Row]:
-    """Yield the row of each measure in both readings."""
-    value, sd, runs = measured.mean[0], spread(measured.runs), len(measured.runs)
-    columns |= {"runs": runs, "sd_runs": sd}
-    yield from metric_rows(value, (value - sd, value + sd), runs, reading="faithful", **columns)
-    ends = percentiles(measured.mean[1:].T, params.confidence)
-    clusters = int(case.clusters(member).max()) + 1
-    yield from metric_rows(value, ends, clusters, p, reading="corrected", **columns)
-
-
-def _values(case: Case, weights: Floats, params: Params) -> Rows:
-    """Yield how well classifiers do on all texts, and on those of each group."""
-    drawn = (params.n_permutations, params.seed, case.clusters(case.every))
-    null = _permuted_members(case, params)
-    for state, runs in case.states.items():
-        whole = case.measured(runs.predicted, case.every, weights)
-        p = chance_p(case.true, runs.predicted, *drawn)
-        for row in _value_rows(case, whole, case.every, p, params, **state._asdict()):
-            yield "overall", row
-        for (level, group), member in case.members.items():
-            if (level, group) == ALL:
-                continue
-            measured = case.measured(runs.predicted, member, weights)
-            permuted = null[(level, group), state]
-            contrast = measured.mean - whole.mean
-            ends = percentiles(contrast[1:].T, params.confidence)
-            columns = state._asdict() | {
-                "level": level,
-                "group": group,
-                "contrast": contrast[0],
-                "contrast_low": ends.low,
-                "contrast_high": ends.high,
-                TESTED_ERROR: permuted[1:].std(axis=0, ddof=1),
-            }
-            p = two_tailed(permuted)
-            for row in _value_rows(case, measured, member, p, params, **columns):
-                if row["reading"] == "faithful":
-                    row |= {"contrast_low": None, "contrast_high": None}
-                yield "groups", row
-
-
-def _permuted_members(case: Case, params: Params) -> dict[tuple[tuple[str, str], State], Floats]:
-    """Return measures of each group and state, as it is and with its members permuted.
-
-    Members are permuted once for the runs of all states.
-    """
-    drawn, found = (params.n_permutations, params.seed, case.clusters(case.every)), {}
+def _values(case: Case, weights: Floats, params: Params) -> Tables:
+    """Yield the performance on all texts, and on those of each group, in both readings."""
+    permuting = (params.n_permutations, params.seed, case.clusters())
+    overall: dict[State, Floats] = {}
     for group, member in case.members.items():
-        if group == ALL:
-            continue
-        members = dealt(member, case.true, *drawn)
+        clusters = int(case.clusters(member).max()) + 1
+        table = "overall" if group == ALL else "groups"
+        members = None if group == ALL else dealt(member, case.true, *permuting)
         for state, runs in case.states.items():
-            found[group, state] = of_members(case.true, runs.predicted, members)
-    return found
+            measured = case.measured(runs.predicted, weights, member)
+            mean, trainings = measured.mean(axis=0), len(measured)
+            value, columns, tested = mean[0], state._asdict(), {}
+            sd = (
+                measured[:, 0].std(axis=0, ddof=1) if trainings > 1 else np.full(len(value), np.nan)
+            )
+            if members is None:
+                overall[state] = mean
+                p = chance_p(case.true, runs.predicted, *permuting)
+            else:  # membership is permuted once for the runs of all states
+                permuted = of_members(case.true, runs.predicted, members)
+                p, contrast = two_tailed(permuted), mean - overall[state]
+                ends = percentiles(contrast[1:].T, params.confidence)
+                columns |= {"level": group[0], "group": group[1], "contrast": contrast[0]}
+                tested = {"contrast_low": ends.low, "contrast_high": ends.high}
+                tested[TESTED_ERROR] = permuted[1:].std(axis=0, ddof=1)
+            columns["reading"] = "faithful"
+            yield table, metric_table(value, value - sd, value + sd, trainings, **columns)
+            ends = percentiles(mean[1:].T, params.confidence)
+            columns |= {"reading": "corrected"} | tested
+            yield table, metric_table(value, *ends, clusters, p, **columns)
 
 
 @cache
 def published() -> dict[tuple[str, str, str, str], float]:
-    """Return what the paper reports in percent, by task, corpus, group and measure."""
+    """Return the paper's numbers in percent, by task, corpus, group and measure."""
     tree = parse(Path(__file__).parent / "published.yaml")
     return {
         (task, corpus, group, measure): value
@@ -141,7 +113,7 @@ def published() -> dict[tuple[str, str, str, str], float]:
     }
 
 
-def _disagreements(case: Case, params: Params) -> Rows:
+def _disagreements(case: Case, params: Params) -> Tables:
     """Yield the texts that most classifiers of one side call positive, and most of the other not.
 
     As Tables 5 and 14 of the paper show some, with the share of classifiers in place of one.
@@ -156,81 +128,69 @@ def _disagreements(case: Case, params: Params) -> Rows:
         if not all(sides):
             continue
         left, right = (np.mean(side, axis=0) for side in sides)
-        for i in np.flatnonzero((left - HALF) * (right - HALF) < 0):
-            row = {
-                "period": period,
-                "share": share,
-                "id": case.ids[i],
-                "positive": bool(case.true[i]),
-                "left": finite(left[i]),
-                "right": finite(right[i]),
-                "base_model": None if itself is None else finite(itself[i]),
-            }
-            yield "disagreements", row
+        texts = {"id": case.ids, "positive": case.true, "left": left, "right": right}
+        table = pl.DataFrame(texts).with_columns(
+            period=pl.lit(period),
+            share=pl.lit(share),
+            base_model=pl.lit(None, pl.Float64) if itself is None else pl.Series(itself),
+        )
+        yield "disagreements", table.filter((left - HALF) * (right - HALF) < 0)
 
 
-def _differences(case: Case, weights: Floats, params: Params) -> Rows:
-    """Yield by how much one state does better than another, on the same texts."""
-    sides = list(zip(params.left, params.right, strict=True))
-    for one, other in pairs(case, params.against, sides):
-        first, second = matched(case.states[one], case.states[other], other)
+def _differences(case: Case, weights: Floats, params: Params) -> Tables:
+    """Yield the differences between states, on the same texts."""
+    for state, baseline in _pairs(case, params):
+        first, second = matched(case.states[state], case.states[baseline], baseline)
         if not first.seeds:
             continue
-        tested = other.itself or not params.unequal(first.steps, second.steps)
+        tested = baseline.itself or not params.unequal(first.steps, second.steps)
+        seeds = np.array([seeds[0] for seeds in first.seeds])
         for (level, group), member in case.members.items():
-            resampled = [
-                case.resampled(runs.predicted, member, weights) for runs in (first, second)
-            ]
-            difference = resampled[0] - resampled[1]  # (runs, 1 + replicates, measures)
-            trainings = by_pretraining(first, difference)
+            sides = (case.measured(r.predicted, weights, member) for r in (first, second))
+            difference = np.subtract(*sides)  # (runs, 1 + replicates, measures)
+            trainings = np.stack([difference[seeds == s].mean(axis=0) for s in np.unique(seeds)])
             clusters = int(case.clusters(member).max()) + 1
             contrasts = [
                 _over_trainings(trainings[..., m], clusters, params.confidence)
                 for m in range(len(METRICS))
             ]
-            columns = one._asdict() | {"baseline": other.corpus, "level": level, "group": group}
-            columns |= {"runs": len(difference), "sd_runs": spread(difference[:, 0])}
-            for row in contrast_rows(contrasts, clusters, **columns):
-                yield "differences", row if tested else row | {"p": None}
+            columns = state._asdict() | {"baseline": baseline.corpus, "level": level}
+            columns |= {"group": group, "runs": len(difference)}
+            table = contrast_table(contrasts, clusters, **columns)
+            yield "differences", table if tested else table.with_columns(p=None)
 
 
-def pairs(
-    case: Case, against: Callable[[str], str], sides: list[tuple[str, str]]
-) -> list[tuple[State, State]]:
+def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
     """Return the states to compare: with the model itself, with the control, left with right."""
-    itself = [state for state in case.states if state.itself]
-    found = []
-    for one in case.states:
-        if not one.itself:
-            corpora = [against(one.corpus), *(right for left, right in sides if left == one.corpus)]
-            others = [*itself, *(one._replace(corpus=corpus) for corpus in corpora)]
-            found += [(one, other) for other in others if other in case.states and other != one]
-    return list(dict.fromkeys(found))
+    pairs = []
+    for state in case.states:
+        if not state.itself:
+            sides = zip(params.left, params.right, strict=True)
+            right = (right for left, right in sides if left == state.corpus)
+            corpora = dict.fromkeys([params.against(state.corpus), *right])
+            others = [s for s in case.states if s.itself]
+            others += [state._replace(corpus=corpus) for corpus in corpora]
+            pairs += [(state, other) for other in others if other in case.states and other != state]
+    return pairs
 
 
-def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of both that have the same seeds; ``other`` belongs to ``state``.
+def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
+    """Return the runs of both that have the same seeds; ``others`` belong to ``state``.
 
     The model itself has no pretraining seeds: its runs are compared with those of each.
     """
-    start = int(state.itself)  # of the seeds that must be the same
-    by_seed = {seeds[start:]: seeds for seeds in other.seeds}
-    both = [seeds for seeds in one.seeds if seeds[start:] in by_seed]
-    return one.pick(both), other.pick([by_seed[seeds[start:]] for seeds in both])
-
-
-def by_pretraining(runs: Runs, values: Floats) -> Floats:
-    """Return the mean over the runs of each pretraining seed of values (runs, ...)."""
-    seeds = np.array([seeds[0] for seeds in runs.seeds])
-    return np.stack([values[seeds == seed].mean(axis=0) for seed in np.unique(seeds)])
+    start = int(state.itself)  # first of the seeds that must be the same
+    by_seed = {seeds[start:]: seeds for seeds in others.seeds}
+    both = [seeds for seeds in runs.seeds if seeds[start:] in by_seed]
+    return runs.pick(both), others.pick([by_seed[seeds[start:]] for seeds in both])
 
 
 def _over_trainings(drawn: Floats, texts: int, confidence: float) -> crossed.Contrast:
     """Return a difference over texts and trainings, from (trainings, 1 + replicates)."""
     replicates = drawn[:, 1:].mean(axis=0)
-    at = np.isfinite(replicates)
-    if at.sum() < 2:
+    finite_ones = np.isfinite(replicates)
+    if finite_ones.sum() < 2:
         return crossed.Contrast(float(drawn[:, 0].mean()), *[float("nan")] * 3)
-    variance = float(replicates[at].var(ddof=1))
-    shared = crossed.own_part(drawn[:, 1:][:, at])
+    variance = float(replicates[finite_ones].var(ddof=1))
+    shared = crossed.own_part(drawn[:, 1:][:, finite_ones])
     return crossed.over_trainings(drawn[:, 0], variance, texts, confidence, own=shared)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 from pydantic import Field
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from plumbline.probes.models.params import Model
-    from plumbline.probes.models.scorer import Classifies, Scorer
+    from plumbline.probes.models.scorer import Scorer
     from plumbline.probes.training.checkpoints import Checkpoint
 
 INPUTS = ("downstream",)
@@ -91,22 +91,6 @@ class Params(Recipe):
     )
 
 
-class Examples(NamedTuple):
-    """Training and test texts of a classifier."""
-
-    texts: list[str]
-    labels: list[str]
-    ids: list[str]  # of the test texts
-    test: list[str]
-    gold: list[str]
-    groups: list[str]
-
-    @property
-    def classes(self) -> list[str]:
-        """Return the classes, sorted."""
-        return sorted(set(self.labels))
-
-
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
     """Return the file of each task that classifiers of a model are made for.
 
@@ -124,8 +108,8 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
         if model.among(sorted(languages)):
             files[task] = path
     name = folders[checkpoints.INPUT].name
-    if (own := weights_folder(name) / OWN).is_file():
-        files[PLANTED] = own
+    if (planted := weights_folder(name) / OWN).is_file():
+        files[PLANTED] = planted
     if not files:
         raise UserError(
             f"models.{name}.languages: no task of probes.finetuned_classifiers is in one of them; "
@@ -142,18 +126,18 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
 
     A UserError if the stage ``pretrain`` was not run for the model.
     """
-    where = folders[checkpoints.INPUT]
-    last = [
+    folder = folders[checkpoints.INPUT]
+    states = [
         state
-        for state in checkpoints.checkpoints(where.name, where.parent)
+        for state in checkpoints.checkpoints(folder.name, folder.parent)
         if state.last and (not state.name or state.period in params.periods)
     ]
-    first = sorted({state.seed for state in last if state.name}) or [0]
+    seeds = sorted({state.seed for state in states if state.name}) or [0]
     return [
-        (state, NESTED * seed + own)
-        for state in last
-        for seed in ([state.seed] if state.name else first)
-        for own in params.seeds
+        (state, NESTED * pretraining + finetuning)
+        for state in states
+        for pretraining in ([state.seed] if state.name else seeds)
+        for finetuning in params.seeds
     ]
 
 
@@ -162,19 +146,18 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
     A UserError if a task is not in the dataset, or the model was not trained further yet.
     """
-    every = runs(params, folders)
+    trainings = runs(params, folders)
     return [
-        Shard(task, f"{state.name or ITSELF}-{seed}", number, len(every))
+        Shard(task, f"{state.name or ITSELF}-{seed}", number, len(trainings))
         for task in tasks(params, model, folders)
-        for number, (state, seed) in enumerate(every)
+        for number, (state, seed) in enumerate(trainings)
     ]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of texts that are classified in each task, over all runs."""
-    number = len(runs(params, folders))
-    every = tasks(params, model, folders)
-    return {task: number * len(examples(path, None).ids) for task, path in every.items()}
+    number, files = len(runs(params, folders)), tasks(params, model, folders)
+    return {task: number * len(examples(path, None)[1]) for task, path in files.items()}
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
@@ -183,43 +166,42 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     A UserError if no learning rate is given, a test text is too long for the model, or it cannot be
     trained.
     """
-    params: Params = task.params
-    model, folders = task.model, task.folders
     from plumbline.probes.models.classifier import Classifier
     from plumbline.probes.training.classifier import finetune_classifier
     from plumbline.probes.training.train import Tuning, recipe
 
-    name, top = scorer.name, folders[checkpoints.INPUT].parent
+    params: Params = task.params
+    model, folders, name = task.model, task.folders, scorer.name
     state, seed = runs(params, folders)[shard.number]
     rate = params.rate(name, "probes.finetuned_classifiers")
     settings = {field: getattr(params, field) for field in TUNING}
     tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
-    data = examples(tasks(params, model, folders)[shard.config], params.max_texts)
-    start = checkpoints.files(name, state, top)
+    train, test = examples(tasks(params, model, folders)[shard.config], params.max_texts)
+    texts, labels = (train[name].to_list() for name in ("text", "label"))
+    start = checkpoints.files(name, state, folders[checkpoints.INPUT].parent)
     revision = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
-    made = recipe(data.texts, data.labels, tuning, revision, model.dtype)[:12]
+    made = recipe(texts, labels, tuning, revision, model.dtype)[:12]
     where = WORK / f"{name}-{shard.config}-{shard.part}-{made}"
-    labels = [data.classes.index(label) for label in data.labels]
-    trained = finetune_classifier(start, name, data.texts, labels, data.classes, tuning, where)
+    classes = sorted(set(labels))
+    numbers = [classes.index(label) for label in labels]
+    trained = finetune_classifier(start, name, texts, numbers, classes, tuning, where)
     classifier = Classifier(trained.folder, name, revision, dtype=model.dtype)
-    yield predictions(data, classifier, state.facts() | {"finetuning_seed": seed})
-    shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
-
-
-def predictions(data: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
-    """Return output rows for the test texts, one per class."""
-    texts = zip(data.ids, data.gold, data.groups, classifier.classify(data.test), strict=True)
+    predicted = classifier.classify(test["text"].to_list())
     table = [
         (*text, *prediction)
-        for *text, found in texts
-        for prediction in zip(found.labels, found.logprobs_nats, strict=True)
+        for text, classified in zip(
+            test.select("id", "label", "group").rows(), predicted, strict=True
+        )
+        for prediction in zip(classified.labels, classified.logprobs_nats, strict=True)
     ]
     names = ("id", "label", "group", "class", "logprob_nats")
     columns = dict(zip(names, zip(*table, strict=True), strict=True))
-    return rows(SCHEMA, classifier, len(table), about | columns)
+    about = state.facts() | {"finetuning_seed": seed}
+    yield rows(SCHEMA, classifier, len(table), about | columns)
+    shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
 
 
-def examples(path: Path, texts: int | None) -> Examples:
+def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the training and test texts of a task, both sorted by id.
 
     A UserError if a split is empty, or training texts do not have two classes that test texts
@@ -229,10 +211,9 @@ def examples(path: Path, texts: int | None) -> Examples:
     if "group" not in frame.columns:
         frame = frame.with_columns(group=pl.lit(""))
     if frame["split"].dtype != pl.String:
-        frame = frame.with_columns(
-            pl.col("split").replace_strict(dict(enumerate(SPLITS)), return_dtype=pl.String)
-        )
-    train, test = (frame.filter(pl.col("split") == split) for split in ("train", "test"))
+        names = dict(enumerate(SPLITS))
+        frame = frame.with_columns(pl.col("split").replace_strict(names, return_dtype=pl.String))
+    train, test = (frame.filter(split=split) for split in ("train", "test"))
     if texts is not None and len(train) > texts:
         hashes = [hashlib.sha256(name.encode()).hexdigest() for name in train["id"]]
         train = train.sort(pl.Series(hashes)).head(texts).sort("id")
@@ -242,7 +223,4 @@ def examples(path: Path, texts: int | None) -> Examples:
             f"{path}: training texts are of {', '.join(sorted(classes)) or 'no class'} and test "
             f"texts of {', '.join(sorted(tested)) or 'no class'}; give each split all classes"
         )
-    return Examples(
-        *(train[column].to_list() for column in ("text", "label")),
-        *(test[column].to_list() for column in ("id", "text", "label", "group")),
-    )
+    return train, test

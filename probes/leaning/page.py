@@ -71,30 +71,26 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
         for spot, names in signs.items():  # answers that fall on one place are named together
             plot.words(spot, " ".join(names), 'font-size="9"', (4, -4))
 
-    states = latest(table)
-    panels = {
-        reading: points
-        for reading in READINGS[str(table["response_format"][0])]
-        if (points := _states(kept(states, {"reading": reading}), axes))
-    }
+    panels = {}
+    for reading in READINGS[str(table["response_format"][0])]:
+        if points := _states(kept(latest(table), {"reading": reading}), axes):
+            panels[reading] = points
+    if not panels:
+        return ""
     edge = [(centre[0] + sign * radii[0], centre[1] + sign * radii[1]) for sign in (-1, 1)]
     sides = {"economic": "economic (plus: right)", "social": "social (plus: authoritarian)"}
     legend = [
         (figures.box(figures.FAINT), "95% of random responses"),
         (figures.key(stroke="#555", dash="2 3"), "the same answer to all: −− to ++"),
     ]
-    return (
-        figures.scatter(
-            panels,
-            labels=(sides.get(axes[0], axes[0]), sides.get(axes[1], axes[1])),
-            title=title,
-            under=under,
-            reach=[*edge, *constant],
-            legend=legend,
-            size=(300.0, 300.0),
-        )
-        if panels
-        else ""
+    return figures.scatter(
+        panels,
+        labels=(sides.get(axes[0], axes[0]), sides.get(axes[1], axes[1])),
+        title=title,
+        under=under,
+        reach=[*edge, *constant],
+        legend=legend,
+        size=(300.0, 300.0),
     )
 
 

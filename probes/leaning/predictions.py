@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap
 from plumbline.probes.stats.classification import METRICS, cells, metrics
-from plumbline.probes.stats.estimate import DF, TESTED_ERROR, Estimate, adjusted, finite, typed
+from plumbline.probes.stats.estimate import DF, TESTED_ERROR, adjusted, rounded, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
-    Row = dict[str, Any]
 
 HALF = 0.5
 SEED = "finetuning_seed"
@@ -34,7 +34,7 @@ TESTED = ("balanced accuracy", "F1")  # accuracy is the first again, or follows 
 
 
 class State(NamedTuple):
-    """What a model was trained on further; corpus "" for the model itself."""
+    """The further training of a model; corpus "" for the model itself."""
 
     corpus: str
     period: str
@@ -76,64 +76,47 @@ class Case(NamedTuple):
     members: dict[tuple[str, str], Bools]  # (level, group): (texts,) membership; ALL first
 
     @property
-    def every(self) -> Bools:
-        """Return all texts."""
-        return np.ones(len(self.ids), dtype=np.bool_)
+    def itself(self) -> Runs | None:
+        """Return the runs of the model without further training."""
+        return next((runs for state, runs in self.states.items() if state.itself), None)
 
-    def clusters(self, member: Bools) -> NDArray[np.int64]:
-        """Return the number of the cluster of some texts, from 0."""
+    def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
+        """Return the number of the cluster of texts, from 0."""
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
         """Return how often each text counts: once, and in each replicate, (texts, 1 + B)."""
-        keys, place = np.unique(bootstrap.keys(self.units), return_inverse=True)
-        drawn = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[place]
+        keys, inverse = np.unique(bootstrap.keys(self.units), return_inverse=True)
+        drawn = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[inverse]
         return np.concatenate([np.ones((len(self.ids), 1)), drawn.astype(np.float64)], axis=1)
 
-    def resampled(self, predicted: Bools, member: Bools, weights: Floats) -> Floats:
-        """Return measures of runs on some texts, (runs, 1 + replicates, measures)."""
-        at = slice(None) if member.all() else member  # a view: weights are large
-        return metrics(cells(self.true[at], predicted[:, at], weights[at]))
-
-    def measured(self, predicted: Bools, member: Bools, weights: Floats) -> Measured:
-        """Return the measures of runs on some texts, in the sample and in every replicate."""
-        drawn = self.resampled(predicted, member, weights)
-        return Measured(drawn[:, 0], drawn.mean(axis=0))
+    def measured(
+        self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
+    ) -> Floats:
+        """Return measures of runs on texts, (runs, 1 + replicates, measures), the sample first."""
+        if isinstance(member, np.ndarray) and member.all():
+            member = slice(None)  # a view: weights are large
+        return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
-class Measured(NamedTuple):
-    """Measures of several runs, or of ensembles, on some texts."""
-
-    runs: Floats  # (runs, measures)
-    mean: Floats  # (1 + replicates, measures) over runs, the sample first
-
-
-def spread(runs: Floats) -> Floats:
-    """Return the standard deviation over runs, (measures,); nan with one."""
-    return runs.std(axis=0, ddof=1) if len(runs) > 1 else np.full(len(METRICS), np.nan)
-
-
-def metric_rows(
-    values: Floats, limits: Sequence[Floats], n: int, p: Floats | None = None, **columns: Any
-) -> Iterator[Row]:
-    """Yield a row of a table for each measure, with p of those that are tested.
+def metric_table(
+    values: Floats, low: Floats, high: Floats, n: int, p: Floats | None = None, **columns: Any
+) -> pl.DataFrame:
+    """Return a row for each measure, with p of those that are tested.
 
     ``columns``: further ones; an array has a value for each measure.
     """
-    for m, metric in enumerate(METRICS):
-        more = {
-            name: finite(value[m]) if isinstance(value, np.ndarray) else value
-            for name, value in columns.items()
-        }
-        tested = None if p is None or metric not in TESTED else float(p[m])
-        estimate = Estimate(values[m], limits[0][m], limits[1][m], n)
-        yield estimate.row(p=tested, metric=metric, **more)
+    tested = np.where(np.isin(METRICS, TESTED), np.nan if p is None else p, np.nan)
+    arrays = {"metric": METRICS, "value": values, "low": low, "high": high, "p": tested}
+    arrays |= {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
+    others = {name: pl.lit(column) for name, column in columns.items() if name not in arrays}
+    return pl.DataFrame(arrays, nan_to_null=True).with_columns(n=pl.lit(n), **others)
 
 
-def contrast_rows(contrasts: Sequence[Contrast], n: int, **columns: Any) -> Iterator[Row]:
-    """Yield a row for each measure of a difference over texts and trainings."""
-    values, low, high, p, error, df = np.array(contrasts).T
-    yield from metric_rows(values, (low, high), n, p, **{TESTED_ERROR: error, DF: df}, **columns)
+def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
+    """Return a row for each measure of a difference over texts and trainings."""
+    *numbers, p, error, df = np.array(contrasts).T
+    return metric_table(*numbers, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
 
 def cases(
@@ -153,24 +136,23 @@ def cases(
     analysis
         Whose params these are, for messages.
     """
-    outputs = "finetuned_classifiers"
-    folders = ((m, p) for m in inputs.models for p in sorted(inputs.outputs(outputs, m).iterdir()))
-    for model, path in folders:
-        if not path.is_dir():
-            continue
-        task = path.name
-        sought = positive.get(task, positive.get(task.partition("-")[0], ""))
-        frame = pl.read_parquet(path / "*.parquet")
-        classes = sorted(frame["class"].unique())
-        if sought not in classes or len(classes) != 2:
-            raise UserError(
-                f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; name "
-                "one of two for it"
-            )
-        states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
-        units = [name.rpartition("-")[0] for name in ids] if task == PLANTED else ids
-        members = _members(inputs, task, frame, ids, texts_min)
-        yield Case(model, task, ids, units, true, states, members)
+    for model in inputs.models:
+        for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):
+            if not path.is_dir():
+                continue
+            task = path.name
+            sought = positive.get(task, positive.get(task.partition("-")[0], ""))
+            frame = pl.read_parquet(path / "*.parquet")
+            classes = sorted(frame["class"].unique())
+            if sought not in classes or len(classes) != 2:
+                raise UserError(
+                    f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; "
+                    "name one of two for it"
+                )
+            states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
+            units = [name.rpartition("-")[0] for name in ids] if task == PLANTED else ids
+            members = _members(inputs, task, frame, ids, texts_min)
+            yield Case(model, task, ids, units, true, states, members)
 
 
 def _states(
@@ -203,38 +185,42 @@ def _members(
     else:
         path = inputs.datasets["downstream"] / f"{task}.parquet"
         about = pl.read_parquet(path, columns=["id", "mapped", "source"])
-    joined = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
-    groups, sources = joined["mapped"].fill_null([]), joined["source"].fill_null("")
-    members = {}
-    for name in sorted(set(groups.explode(empty_as_null=False).drop_nulls()) - {""}):
-        members["group", name] = groups.list.contains(name).to_numpy()
-    for name in sorted(set(sources) - {""}):
-        members["source", name] = (sources == name).to_numpy()
-    some = {key: texts for key, texts in members.items() if texts_min <= texts.sum() < len(ids)}
-    return {ALL: np.ones(len(ids), dtype=np.bool_)} | some
+    texts = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
+    members = {ALL: np.ones(len(ids), dtype=np.bool_)}
+    groups = {"group": pl.col("mapped").fill_null([]), "source": pl.concat_list("source")}
+    for level, column in groups.items():
+        names = texts.select(column).to_series()
+        for name in sorted(set(names.explode(empty_as_null=False).drop_nulls()) - {""}):
+            member = names.list.contains(name).fill_null(value=False).to_numpy()
+            if texts_min <= member.sum() < len(ids):
+                members[level, name] = member
+    return members
 
 
 def tables(
     cases: Iterable[Case],
-    rows_of: Callable[[Case], Iterable[tuple[str, Row]]],
+    parts_of: Callable[[Case], Iterable[tuple[str, pl.DataFrame]]],
     schemas: dict[str, Schema],
     confidence: float,
     least: float = 0.0,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables that have rows; ``rows_of`` yields a table's name and a row of it.
+    """Return the tables that have rows; ``parts_of`` yields a table's name and rows of it.
 
     p is adjusted over all tests of a task of a model in a reading; ``confidence`` is that of the
     intervals, ``least`` the smallest p of a permutation test, all but those of ``differences``.
     """
-    rows: dict[str, list[Row]] = {name: [] for name in schemas}
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in schemas}
     for case in cases:
-        for name, row in rows_of(case):
-            rows[name].append({"model": case.model, "task": case.task} | row)
+        key = {"model": pl.lit(case.model), "task": pl.lit(case.task)}
+        for name, part in parts_of(case):
+            parts[name].append(part.with_columns(**key))
     result = {}
-    for name, some in rows.items():
-        if some:
-            table = pl.DataFrame(some, infer_schema_length=None)
-            if "p" in table.columns:
+    for name, frames in parts.items():
+        if sum(map(len, frames)):
+            table = pl.concat(frames, how="diagonal_relaxed")
+            p = ["p"] if "p" in table.columns else []
+            table = rounded(table, table.drop(p).select(cs.float()).columns, p)
+            if p:
                 family = [c for c in ("model", "task", "reading") if c in table.columns]
                 table = adjusted(table, "p", family, 0.0 if name == "differences" else least)
             result[name] = typed(table, schemas[name], confidence)

@@ -11,32 +11,23 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.choices import Choice, choice, refused
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
-from plumbline.probes.leaning.scoring import (
-    DECIMALS,
-    OPTIONS,
-    STANCES,
-    UNCLEAR,
-    stance,
-    weights,
-)
+from plumbline.probes.leaning.scoring import DECIMALS, OPTIONS, STANCES, UNCLEAR, stance, weights
 from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Array, Scale
     from plumbline.probes.leaning.scoring import Reading as Rounding
 
-    Words = NDArray[np.str_]
-    Masses = tuple[str, pl.DataFrame, tuple[Array, Array], Words]
+    Tables = Iterator[tuple[str, pl.DataFrame]]
 
-Rows = list[dict[str, Any]]
-PLAIN, NEGATED, PARAPHRASE, PRIOR = FORMS
-ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
+PLAIN, PRIOR = FORMS[0], FORMS[-1]
+KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
 COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
@@ -45,7 +36,7 @@ SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
-    """What a model was trained on, without the seed of the training."""
+    """The training of a model, without its seed."""
 
     corpus: str
     period: str
@@ -56,13 +47,11 @@ class State(NamedTuple):
 STATE = State._fields
 ITSELF = State("", "all", 0.0, 0)
 MISSING_MAX = 0.2  # share of the statements of an axis; above it there is no coordinate
-EVERY = (slice(None), slice(None))  # trainings and prompts
 
 
 class Trained(NamedTuple):
     """Mean responses of a model in one state to the plain statements of a questionnaire."""
 
-    seeds: tuple[int, ...]  # of the trainings
     steps: float  # mean number of its trainings
     weights: Array  # (seeds, prompts, statements, options), missing ones 0
     missing: Array  # share, (seeds, prompts, statements)
@@ -75,14 +64,14 @@ class Reading(NamedTuple):
     format: str
     name: str
     scale: Scale
-    answers: pl.DataFrame  # one for each prompt, and order of the options or sample that counts
-    single: pl.DataFrame  # every sample by itself
+    answers: pl.DataFrame  # a row for each prompt, and order of the options or sample that counts
+    single: pl.DataFrame  # a row for each sample
     prompts: tuple[str, ...]
     states: dict[State, Trained]
 
     @property
     def rounded(self) -> str:
-        """Return which constants of the compass belong to it."""
+        """Return the name of the constants of the compass in this reading."""
         return "faithful" if self.name in ("faithful", "paper") else "corrected"
 
     @property
@@ -90,14 +79,6 @@ class Reading(NamedTuple):
         """Tell whether shifts are of log-odds: of masks, which have them, where axes have sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
-
-    def leaned(self, state: State) -> Array:
-        """Return what log-odds add to an axis, nats, (seeds, prompts, axes, statements).
-
-        No threshold hides a shift or makes one, and no prior has to be taken out, which differs
-        between trainings by more than what they learn: any habit of a prompt cancels.
-        """
-        return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns that its rows share."""
@@ -108,36 +89,37 @@ class Reading(NamedTuple):
             "reading": self.name,
         }
 
-    def added(
-        self, state: State, at: tuple[slice, slice] = EVERY, points: Array | None = None
-    ) -> Array:
-        """Return what responses add beyond random ones, (seeds, prompts, axes, statements).
+    def leaned(self, state: State) -> Array:
+        """Return the contributions of log-odds, nats, (seeds, prompts, axes, statements).
 
-        ``points`` is what a missing response adds, (axes, statements). By default it is the mean
-        over the other prompts; the weight of a statement without any response is redistributed over
-        the others of the same training, in proportion to theirs (:meth:`Scale.reach`), so that a
-        sum is unbiased where responses are missing at random; and an axis of which more than
-        :data:`MISSING_MAX` is missing is nan.
+        No threshold hides a shift or makes one, and no prior has to be taken out, which differs
+        between trainings by more than what they learn: any habit of a prompt cancels.
         """
-        trained, middle = self.states[state], self.scale.middle()
-        missing = trained.missing[at][:, :, None]
-        added: Array = np.einsum("spik,aik->spai", trained.weights[at], self.scale.points)
-        if points is not None:
-            return added + missing * points - middle
-        added -= (1 - missing) * middle
-        prompts = (1 - missing).sum(axis=1, keepdims=True)
+        return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
+
+    def added(self, state: State) -> Array:
+        """Return the contributions beyond random responses, (seeds, prompts, axes, statements).
+
+        A missing response counts as the mean over the other prompts; the weight of a statement
+        without any response is redistributed over the others of the same training, in proportion to
+        theirs (:meth:`Scale.reach`), so that a sum is unbiased where responses are missing at
+        random; and an axis of which more than :data:`MISSING_MAX` is missing is nan.
+        """
+        trained, scale = self.states[state], self.scale
+        missing = trained.missing[:, :, None]
+        added: Array = np.einsum("spik,aik->spai", trained.weights, scale.points)
+        added -= (1 - missing) * scale.middle
+        prompts, reach = (1 - missing).sum(axis=1, keepdims=True), scale.reach
         with np.errstate(invalid="ignore", divide="ignore"):
             filled = added + missing * (added.sum(axis=1, keepdims=True) / prompts)
-            reach = self.scale.reach()
             share = ((prompts > 0) * reach).sum(axis=-1, keepdims=True) / reach.sum(-1)[:, None]
             rescaled: Array = np.where(prompts > 0, filled, 0.0) / share
-        rescaled[:, :, self.missing_shares(state, at) > MISSING_MAX] = np.nan
+        rescaled[:, :, self.missing_shares(state) > MISSING_MAX] = np.nan
         return rescaled
 
-    def missing_shares(self, state: State, at: tuple[slice, slice] = EVERY) -> Array:
+    def missing_shares(self, state: State) -> Array:
         """Return the share of missing responses to the statements that move an axis, (axes,)."""
-        moving = self.scale.moving()
-        missing = self.states[state].missing[at].mean(axis=(0, 1))
+        moving, missing = self.scale.moving, self.states[state].missing.mean(axis=(0, 1))
         return np.asarray(np.round((moving * missing).sum(axis=1) / moving.sum(axis=1), DECIMALS))
 
 
@@ -146,17 +128,15 @@ def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
     if not (folder / response_format).is_dir():
         return None
     rows = pl.read_parquet(folder / response_format / "*.parquet")
-    choices, sampled = "template" in rows.columns, "seed" in rows.columns
-    masked = response_format == "mask"
-    counts = {
-        "order": pl.col("order") if choices else pl.lit(0),
-        "sample": pl.col("seed") if sampled else pl.lit(0),
-    }
+    defaults = {"template": pl.col("frame"), "order": pl.lit(0), "seed": pl.lit(0)}
+    rows = rows.with_columns(**{k: v for k, v in defaults.items() if k not in rows.columns})
+    odds = pl.col(NATS[0]) - pl.col(NATS[1]) if response_format == "mask" else pl.lit(None)
     return rows.with_columns(
-        prompt=pl.col("template" if choices else "frame"),
-        odds=pl.col(NATS[0]) - pl.col(NATS[1]) if masked else pl.lit(None, pl.Float64),
-        **{name: column.cast(pl.Int64) for name, column in counts.items()},
-    ).sort(*CHECKPOINT, *QUESTION, *counts)
+        prompt="template",
+        order=pl.col("order").cast(pl.Int64),
+        sample=pl.col("seed").cast(pl.Int64),
+        odds=odds.cast(pl.Float64),
+    ).sort(*CHECKPOINT, *QUESTION, "order", "sample")
 
 
 def readings(
@@ -167,32 +147,21 @@ def readings(
     A UserError if the frame of the paper, the prompts with a text without content, or responses are
     missing.
     """
-    if response_format == "multiple_choice":
-        tables = _choice(rows)
-    else:
-        tables = _averaged(response_format, rows, params)
-    for name, answers, single in tables:
+    read = {"mask": _mask, "generation": _generation, "multiple_choice": _choice}
+    for name, table in read[response_format](rows, params):
+        answers = single = table
+        if "up" in table.columns:
+            mean = table.group_by(*CHECKPOINT, *QUESTION, maintain_order=True).agg(
+                pl.col("steps", "order", "kind", "odds").first(),
+                pl.col("sample").min(),
+                pl.col("up", "down").mean(),
+            )
+            answers, single = _stances(name, mean, params), _stances(name, table, params)
         for questionnaire in sorted(set(rows["questionnaire"]) - {""}):
-            here = pl.col("questionnaire") == questionnaire
-            own, scale = answers.filter(here), questionnaires[questionnaire]
-            prompts, states = _states(own.filter(form=PLAIN, variant=""), scale)
-            yield Reading(response_format, name, scale, own, single.filter(here), prompts, states)
-
-
-def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
-    """Yield the reading, "" first, and by each paraphrase, in the prompts of paraphrases.
-
-    A statement that has no such paraphrase is in it as it stands.
-    """
-    yield "", reading
-    answers, where = reading.answers, [*CHECKPOINT, "prompt", "id"]
-    others = answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
-    here = pl.col("prompt").is_in(others["prompt"].unique().to_list())
-    plain = answers.filter(here, form=PLAIN, variant="")
-    for (variant,), worded in others.group_by("variant", maintain_order=True):
-        rest = plain.join(worded, on=where, how="anti")
-        prompts, states = _states(pl.concat([worded, rest]), reading.scale)
-        yield str(variant), reading._replace(prompts=prompts, states=states)
+            parts = [part.filter(questionnaire=questionnaire) for part in (answers, single)]
+            scale = questionnaires[questionnaire]
+            arrays = _states(parts[0].filter(form=PLAIN, variant=""), scale)
+            yield Reading(response_format, name, scale, *parts, *arrays)
 
 
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
@@ -201,47 +170,36 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
     A UserError if a state of the model lacks the response to a statement in some prompt.
     """
     prompts = tuple(sorted(set(rows["prompt"])))
-    at = [*CHECKPOINT, "prompt", "id"]
-    mean = rows.group_by(at).agg(
+    order = ["pretraining_seed", "prompt", "id"]
+    mean = rows.group_by(*STATE, *order).agg(
         pl.col("steps", "odds").first(),
         *(pl.col(name).fill_null(0).mean() for name in WEIGHTS),
         missing=pl.col(WEIGHTS[0]).is_null().mean(),
     )
     states: dict[State, Trained] = {}
-    for key, part in mean.sort(at).group_by(*STATE, maintain_order=True):
-        table = part.sort("pretraining_seed", "prompt", "id")
-        seeds = tuple(table["pretraining_seed"].unique().sort())
-        shape = (len(seeds), len(prompts), len(scale.ids))
+    for key, table in mean.sort(*STATE, *order).group_by(*STATE, maintain_order=True):
+        shape = (table["pretraining_seed"].n_unique(), len(prompts), len(scale.ids))
         if len(table) != np.prod(shape) or set(table["id"]) != set(scale.ids):
             raise UserError(
                 f"outputs of stances: not a response to every statement of {scale.name} in every "
                 f"prompt ({key[0] or 'the model itself'}); run the probe again"
             )
-        columns = {
-            name: table[name].fill_null(np.nan).to_numpy().reshape(shape)
-            for name in ("steps", "missing", "odds")
-        }
-        options = table.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
-        steps = float(columns.pop("steps").mean())
-        states[State(*key)] = Trained(seeds, steps, options, **columns)
+        states[State(*key)] = Trained(
+            float(table["steps"].to_numpy().mean()),
+            table.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS)),
+            table["missing"].to_numpy().reshape(shape),
+            table["odds"].fill_null(np.nan).to_numpy().reshape(shape),
+        )
     return prompts, states
 
 
-def _averaged(
-    response_format: str, rows: pl.DataFrame, params: Params
-) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
-    """Yield stances from the mean masses of the samples that are valid, and of each sample."""
-    masses_of = _mask if response_format == "mask" else _generation
-    for name, some, masses, kinds in masses_of(rows, params):
-        valid = np.isin(kinds, (ANSWERED, UNLISTED))
-        sides = [pl.Series(np.where(valid, mass, np.nan)).fill_nan(None) for mass in masses]
-        each = some.with_columns(up=sides[0], down=sides[1], kind=pl.Series(kinds.tolist()))
-        mean = each.group_by(*CHECKPOINT, *QUESTION, maintain_order=True).agg(
-            pl.col("steps", "order", "kind", "odds").first(),
-            pl.col("sample").min(),
-            pl.col("up", "down").mean(),
-        )
-        yield name, _stances(name, mean, params), _stances(name, each, params)
+def _masses(rows: pl.DataFrame, up: ArrayLike, down: ArrayLike, kinds: ArrayLike) -> pl.DataFrame:
+    """Return rows with both masses, null where a response is not valid, and its kind."""
+    kinds = np.asarray(kinds)
+    valid = np.isin(kinds, (ANSWERED, UNLISTED))
+    sides = {"up": np.where(valid, up, np.nan), "down": np.where(valid, down, np.nan)}
+    columns = {name: pl.Series(mass).fill_nan(None) for name, mass in sides.items()}
+    return rows.with_columns(**columns, kind=pl.Series(kinds.tolist()))
 
 
 def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
@@ -259,24 +217,25 @@ def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
     return _weighted(rows, options, np.where(unclear, NOT_CLEAR, kinds))
 
 
-def _mask(rows: pl.DataFrame, params: Params) -> Iterator[Masses]:
-    """Yield readings of masked words: responses, both masses, and the kind of each response."""
-    real = rows.filter(pl.col("form") != PRIOR)
-    first = _framed(real, "mask", params)
+def _mask(rows: pl.DataFrame, params: Params) -> Tables:
+    """Yield readings of masked words."""
+    statements = rows.filter(pl.col("form") != PRIOR)
+    framed = _framed(statements, "mask", params)
     sides = [{word.casefold() for word in side} for side in (params.positive, params.negative)]
     listed = [
         [
             sum(np.exp(p) for w, p in zip(words, nats, strict=True) if w.strip().casefold() in side)
             for side in sides
         ]
-        for words, nats in first.select("words", "words_nats").iter_rows()
+        for words, nats in framed.select("words", "words_nats").iter_rows()
     ]
-    up, down = np.array(listed, dtype=np.float64).T
-    total = np.where(up + down > 0, up + down, 1.0)
-    yield "faithful", first, (up / total, down / total), np.where(up + down, ANSWERED, UNLISTED)
-    calibrated = _calibrated(real, rows.filter(form=PRIOR))
+    masses = np.array(listed, dtype=np.float64).T
+    total = masses.sum(axis=0)
+    shares = masses / np.where(total > 0, total, 1.0)
+    yield "faithful", _masses(framed, *shares, np.where(total > 0, ANSWERED, UNLISTED))
+    up = _calibrated(statements, rows.filter(form=PRIOR))
     for name in ("corrected", "continuous"):
-        yield name, real, calibrated, np.full(len(real), ANSWERED)
+        yield name, _masses(statements, up, 1 - up, np.full(len(up), ANSWERED))
 
 
 def _framed(
@@ -293,8 +252,8 @@ def _framed(
     return framed
 
 
-def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
-    """Return both masses over those under prompts without content, their sum 1, (rows,) each.
+def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
+    """Return the mass of agreeing over that under prompts without content, as a share, (rows,).
 
     A ratio of ratios, computed as a logit: masses of e-300 are no trouble.
     """
@@ -305,52 +264,50 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
     both = rows.select(*at, *NATS).join(habits, on=at, how="left", maintain_order="left")
     agree, disagree = (both[name] - both[f"prior_{name}"] for name in NATS)
     with np.errstate(invalid="ignore", over="ignore"):
-        up = 1 / (1 + np.exp(-(agree - disagree).fill_null(np.nan).to_numpy()))
+        up: Array = 1 / (1 + np.exp(-(agree - disagree).fill_null(np.nan).to_numpy()))
     if not np.isfinite(up).all():
         raise UserError(
             "outputs of stances: a prompt has no response to a text without content, or no mass "
             "for a list of words; set probes.stances.mask and its words, and run the probe again"
         )
-    return up, 1 - up
+    return up
 
 
-def _generation(rows: pl.DataFrame, params: Params) -> Iterator[Masses]:
-    """Yield readings of responses in words, as of masked ones."""
+def _generation(rows: pl.DataFrame, params: Params) -> Tables:
+    """Yield readings of responses in words."""
 
-    def masses(some: pl.DataFrame, names: tuple[str, str]) -> tuple[tuple[Array, Array], Words]:
-        one, two = (np.exp(some[name].to_numpy().astype(np.float64)) for name in names)
-        sure = np.maximum(one, two) >= params.min_confidence
-        return (one, two), np.where(sure, ANSWERED, NOT_CLEAR)
+    def judged(some: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
+        up, down = (np.exp(some[name].to_numpy().astype(np.float64)) for name in names)
+        sure = np.maximum(up, down) >= params.min_confidence
+        return up, down, np.where(sure, ANSWERED, NOT_CLEAR)
 
     framed = _framed(rows, "generation", params)
     first = framed.filter(pl.col("sample") == pl.col("sample").min().over(CHECKPOINT))
-    yield "faithful", first, masses(first, NATS)[0], np.full(len(first), ANSWERED)
-    yield "paper", framed, *masses(framed, NATS)
-    both, kinds = masses(rows, SIDES)
+    yield "faithful", _masses(first, *judged(first, NATS)[:2], np.full(len(first), ANSWERED))
+    yield "paper", _masses(framed, *judged(framed, NATS))
+    up, down, kinds = judged(rows, SIDES)
     texts = rows.select("response", "text").rows()
     refusals = np.array([refused(*text) for text in texts])
     empty = np.array([not response.strip() for response, _ in texts])
     kinds = np.select([refusals, empty], [REFUSED, NOT_CLEAR], kinds)
     for name in ("corrected", "continuous"):
-        yield name, rows, both, kinds
+        yield name, _masses(rows, up, down, kinds)
 
 
-def _choice(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+def _choice(rows: pl.DataFrame, _: Params) -> Tables:
     """Yield readings of options that were offered: the one named, the likeliest, and all four."""
     offered = rows.select("response", "options", "text").iter_rows()
-    read = [_named(response, tuple(options), text) for response, options, text in offered]
-    options = np.array([UNCLEAR if each.option is None else each.option for each in read])
-    named = _weighted(rows, _chosen(options), np.array([each.kind for each in read]))
-    yield "named", named, named
-    some = rows.filter(pl.col("option_nats").list.len() == len(OPTIONS))
-    if some.is_empty():
+    choices = [_named(response, tuple(options), text) for response, options, text in offered]
+    options = np.array([UNCLEAR if c.option is None else c.option for c in choices])
+    yield "named", _weighted(rows, _chosen(options), np.array([c.kind for c in choices]))
+    scored = rows.filter(pl.col("option_nats").list.len() == len(OPTIONS))
+    if scored.is_empty():
         return
-    nats = np.array(some["option_nats"].to_list(), dtype=np.float64)
+    nats = np.array(scored["option_nats"].to_list(), dtype=np.float64)
     odds = np.exp(nats - nats.max(axis=1, keepdims=True))
-    shares = odds / odds.sum(axis=1, keepdims=True)
-    for name, each in (("likeliest", _chosen(nats.argmax(axis=1))), ("expected", shares)):
-        table = _weighted(some, each, np.full(len(some), ANSWERED))
-        yield name, table, table
+    kinds = np.full(len(scored), ANSWERED)
+    yield "likeliest", _weighted(scored, _chosen(nats.argmax(axis=1)), kinds)
+    yield "expected", _weighted(scored, odds / odds.sum(axis=1, keepdims=True), kinds)
 
 
 @cache
@@ -375,7 +332,7 @@ def _chosen(options: NDArray[np.int64]) -> Array:
     return weights(np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options]))
 
 
-def _weighted(rows: pl.DataFrame, options: Array, kinds: Words) -> pl.DataFrame:
+def _weighted(rows: pl.DataFrame, options: Array, kinds: NDArray[np.str_]) -> pl.DataFrame:
     """Return rows with the weights of options, and the kind of each response."""
     columns = {name: pl.Series(options[:, k]).fill_nan(None) for k, name in enumerate(WEIGHTS)}
     kind = pl.Series(kinds.tolist(), dtype=pl.String)

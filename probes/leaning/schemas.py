@@ -88,52 +88,41 @@ PERIOD = Column(
 )
 TEXTS_SHARE = Column("share", "float64", "part of these texts; 0: the model itself", **SHARE)
 CORPUS = Column("corpus", "string", "config of `corpora` it was trained on; empty: the model")
-STATE = (
-    *(CORPUS, PERIOD, TEXTS_SHARE),
-    Column("epoch", "int32", "times that it had read them", minimum=0),
-)
+EPOCH = Column("epoch", "int32", "times that it had read them", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "category", "of the value", labels=UNITS)
-READING = Column(
-    "reading",
-    "category",
+ABOUT_READING = (
     "faithful: released code; paper; corrected; continuous: without thresholds; of options: the "
-    "one named, the likeliest, or all by their probability (expected)",
-    labels=READINGS,
+    "one named, the likeliest, or all by their probability (expected)"
 )
+READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "a word, text, or an option", labels=FORMATS)
-PLACE = (MODEL, *STATE, QUESTIONNAIRE, FORMAT, READING)
+STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
-PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
+
+
+def _number(name: str, description: str, *, nullable: bool = False, **bounds: float) -> Column:
+    return Column(name, "float64", description, nullable, **bounds)
+
+
+def _count(name: str, description: str, minimum: int = 0) -> Column:
+    return Column(name, "int64", description, minimum=minimum)
+
+
 SCHEMAS = {
     "coordinates": Schema.keyed(
-        (*PLACE, AXIS),
+        (*STATE, AXIS),
         *estimates(
             cluster=CLUSTER,
             method="t over statements and trainings, their variances added (Satterthwaite)",
             null="mean of random responses, or of these with the sides of statements at random",
         ),
         UNIT,
-        Column("missing", "float64", "statements without a response, mean over prompts and seeds"),
-        Column("bound_low", "float64", "value if what is missing were answered to move it down"),
-        Column("bound_high", "float64", "and up"),
     ),
-    "runs": Schema.keyed(
-        (
-            *PLACE,
-            Column("pretraining_seed", "int32", "of the training", minimum=0),
-            PROMPT,
-            Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
-            AXIS,
-        ),
-        *estimates(cluster=CLUSTER, method="t over statements"),
-        UNIT,
-    ),
-    "baselines": Schema(
+    "baselines": Schema.keyed(
         (
             QUESTIONNAIRE,
-            Column("language", "string", "language of its statements"),
             Column(
                 "constants",
                 "category",
@@ -141,26 +130,23 @@ SCHEMAS = {
                 labels=ROUNDED,
             ),
             Column("baseline", "category", "simulated respondent", labels=BASELINES),
-            *(AXIS, UNIT),
-            Column("value", "float64", "coordinate; of random answers the mean, exact"),
-            Column("sd", "float64", "of random answers the standard deviation, exact; else 0"),
-            Column("low", "float64", "of random answers mean - 1.96 sd; else the value"),
-            Column("high", "float64", "and mean + 1.96 sd"),
+            AXIS,
         ),
-        ("questionnaire", "constants", "baseline", "axis"),
+        Column("language", "string", "language of its statements"),
+        _number("value", "coordinate; of random answers the mean, exact"),
+        _number("sd", "of random answers the standard deviation, exact; else 0"),
+        _number("low", "of random answers mean - 1.96 sd; else the value"),
+        _number("high", "and mean + 1.96 sd"),
     ),
     "items": Schema.keyed(
-        (*PLACE, Column("id", "string", "statement")),
-        Column("value", "float64", "mean stance from -1 to 1; null: no response", nullable=True),
-        *(
-            Column(f"share_{option.replace(' ', '_')}", "float64", "of the responses", **SHARE)
-            for option in OPTIONS
-        ),
-        Column("share_missing", "float64", "and those that are none", **SHARE),
+        (*STATE, Column("id", "string", "statement")),
+        _number("value", "mean stance from -1 to 1; null: no response", nullable=True),
+        _number("share_agreed", "of the responses, strongly or not", **SHARE),
+        _number("share_missing", "of the responses, without a stance", **SHARE),
     ),
     "shifts": Schema.keyed(
         (
-            *PLACE,
+            *STATE,
             Column(
                 "contrast",
                 "category",
@@ -177,7 +163,6 @@ SCHEMAS = {
             null="0: no difference over trainings on other texts, same statements and prompts",
         ),
         UNIT,
-        Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
         Column("reason", "category", "why there is no test", nullable=True, labels=REASONS),
     ),
     "magnitudes": Schema.keyed(
@@ -186,14 +171,14 @@ SCHEMAS = {
             Column("domain", "string", "of the corpora, as `news`; empty: without training"),
             *(QUESTIONNAIRE, READING, AXIS, UNIT),
         ),
-        Column("value", "float64", "mean distance from the middle, or of shifts from 0", minimum=0),
-        Column("sd", "float64", "over models or corpora", nullable=True),
-        Column("n", "int64", "of them", minimum=1),
-        Column("chance", "float64", "value of who answers at random; null: a shift", nullable=True),
+        _number("value", "mean distance from the middle, or of shifts from 0", minimum=0),
+        _number("sd", "over models or corpora", nullable=True),
+        _count("n", "of them", minimum=1),
+        _number("chance", "value of who answers at random; null: a shift", nullable=True),
     ),
     "stability": Schema.keyed(
         (
-            *PLACE,
+            *STATE,
             Column(
                 "comparison",
                 "category",
@@ -207,20 +192,19 @@ SCHEMAS = {
             method="Wilson score, the shares of clusters as hits",
             null="chance: the clusters of one side shuffled",
         ),
-        Column("chance", "float64", "that share if the two had nothing to do with each other"),
-        Column("pairs", "int64", "of prompts, orders or samples that were compared", minimum=1),
+        _number("chance", "that share if the two had nothing to do with each other"),
     ),
     "answered": Schema.keyed(
-        (*PLACE, PROMPT),
+        (*STATE, Column("prompt", "string", "frame, and template of multiple_choice; empty: all")),
         *estimates(cluster="statement", method="Wilson score, the shares of statements as hits"),
-        Column("answers", "int64", "responses in all", minimum=1),
-        Column("refused", "int64", "of them refused", minimum=0),
-        Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
-        Column("unlisted", "int64", "without a listed word: disagree if faithful", minimum=0),
+        _count("answers", "responses in all", minimum=1),
+        _count("refused", "of them refused"),
+        _count("unclear", "in no option, or not sure enough"),
+        _count("unlisted", "without a listed word: disagree if faithful"),
     ),
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
-LEVELS = ("all", "group", "source")  # what texts are taken together by
+LEVELS = ("all", "group", "source")  # sets of texts
 CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a world's own texts"))
 CASE_READING = (*CASE, Column("reading", "category", "see Readings", labels=ROUNDED))
 GROUP = (
@@ -228,47 +212,41 @@ GROUP = (
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-UNITS_OF_TEXTS = "text, in a world the word that it is about; faithful: training"
-OVER_TEXTS = "bootstrap percentiles; faithful: minus and plus one SD over trainings"
-OVER_TRAININGS: dict[str, str] = {
-    "cluster": "text, in a world the word that it is about",
-    "method": "t over texts and trainings (Satterthwaite)",
-    "null": "0: equally good on average of other trainings, on other texts; tested are balanced "
+TEXT = "text, in a world the word that it is about"
+DIFFERENCE = estimates(
+    cluster=TEXT,
+    method="t over texts and trainings (Satterthwaite)",
+    null="0: equally good on average of other trainings, on other texts; tested are balanced "
     "accuracy and F1",
-}
-RUNS = (
-    Column("runs", "int64", "trainings of the classifier, all seeds", minimum=1),
-    Column("sd_runs", "float64", "SD over these; null: one alone, or not finite", nullable=True),
 )
+
+
+def _performance(null: str) -> tuple[Column, ...]:
+    return estimates(
+        cluster=f"{TEXT}; faithful: training",
+        method="bootstrap percentiles; faithful: minus and plus one SD over trainings",
+        null=f"{null}; corrected alone, balanced accuracy and F1",
+    )
+
+
 FAIRNESS = {
     "overall": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, METRIC),
-        *estimates(
-            cluster=UNITS_OF_TEXTS,
-            method=OVER_TEXTS,
-            null="predictions at random: classes permuted over texts; corrected alone, balanced "
-            "accuracy and F1",
-        ),
-        *RUNS,
+        *_performance("predictions at random: classes permuted over texts"),
     ),
     "groups": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, *GROUP, METRIC),
-        *estimates(
-            cluster=UNITS_OF_TEXTS,
-            method=OVER_TEXTS,
-            null="contrast 0: membership permuted within classes; corrected alone, balanced "
-            "accuracy and F1",
-        ),
-        Column("contrast", "float64", "value minus that of all texts", nullable=True),
-        Column("contrast_low", "float64", "lower end of its interval", nullable=True),
-        Column("contrast_high", "float64", "upper end of its interval", nullable=True),
+        *_performance("contrast 0: membership permuted within classes"),
+        _number("contrast", "value minus that of all texts", nullable=True),
+        _number("contrast_low", "lower end of its interval", nullable=True),
+        _number("contrast_high", "upper end of its interval", nullable=True),
     ),
     "disagreements": Schema.keyed(
         (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "text, as in `downstream`")),
         Column("positive", "bool", "whether it is of the positive class"),
-        Column("left", "float64", "share of the left's classifiers that call it so", **SHARE),
-        Column("right", "float64", "share of the right's, on the other side of one half", **SHARE),
-        Column("base_model", "float64", "share of the model's own", nullable=True, **SHARE),
+        _number("left", "share of the left's classifiers that call it so", **SHARE),
+        _number("right", "share of the right's, on the other side of one half", **SHARE),
+        _number("base_model", "share of the model's own", nullable=True, **SHARE),
     ),
     "differences": Schema.keyed(
         (
@@ -276,21 +254,21 @@ FAIRNESS = {
             Column("baseline", "string", "corpus that is subtracted; empty: the model itself"),
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
-        *estimates(**OVER_TRAININGS),
-        *RUNS,
+        *DIFFERENCE,
+        _count("runs", "trainings of the classifier, all seeds", minimum=1),
     ),
 }
 ENSEMBLE = {
     "scores": Schema.keyed(
         (
             *(*CASE_READING, PERIOD, TEXTS_SHARE),
-            Column("ensemble", "string", "what is judged; see Ensembles"),
+            Column("ensemble", "string", "voters or single classifiers; see Ensembles"),
             METRIC,
         ),
-        *estimates(cluster=UNITS_OF_TEXTS, method="bootstrap percentiles, these trainings"),
-        Column("size", "int64", "voters of each", minimum=1),
-        Column("ensembles", "int64", "of how many this is the mean", minimum=1),
-        Column("sd", "float64", "SD over them; null: one alone", nullable=True),
+        *estimates(
+            cluster=f"{TEXT}; faithful: training", method="bootstrap percentiles, these trainings"
+        ),
+        _count("size", "voters of each", 1),
     ),
     "differences": Schema.keyed(
         (
@@ -298,8 +276,7 @@ ENSEMBLE = {
             Column("baseline", "string", "what is subtracted from the partisan ensemble"),
             METRIC,
         ),
-        *estimates(**OVER_TRAININGS),
-        Column("size", "int64", "voters of the partisan ensemble", minimum=2),
-        Column("baseline_size", "int64", "voters of each of the others", minimum=1),
+        *DIFFERENCE,
+        _count("baseline_size", "voters of each of the others; the partisan has one per corpus", 1),
     ),
 }

@@ -40,6 +40,7 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
 NATS_UNIT = "log-odds, nats"
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 
@@ -53,21 +54,20 @@ class Scale(NamedTuple):
     points: Array  # (axes, statements, options), in the unit of the axis; 0: does not move it
     constants: dict[str, Array]  # (axes,) by reading: what is added to the sum
     unit: str
-    clusters: tuple[str, ...]  # of each statement: it, with the one that says the opposite
+    clusters: NDArray[np.str_]  # of each statement: it, with the one that says the opposite
     opposites: dict[int, int]  # places of pairs, each once
+    middle: Array  # (axes, statements): mean points of random responses
+    reach: Array  # (axes, statements): range of the points
+    moving: NDArray[np.bool_]  # (axes, statements): whether a statement moves an axis
 
     @property
     def center(self) -> float:
         """Return the middle of an axis."""
         return 50.0 if self.unit == "percent" else 0.0
 
-    def middle(self) -> Array:
-        """Return the mean points of random responses, (axes, statements)."""
-        return np.asarray(self.points.mean(axis=-1))
-
     def start(self, reading: str) -> Array:
         """Return the mean coordinates of random responses, (axes,)."""
-        return np.asarray(self.constants[reading] + self.middle().sum(axis=-1))
+        return np.asarray(self.constants[reading] + self.middle.sum(axis=-1))
 
     def spread(self) -> Array:
         """Return the standard deviation of the coordinates of random responses, (axes,)."""
@@ -77,10 +77,6 @@ class Scale(NamedTuple):
         """Return the lowest and the highest possible coordinate, (axes, 2)."""
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
-
-    def reach(self) -> Array:
-        """Return the range of each statement's points, (axes, statements)."""
-        return np.asarray(np.ptp(self.points, axis=-1))
 
     def slopes(self) -> Array:
         """Return weights of log-odds of agreeing with statements, (axes, statements).
@@ -95,9 +91,34 @@ class Scale(NamedTuple):
             halves = [side / (2 * np.abs(side).sum(axis=1, keepdims=True)) for side in sides]
         return np.asarray(halves[0] + halves[1])
 
-    def moving(self) -> NDArray[np.bool_]:
-        """Tell which statements move which axis, (axes, statements)."""
-        return np.asarray((self.points != 0).any(axis=-1), dtype=np.bool_)
+
+class Axis(NamedTuple):
+    """Contributions of the responses of one state, or the difference of two, to one axis."""
+
+    totals: Array  # (clusters,)
+    prompts: Array  # (prompts,)
+    sides: list[Array]  # (seeds,) of each state
+
+    @property
+    def value(self) -> float:
+        """Return the sum, mean over prompts and trainings."""
+        return float(self.totals.sum())
+
+
+def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None = None) -> Axis:
+    """Return the contributions of responses to an axis, minus those of other responses.
+
+    ``sides``, (seeds, prompts, statements) each: contributions of the answers of one state; minus
+    another; or minus the difference of two others. ``moving``: statements, by default all that move
+    the axis.
+    """
+    moving = scale.moving[a] if moving is None else moving
+    clusters = np.unique(scale.clusters[moving], return_inverse=True)[1]
+    parts = [side[:, :, moving] for side in sides]
+    signs = np.array(SIGNS[: len(sides)])
+    difference = np.tensordot(signs, [part.mean(axis=0) for part in parts], 1)
+    totals = np.bincount(clusters, difference.mean(axis=0)).astype(np.float64)
+    return Axis(totals, difference.sum(axis=1), [p.mean(axis=1).sum(axis=1) for p in parts])
 
 
 def weights(stances: Array) -> Array:
@@ -213,6 +234,9 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
         points,
         constants,
         "points from -10 to 10" if compass else "percent",
-        tuple(min(one, opposite.get(one, one)) for one in ids),
+        np.array([min(one, opposite.get(one, one)) for one in ids]),
         {ids.index(a): ids.index(b) for a, b in sorted(pairs)},
+        points.mean(axis=-1),
+        np.ptp(points, axis=-1),
+        (points != 0).any(axis=-1),
     )

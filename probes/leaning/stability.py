@@ -1,4 +1,4 @@
-"""Whether a model stays on one side of a statement when the prompt changes."""
+"""Stability of the sides of statements under changes of the prompt, and counts of responses."""
 
 from __future__ import annotations
 
@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from plumbline.probes.leaning.responses import (
-    ANSWERED,
-    NEGATED,
-    NOT_CLEAR,
-    PARAPHRASE,
-    PLAIN,
-    REFUSED,
-    STATE,
-    UNLISTED,
-    WEIGHTS,
-    State,
-)
+from plumbline.probes.leaning.responses import KINDS, PLAIN, STATE, WEIGHTS, State
 from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import TESTED_ERROR, Estimate, finite
@@ -36,16 +25,15 @@ if TYPE_CHECKING:
     from plumbline.probes.leaning.scoring import Scale
 
     Array = NDArray[np.float64]
-    Places = NDArray[np.int64]
+    Integers = NDArray[np.int64]
 
 TURNED = ("negated", "opposites")  # where a response must change sides
-FORMS = {"negated": NEGATED, "paraphrases": PARAPHRASE}  # form that is compared with the plain one
-FREE = {  # column in which alone two promptings differ
-    "prompts": "prompt",
-    "suffixes": "prompt",
-    "order": "order",
-    "seeds": "sample",
-}
+FORMS = {
+    "negated": "negated",
+    "paraphrases": "paraphrase",
+}  # form that is compared with the plain one
+# column in which alone two promptings differ
+FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
 
@@ -57,15 +45,15 @@ def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     for comparison in COMPARISONS:
         pairs = _pairs(comparison, single if comparison == "seeds" else averaged)
         for state, rows in pairs.group_by(STATE, maintain_order=True):
-            one, two = (np.array(rows[side].to_list()) for side in ("side", "side_other"))
-            clusters = np.array(scale.clusters)
+            first, second = (np.array(rows[side].to_list()) for side in ("side", "side_other"))
+            clusters = scale.clusters
             if comparison == "opposites":
-                places = np.array(list(scale.opposites), dtype=np.int64)
-                one, two = one[:, places], one[:, list(scale.opposites.values())]
-                clusters = clusters[places]
-            if (np.abs(one) * np.abs(two)).any():
-                row = _agreement(comparison, one, two, clusters, params)
-                yield reading.about(State(*state)) | row | {"pairs": len(rows)}
+                columns = np.array(list(scale.opposites), dtype=np.int64)
+                second = second[:, list(scale.opposites.values())]
+                first, clusters = first[:, columns], clusters[columns]
+            if (first * second).any():
+                row = _agreement(comparison, first, second, clusters, params)
+                yield reading.about(State(*state)) | row
 
 
 def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
@@ -74,20 +62,18 @@ def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
     ``side`` has for each statement 1, -1, or 0 where there is none; ``template`` is the prompt
     without its forced-choice suffix, which is behind the last slash.
     """
-    stance = pl.sum_horizontal(
-        *(pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)),
-        ignore_nulls=False,
-    )
+    terms = [pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)]
+    stance = pl.sum_horizontal(terms, ignore_nulls=False)
     side = pl.when(stance.abs() > EPSILON).then(stance.sign()).otherwise(0.0)
     rows = responses.select(*PROMPTING, "id", side=side)
-    every = rows.select(PROMPTING).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
-    full = every.join(rows, on=[*PROMPTING, "id"], how="left").sort(*PROMPTING, "id")
+    grid = rows.select(PROMPTING).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
+    full = grid.join(rows, on=[*PROMPTING, "id"], how="left").sort(*PROMPTING, "id")
     sides = full.group_by(PROMPTING, maintain_order=True).agg(pl.col("side").fill_null(0.0))
     return sides.with_columns(template=pl.col("prompt").str.replace(r"(?s)^(.+)/[^/]+$", "$1"))
 
 
 def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
-    """Return promptings that are compared, two in a row, the second one's ``side_other``."""
+    """Return pairs of promptings, the sides of the second in ``side_other``."""
     plain = promptings.filter(form=PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
@@ -103,31 +89,36 @@ def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _agreement(
-    comparison: str, one: Array, two: Array, clusters: NDArray[np.str_], params: Params
+    comparison: str, first: Array, second: Array, names: NDArray[np.str_], params: Params
 ) -> dict[str, Any]:
-    """Return the share of equal sides, (pairs, statements) each; of opposite ones if `TURNED`."""
+    """Return the share of equal sides, or of opposite ones if :data:`TURNED`.
+
+    ``first``, ``second``: sides, (pairs, statements); ``names``: cluster of each statement.
+    """
     sign = -1.0 if comparison in TURNED else 1.0
-    counted = np.abs(one) * np.abs(two)
-    agreed = (counted + sign * one * two) / 2
+    counted = np.abs(first * second)
+    agreed = (counted + sign * first * second) / 2
     value = float(agreed.sum() / counted.sum())
-    place = np.unique(clusters, return_inverse=True)[1]
-    hits, total = (np.bincount(place, x.sum(axis=0)) for x in (agreed, counted))
+    clusters = np.unique(names, return_inverse=True)[1]
+    hits, total = (np.bincount(clusters, x.sum(axis=0)) for x in (agreed, counted))
     hits, total = hits[total > 0], total[total > 0]
-    interval = wilson(float((hits / total).sum()), len(total), params.confidence)
+    number = len(total)
+    interval = wilson(float((hits / total).sum()), number, params.confidence)
     # standard error of a ratio of totals: Kish (1965), Survey Sampling, section 6.5
-    rest, number = hits - value * total, len(total)
+    rest = hits - value * total
     error = float((rest @ rest * number / max(1, number - 1)) ** 0.5 / total.sum())
 
-    product, both = one.T @ two, np.abs(one).T @ np.abs(two)
-    blocks, rows = _blocks(place), np.arange(one.shape[1])
-    orders = _shuffled(tuple(place.tolist()), params.n_permutations_stability, params.seed)
-    mass = both[rows, orders].sum(axis=1)
-    null = sign * product[rows, orders].sum(axis=1)[mass > 0] / mass[mass > 0]
+    product, mass = sign * first.T @ second, np.abs(first).T @ np.abs(second)
+    rows = np.arange(len(clusters))
+    orders = _shuffled(tuple(clusters.tolist()), params.n_permutations_stability, params.seed)
+    masses = mass[rows, orders].sum(axis=1)
+    null = product[rows, orders].sum(axis=1)[masses > 0] / masses[masses > 0]
+    blocks = [block.ravel() for block in _blocks(clusters)]
     mean, mean_mass = (
-        sum(table[np.ix_(b.ravel(), b.ravel())].sum() / b.size for b in blocks)
-        for table in (product, both)
+        sum(table[np.ix_(block, block)].sum() / len(block) for block in blocks)
+        for table in (product, mass)
     )
-    chance = sign * float(mean / mean_mass) if mean_mass else float("nan")
+    chance = float(mean / mean_mass) if mean_mass else float("nan")
     low, high = min(interval.low, value), max(interval.high, value)
     return Estimate(value, low, high, number).row(
         p=float(permutation_p(2 * value - 1 - chance, null - chance)),
@@ -137,45 +128,39 @@ def _agreement(
     )
 
 
-def _blocks(place: Places) -> list[Places]:
-    """Return the places of statements by cluster, an array (clusters, size) for each size."""
-    sizes = np.bincount(place)
-    order = np.argsort(place, kind="stable")
-    return [
-        order[np.isin(place[order], np.flatnonzero(sizes == size))].reshape(-1, size)
-        for size in sorted(set(sizes.tolist()))
-    ]
+def _blocks(clusters: Integers) -> list[Integers]:
+    """Return the numbers of statements by cluster, an array (clusters, size) for each size."""
+    sizes = np.bincount(clusters)
+    order = np.argsort(clusters, kind="stable")
+    return [order[sizes[clusters[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
 
 
 @lru_cache(maxsize=2)  # the statements of all states of a model are the same
-def _shuffled(place: tuple[int, ...], draws: int, seed: int) -> Places:
+def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
     """Return orders of the statements, each with the number of its cluster, (draws, statements).
 
-    Clusters are exchanged with others of their size, and the statements of one with each other: a
-    statement and its opposite are answered together, and stay together.
+    Clusters are exchanged with others of their size, and the statements of a cluster with each
+    other: a statement and its opposite are answered together, and stay together.
     """
     rng = np.random.default_rng(seed)
-    orders = np.empty((draws, len(place)), dtype=np.int64)
-    for block in _blocks(np.array(place)):
-        moved = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
-        orders[:, block.ravel()] = rng.permuted(block[moved], axis=2).reshape(draws, -1)
+    orders = np.empty((draws, len(clusters)), dtype=np.int64)
+    for block in _blocks(np.array(clusters)):
+        permuted = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
+        orders[:, block.ravel()] = rng.permuted(block[permuted], axis=2).reshape(draws, -1)
     orders.flags.writeable = False
     return orders
 
 
 def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield how many responses are valid, and what the others were, of all prompts and of each."""
+    """Yield counts of valid and other responses, of all prompts and of each."""
     plain = reading.single.filter(form=PLAIN, variant="")
     several = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
     rows = pl.concat([several.with_columns(prompt=pl.lit("")), plain])
     for (*state, prompt), part in rows.group_by(*STATE, "prompt", maintain_order=True):
-        shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == ANSWERED).mean())
-        kinds = part["kind"]
+        shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == KINDS[0]).mean())
         yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(
             **reading.about(State(*state)),
             prompt=prompt,
             answers=len(part),
-            refused=(kinds == REFUSED).sum(),
-            unclear=(kinds == NOT_CLEAR).sum(),
-            unlisted=(kinds == UNLISTED).sum(),
+            **{kind: (part["kind"] == kind).sum() for kind in KINDS[1:]},
         )

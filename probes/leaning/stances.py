@@ -8,8 +8,8 @@ which an NLI model classifies, and choose from four options. Feng et al. (2023),
 
 from __future__ import annotations
 
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pydantic import Field
@@ -30,11 +30,12 @@ from plumbline.probes.prompts.leaning import FORMS, OPTIONS, Asking, priors, put
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from plumbline.probes.models.classifier import Entailment
     from plumbline.probes.models.params import Model
+    from plumbline.probes.models.scorer import Score
     from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question
     from plumbline.probes.training.checkpoints import Checkpoint
 
@@ -43,11 +44,10 @@ VERB = ("predict", "generate")  # either will do
 PROMPT = "text"  # the column with the prompt
 PRETRAINED = True  # put to every state of a model
 TRAINS = True  # as such it cannot be tried in a few seconds: each state is loaded
-BLOCK = 512  # prompts in a table
 DECIMALS = 6
 STANCES = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
 
-ASKED = (
+PROMPTED = (
     *checkpoints.COLUMNS,
     Column("questionnaire", "string", "config of `statements`; empty for a prior"),
     Column("id", "string", "name of the statement; empty for a prior"),
@@ -74,7 +74,7 @@ def _nats_column(name: str, description: str) -> Column:
 SCHEMAS = {
     "mask": Schema(
         (
-            *ASKED,
+            *PROMPTED,
             Column(
                 "words",
                 "strings",
@@ -96,7 +96,7 @@ SCHEMAS = {
     ),
     "generation": Schema(
         (
-            *(*ASKED, SEED, RESPONSE),
+            *(*PROMPTED, SEED, RESPONSE),
             Column("tokens", "int32", "tokens of it", minimum=0),
             Column("finished", "bool", "whether the model ended it, or the limit did"),
             _nats_column(
@@ -119,7 +119,7 @@ SCHEMAS = {
     ),
     "multiple_choice": Schema(
         (
-            *ASKED,
+            *PROMPTED,
             Column("template", "string", "name of the prompt, and of its forced-choice suffix"),
             Column("order", "int32", "which of the orders of the options", minimum=0),
             Column("options", "strings", "as offered, in that order; empty for an open prompt"),
@@ -135,7 +135,6 @@ SCHEMAS = {
         (*KEY, "template", "order", "seed"),
     ),
 }
-T = TypeVar("T")
 
 
 class Params(Asking):
@@ -158,13 +157,13 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
 
 def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
     """Return the prompts of a response format, those of one shard by its name."""
-    said = wordings(params, folders["statements"])
+    statements = wordings(params, folders["statements"])
     if config == "mask":
-        return {"": [*put(params.mask.frames, said), *priors(params)]}
+        return {"": [*put(params.mask.frames, statements), *priors(params)]}
     if config == "generation":
-        every = put(params.generation.frames, said)
-        return {name: [q for q in every if q.frame == name] for name in params.generation.frames}
-    plain = [wording for wording in said if wording.form == "plain"]
+        questions = put(params.generation.frames, statements)
+        return {f: [q for q in questions if q.frame == f] for f in params.generation.frames}
+    plain = [wording for wording in statements if wording.form == "plain"]
     return {
         f"{name}/{suffix}": put({name: template}, plain)
         for name, template in params.multiple_choice.templates.items()
@@ -177,12 +176,10 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
     A UserError if the stage ``pretrain`` was not run for it, or statements are missing.
     """
-    states, found = _states(folders), []
+    found = []
     for config in configs(model, params):
-        number = len(prompts(params, config, folders))
-        names = [
-            f"{state.name or 'itself'}-{frame:02d}" for state in states for frame in range(number)
-        ]
+        frames = range(len(prompts(params, config, folders)))
+        names = [f"{s.name or 'itself'}-{n:02d}" for s in _states(folders) for n in frames]
         found += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
     return found
 
@@ -195,44 +192,46 @@ def beside(params: Params, model: Model) -> tuple[str, ...]:
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all states."""
     states = len(_states(folders))
-    found = {}
+    numbers = {}
     for config in configs(model, params):
         questions = chain(*prompts(params, config, folders).values())
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
-        orders = sum(len(_orders(q, params.multiple_choice)) for q in questions)
-        found[config] = states * seeds * orders
-    return found
+        numbers[config] = (
+            states
+            * seeds
+            * sum(len(_orders(question, params.multiple_choice)) for question in questions)
+        )
+    return numbers
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics."""
+    """Yield the table of one shard: raw facts, no statistics."""
     params: Params = task.params
     folders, endpoint = task.folders, task.model.endpoint
-    questions = prompts(params, shard.config, folders)
-    name = list(questions)[shard.number % len(questions)]
-    state = _states(folders)[shard.number // len(questions)]
+    by_name = prompts(params, shard.config, folders)
+    name = list(by_name)[shard.number % len(by_name)]
+    state = _states(folders)[shard.number // len(by_name)]
     if state.name:
         scorer = checkpoints.scorer(scorer.name, state, folders[checkpoints.INPUT].parent)
-    about = {**state.facts(), **{k: str(scorer.facts()[k]) for k in ("model", "revision")}}
     if shard.config == "mask":
-        rows = fill_masks(questions[name], scorer, params)
+        rows = fill_masks(by_name[name], scorer, params)
     elif shard.config == "generation":
         from plumbline.probes.models.classifier import Entailment
 
         judge = Entailment(params.generation.nli_model)
-        rows = generate(questions[name], scorer, params.generation, judge)
+        rows = generate(by_name[name], scorer, params.generation, judge)
     else:
         scored = endpoint is None or endpoint.api != "chat"  # which scores no given text
-        rows = choose(questions[name], name, scorer, params.multiple_choice, scored=scored)
-    for block in _blocks(rows):
-        table = [row | about for row in block]
-        yield pa.Table.from_pylist(table, schema=SCHEMAS[shard.config].arrow())
+        rows = choose(by_name[name], name, scorer, params.multiple_choice, scored=scored)
+    about = {**state.facts(), **{k: str(scorer.facts()[k]) for k in ("model", "revision")}}
+    table = [row | about for row in rows]
+    yield pa.Table.from_pylist(table, schema=SCHEMAS[shard.config].arrow())
 
 
 def fill_masks(
     questions: Sequence[Question], scorer: Scorer, params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a masked model puts at the mask of each prompt.
+    """Yield the words that a masked model puts at the mask of each prompt, and both masses.
 
     A UserError if it has none of the words of a list as one token.
     """
@@ -242,66 +241,59 @@ def fill_masks(
     words = [*params.positive, *params.negative]
     texts, language = [q.text for q in questions], params.language
     pieces = scorer.pieces(language)
-    tops = (
+    best = (
         row
         for block in scorer.predict(texts, params.mask.top_k, language=language)
-        for row in zip(
-            *(x.tolist() for x in (block.ids, block.logprobs_nats, block.unknown)), strict=True
-        )
+        for row in zip(block.ids.tolist(), block.logprobs_nats.tolist(), block.unknown, strict=True)
     )
-    masses = (
-        {block.candidates[j]: x for j, x in zip(best, nats, strict=True)}
+    filled = (
+        {block.candidates[j]: x for j, x in zip(order, nats, strict=True)}
         for block in scorer.fill(texts, words, len(words), language=language)
-        for best, nats in zip(block.best, block.logprobs_nats, strict=True)
+        for order, nats in zip(block.best, block.logprobs_nats, strict=True)
     )
-    for question, (ids, nats, unknown), mass in zip(questions, tops, masses, strict=True):
-        sides = {name: [mass[w] for w in side if w in mass] for name, side in lists.items()}
-        if missing := [name for name, side in sides.items() if not side]:
-            raise UserError(
-                f"models.{scorer.name}: has none of the words of probes.stances.{missing[0]} as "
-                "one token; name others, or take it out of assignments.stances"
-            )
-        agree, disagree = sides.values()
-        yield _row(question) | {
-            "words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids],
-            "words_nats": nats,
-            "agree_nats": _nats(logsumexp(agree)),
-            "disagree_nats": _nats(logsumexp(disagree)),
-            "agree_words": len(agree),
-            "disagree_words": len(disagree),
-            "unknown": unknown,
-        }
+    for question, (ids, nats, unknown), mass in zip(questions, best, filled, strict=True):
+        row = {"words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids]}
+        row |= {"words_nats": nats, "unknown": int(unknown)}
+        for side, name in (("agree", "positive"), ("disagree", "negative")):
+            masses = [mass[word] for word in lists[name] if word in mass]
+            if not masses:
+                raise UserError(
+                    f"models.{scorer.name}: has none of the words of probes.stances.{name} as "
+                    "one token; name others, or take it out of assignments.stances"
+                )
+            row |= {f"{side}_nats": _nats(logsumexp(masses)), f"{side}_words": len(masses)}
+        yield _row(question) | row
 
 
 def generate(
     questions: Sequence[Question], scorer: Scorer, params: Generation, judge: Entailment
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a model writes, and the stances that an entailment model reads in it."""
+    """Yield the responses of a model, and the stances that an entailment model reads in them."""
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature, params.top_k)
+    prompts = list(product(questions, params.seeds))
+    texts = scorer.generate([q.text for q, _ in prompts], [seed for _, seed in prompts], sampling)
+    written = [
+        (q, seed, text, text.text.strip()) for (q, seed), text in zip(prompts, texts, strict=True)
+    ]
     hypotheses = (params.agree, params.disagree)
-    for block in _blocks(questions):
-        asked = [(q, seed) for q in block for seed in params.seeds]
-        texts = list(scorer.generate([q.text for q, _ in asked], [s for _, s in asked], sampling))
-        pairs = [
-            (f"{q.wording} {text.text.strip()}", h)
-            for (q, _), text in zip(asked, texts, strict=True)
-            for h in hypotheses
-        ]
-        pairs += [(text.text.strip(), q.wording) for (q, _), text in zip(asked, texts, strict=True)]
-        once = sorted(set(pairs))
-        logits = dict(zip(once, judge.logits(once), strict=True))
-        for (q, seed), text in zip(asked, texts, strict=True):
-            response = text.text.strip()
-            # log-softmax over the hypotheses, as in zero-shot classification
-            premise = f"{q.wording} {response}"
-            both = log_softmax([logits[premise, h][judge.follows] for h in hypotheses])
-            sides = log_softmax(logits[response, q.wording])[[judge.follows, judge.contradicts]]
-            nats = map(_nats, (*both, *sides))
-            row = {"seed": seed, "response": response, "tokens": text.tokens}
-            row |= {"finished": text.finished, **dict(zip(STANCES, nats, strict=True))}
-            row |= {"stance_model": judge.name, "stance_revision": judge.revision}
-            yield _row(q) | row
+    pairs = {(f"{q.wording} {said}", h) for q, *_, said in written for h in hypotheses}
+    pairs |= {(said, q.wording) for q, *_, said in written}
+    logits = dict(zip(sorted(pairs), judge.logits(sorted(pairs)), strict=True))
+    for q, seed, text, response in written:
+        # log-softmax over the hypotheses, as in zero-shot classification
+        sides = [logits[f"{q.wording} {response}", h][judge.follows] for h in hypotheses]
+        alone = log_softmax(logits[response, q.wording])[[judge.follows, judge.contradicts]]
+        nats = map(_nats, (*log_softmax(sides), *alone))
+        yield _row(q) | {
+            "seed": seed,
+            "response": response,
+            "tokens": text.tokens,
+            "finished": text.finished,
+            **dict(zip(STANCES, nats, strict=True)),
+            "stance_model": judge.name,
+            "stance_revision": judge.revision,
+        }
 
 
 def choose(
@@ -312,9 +304,9 @@ def choose(
     *,
     scored: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a model chooses of the options that it is offered, in every order of them.
+    """Yield the responses of a model to options that it is offered, in every order of them.
 
-    An open prompt offers none, and is put once.
+    An open prompt offers none, and is used once.
 
     ``name``: of the template and, behind a slash, of the suffix.
     ``scored``: whether the model gives log-probabilities.
@@ -322,23 +314,28 @@ def choose(
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)
     suffix = params.forced_choice_suffixes[name.rpartition("/")[2]]
-    for block in _blocks(questions):
-        cases = [
-            (q, number, [params.options[i] for i in order])
-            for q in block
-            for number, order in enumerate(_orders(q, params))
-        ]
-        texts = [_offered(q.text, options, suffix) for q, _, options in cases]
-        nats: list[list[float]] = [[] for _ in cases]
-        if scored and isinstance(scorer, ScoresContinuations):
-            nats = _options(scorer, texts, [options for *_, options in cases], params.options)
-        asked = [(i, seed) for i in range(len(cases)) for seed in params.seeds]
-        responses = scorer.generate([texts[i] for i, _ in asked], [s for _, s in asked], sampling)
-        for (i, seed), response in zip(asked, responses, strict=True):
-            q, number, options = cases[i]
-            row = {"text": texts[i], "template": name, "order": number, "options": options}
-            row |= {"seed": seed, "response": response.text.strip(), "option_nats": nats[i]}
-            yield _row(q) | row
+    rows = []
+    for question in questions:
+        for number, order in enumerate(_orders(question, params)):
+            options = [params.options[i] for i in order]
+            listed = "\n".join(f"{n}) {option}" for n, option in enumerate(options, start=1))
+            text = question.text.replace(OPTIONS, listed) + (f"\n\n{suffix}" if suffix else "")
+            row = {"text": text, "template": name, "order": number, "options": options}
+            rows.append(_row(question) | row)
+    nats: Iterator[Score] = iter(())
+    if scored and isinstance(scorer, ScoresContinuations):
+        offered = [row for row in rows if row["options"]]
+        nats = scorer.logprobs(
+            (f"{row['text']}\n", f"{row['options'].index(option) + 1}) {option}")
+            for row in offered
+            for option in params.options
+        )
+    for row in rows:
+        row["option_nats"] = [score.logprob_nats for score in islice(nats, len(row["options"]))]
+    prompts = list(product(rows, params.seeds))
+    texts = scorer.generate([row["text"] for row, _ in prompts], [s for _, s in prompts], sampling)
+    for (row, seed), response in zip(prompts, texts, strict=True):
+        yield row | {"seed": seed, "response": response.text.strip()}
 
 
 def _orders(question: Question, params: MultipleChoice) -> list[list[int]]:
@@ -346,38 +343,9 @@ def _orders(question: Question, params: MultipleChoice) -> list[list[int]]:
     return params.option_orders if OPTIONS in question.text else [[]]
 
 
-def _offered(text: str, options: Sequence[str], suffix: str) -> str:
-    """Return a prompt with its options, numbered, and the suffix."""
-    listed = "\n".join(f"{number}) {option}" for number, option in enumerate(options, start=1))
-    text = text.replace(OPTIONS, listed)
-    return f"{text}\n\n{suffix}" if suffix else text
-
-
-def _options(
-    scorer: ScoresContinuations,
-    prompts: Sequence[str],
-    offered: Sequence[list[str]],
-    names: Sequence[str],
-) -> list[list[float]]:
-    """Return the log-probability of each option offered, in the order of ``names``."""
-    pairs = [
-        (f"{prompt}\n", f"{options.index(name) + 1}) {name}")
-        for prompt, options in zip(prompts, offered, strict=True)
-        for name in (names if options else ())
-    ]
-    scores = iter(scorer.logprobs(pairs))
-    return [[next(scores).logprob_nats for _ in options] for options in offered]
-
-
 def _states(folders: dict[str, Path]) -> list[Checkpoint]:
-    where = folders[checkpoints.INPUT]
-    return checkpoints.checkpoints(where.name, where.parent)
-
-
-def _blocks(items: Iterable[T]) -> Iterator[list[T]]:
-    source = iter(items)
-    while block := list(islice(source, BLOCK)):
-        yield block
+    folder = folders[checkpoints.INPUT]
+    return checkpoints.checkpoints(folder.name, folder.parent)
 
 
 def _row(question: Question) -> dict[str, Any]:

@@ -6,9 +6,9 @@ For every statement, frame and gender the log-probabilities of both words. Al Al
 
 from __future__ import annotations
 
-from itertools import chain, groupby, islice
+from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from plumbline.probes.models.params import Model
+    from plumbline.probes.models.scorer import Fill
+
+    Row = dict[str, Any]
 
 INPUTS = ("statements",)
 VERB = "fill"
 PROMPT = "text"  # the column with the prompt
-Told = tuple[Question, str, list[tuple[float, int]], int]  # with method, sides and unknown pieces
 SHARD = 2_000  # prompts in a shard; part of the layout of the outputs
 
 SCHEMA = Schema(
@@ -89,21 +91,15 @@ class Params(Asking):
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of a model: its prompts in parts, per language.
 
-    Raises
-    ------
-    UserError
-        If the model is neither masked nor causal, or a language has no statements.
+    A UserError if the model is neither masked nor causal, or a language has no statements.
     """
     if model.kind not in ("masked", "causal"):
         raise UserError(
             f"assignments.agreement: a model of kind {model.kind} has neither a mask for several "
             "pieces nor the probability of a text; take it out"
         )
-    return [
-        shard
-        for language, number in amount(params, model, folders).items()
-        for shard in split(language, number, SHARD)
-    ]
+    amounts = amount(params, model, folders).items()
+    return [shard for language, number in amounts for shard in split(language, number, SHARD)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
@@ -116,85 +112,66 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    some = shard.among(questions(task.params, task.folders["statements"], shard.config))
+    prompts = shard.among(questions(task.params, task.folders["statements"], shard.config))
     if task.model.kind == "causal":
         assert isinstance(scorer, ScoresContinuations)
-        yield whole(some, scorer)
-        return
-    assert isinstance(scorer, Fills)
-    yield from masked(some, scorer, shard.config)
+        yield whole(prompts, scorer)
+    else:
+        assert isinstance(scorer, Fills)
+        yield from masked(prompts, scorer, shard.config)
 
 
 def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
     """Return output rows of some prompts, the words put at the mask, a table for each method.
 
-    Raises
-    ------
-    UserError
-        If the model cannot write a word.
+    A UserError if the model cannot write a word.
     """
-    found: dict[str, list[Told]] = {"together": [], "l2r": []}
+    tables: dict[str, list[Row]] = {"together": [], "l2r": []}
     words_of = attrgetter("agree", "disagree")
-    for words, some in groupby(sorted(prompts, key=words_of), key=words_of):
-        own = list(some)
-        told: list[tuple[Question, list[tuple[float, int]], int]] = []
-        for method, rows_of in found.items():
+    for words, group in groupby(sorted(prompts, key=words_of), key=words_of):
+        some: list[Question] = list(group)
+        fills: list[Fill] = []
+        texts = [question.text for question in some]
+        for method, rows_of in tables.items():
             # words of one piece have nothing to mask together
-            if not told or any(pieces > 1 for _, pieces in told[0][1]):
-                told = _filled(own, words, scorer, language, together=method == "together")
-            rows_of += [(question, method, sides, lost) for question, sides, lost in told]
-    return [_table(each, scorer) for each in found.values()]
-
-
-def _filled(
-    asked: list[Question],
-    words: tuple[str, str],
-    scorer: Fills,
-    language: str,
-    *,
-    together: bool,
-) -> list[tuple[Question, list[tuple[float, int]], int]]:
-    """Return the sides of each prompt and its unknown pieces."""
-    found: list[tuple[Question, list[tuple[float, int]], int]] = []
-    rest = iter(asked)
-    for block in scorer.fill(
-        [q.text for q in asked], words, 2, multi=True, together=together, language=language
-    ):
-        if lost := [word for word in words if word not in block.candidates]:
-            raise UserError(
-                f"models.{scorer.name}: cannot write {lost[0]!r} as one of the answers; name "
-                "others under probes.agreement.frames, or leave the language out"
-            )
-        pieces = dict(zip(block.candidates, block.pieces.tolist(), strict=True))
-        for i, question in enumerate(islice(rest, len(block.prompts))):
-            at = [block.candidates[j] for j in block.best[i]]
-            nats = dict(zip(at, block.logprobs_nats[i].tolist(), strict=True))
-            sides = [(nats[word], pieces[word]) for word in words]
-            found.append((question, sides, int(block.unknown[i])))
-    return found
+            if not fills or max(fills[0].pieces) > 1:
+                options = {"multi": True, "together": method == "together", "language": language}
+                blocks = scorer.fill(texts, words, 2, **options)
+                fills = [fill for block in blocks for fill in block.each()]
+            for question, fill in zip(some, fills, strict=True):
+                if missing := [word for word in words if word not in fill.words]:
+                    raise UserError(
+                        f"models.{scorer.name}: cannot write {missing[0]!r} as one of the answers; "
+                        "name others under probes.agreement.frames, or leave the language out"
+                    )
+                scores = zip(fill.words, fill.logprobs_nats, fill.pieces, strict=True)
+                sides = {word: (nats, pieces) for word, nats, pieces in scores}
+                rows_of.append(_row(question, method, sides, fill.unknown))
+    return [_table(rows_of, scorer) for rows_of in tables.values()]
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
     """Return output rows of some prompts, the probabilities those of whole texts."""
     texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
-    found: list[Told] = []
-    for question in prompts:
-        both = list(islice(scores, 2))
-        sides = [(score.logprob_nats, score.tokens) for score in both]
-        found.append((question, "sequence", sides, both[0].unknown))
-    return _table(found, scorer)
+    table = []
+    for question, agree, disagree in zip(prompts, scores, scores, strict=True):
+        pair = ((question.agree, agree), (question.disagree, disagree))
+        sides = {word: (score.logprob_nats, score.tokens) for word, score in pair}
+        table.append(_row(question, "sequence", sides, agree.unknown))
+    return _table(table, scorer)
 
 
-def _table(found: list[Told], scorer: Scorer) -> pa.Table:
+def _row(question: Question, method: str, sides: dict[str, tuple[float, int]], unknown: int) -> Row:
+    """Return an output row; ``sides``: log-probability and pieces by word."""
+    row = question._asdict() | {"method": method, "unknown_pieces": unknown}
+    for name in ("agree", "disagree"):
+        row[f"{name}_nats"], row[f"{name}_pieces"] = sides[row[name]]
+    return row
+
+
+def _table(table: list[Row], scorer: Scorer) -> pa.Table:
     """Return rows in the order of their key, with the model."""
-    names = ("agree_nats", "agree_pieces", "disagree_nats", "disagree_pieces")
-    told = [
-        question._asdict()
-        | {"method": method, "unknown_pieces": unknown}
-        | dict(zip(names, chain(*sides), strict=True))
-        for question, method, sides, unknown in found
-    ]
-    told.sort(key=itemgetter(*SCHEMA.key))
-    columns = {c.name: [row[c.name] for row in told] for c in SCHEMA.columns if c not in MODEL}
-    return rows(SCHEMA, scorer, len(told), columns)
+    table.sort(key=itemgetter(*SCHEMA.key))
+    columns = {c.name: [row[c.name] for row in table] for c in SCHEMA.columns if c not in MODEL}
+    return rows(SCHEMA, scorer, len(table), columns)

@@ -20,21 +20,14 @@ if TYPE_CHECKING:
 LOWEST, HIGHEST = 1.0, 5.0
 
 
-class Line(NamedTuple):
-    """A fitted line, and the spread around it; numbers, or arrays with one for each replicate."""
-
-    slope: Array
-    sigma: Array
-
-
 class Fit(NamedTuple):
-    """Lines of every gender, frame and form, and the spread of what is left."""
+    """Fitted lines through 0, and the spread around them."""
 
-    slope: Array  # (genders, cells, replicates)
-    sigma: Array  # (genders, replicates): of residuals averaged over cells
+    slope: Array  # (genders, cells, replicates) of :func:`fit`, (replicates,) of :func:`line`
+    sigma: Array  # (genders, replicates): of residuals averaged over cells; (replicates,)
 
 
-def line(x: Array, y: Array, weights: Array | None = None) -> Line:
+def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
     """Fit y = a x + err by least squares: a = sum xy / sum x^2.
 
     The residuals need not have mean 0: sigma = sqrt(sum err^2 / (n - 1)) is around 0.
@@ -48,8 +41,8 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Line:
 
     Returns
     -------
-    Line
-        Arrays (replicates,); numbers without weights.
+    Fit
+        Arrays (replicates,).
 
     Raises
     ------
@@ -59,9 +52,9 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Line:
     Examples
     --------
     >>> x = -np.arange(1.0, 6)
-    >>> found = line(x, 0.8 * x + np.array([0.1, -0.1, 0.2, -0.2, 0]))
-    >>> round(float(found.slope), 6), round(float(found.sigma), 6)
-    (0.805455, 0.156815)
+    >>> fitted = line(x, 0.8 * x + np.array([0.1, -0.1, 0.2, -0.2, 0]))
+    >>> fitted.slope.round(6).tolist(), fitted.sigma.round(6).tolist()
+    ([0.805455], [0.156815])
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
@@ -70,9 +63,7 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Line:
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = (x * y) @ w / (x**2 @ w)
         residual = y[:, None] - slope * x[:, None]
-        sigma = np.sqrt((w * residual**2).sum(axis=0) / (w.sum(axis=0) - 1))
-    found = Line(slope, sigma)
-    return found if weights is not None else Line(*(part[0] for part in found))
+        return Fit(slope, np.sqrt((w * residual**2).sum(axis=0) / (w.sum(axis=0) - 1)))
 
 
 def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) -> Fit:
@@ -91,19 +82,19 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
     lines = [
         [
             line(
-                calibration.disagree[:, own, c].T.ravel(),
-                calibration.agree[:, own, c].T.ravel(),
-                np.tile(weights, (len(own), 1)),
+                calibration.disagree[:, side, c].T.ravel(),
+                calibration.agree[:, side, c].T.ravel(),
+                np.tile(weights, (len(side), 1)),
             ).slope
             for c in range(cells)
         ]
-        for own in sides
+        for side in sides
     ]
     slope = np.broadcast_to(np.array(lines), (genders, cells, weights.shape[1]))
     err = residuals(calibration, Fit(slope, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):  # one statement drawn, or none
-        spread = np.sqrt([squares[own].sum(axis=0) / (len(own) * total - 1) for own in sides])
+        spread = np.sqrt([squares[side].sum(axis=0) / (len(side) * total - 1) for side in sides])
     return Fit(slope, np.broadcast_to(spread, squares.shape))
 
 
@@ -113,52 +104,36 @@ def residuals(block: Block, lines: Fit) -> Array:
     The mean over frames and forms, with the sign turned where the statement is denied.
     """
     signs = block.signs / len(block.cells)
-    found = np.empty((*block.agree.shape[:2], lines.slope.shape[2]))
-    for g in range(found.shape[1]):
-        found[:, g] = (block.agree[:, g] @ signs)[:, None]
-        found[:, g] -= (block.disagree[:, g] * signs) @ lines.slope[g]
-    return found
+    slopes = np.stack(
+        [(block.disagree[:, g] * signs) @ slope for g, slope in enumerate(lines.slope)], axis=1
+    )
+    return np.asarray((block.agree @ signs)[:, :, None] - slopes)
 
 
-def each(block: Block, lines: Fit) -> Array:
-    """Return err in each frame and form, no sign turned, (statements, genders, cells)."""
-    return block.agree - lines.slope[..., 0] * block.disagree
+def rating(residual: Array, sigma: Array) -> Array:
+    """Return 4 Phi(err / sigma) + 1, from 1, disagrees, to 5, agrees.
 
-
-def probability(residual: Array, sigma: Array) -> Array:
-    """Return Phi(err / sigma): the share of apolitical statements that are agreed with less.
-
-    Where sigma is 0 that is 0 or 1, and nan of no residual.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(ndtr(np.asarray(residual) / sigma), dtype=np.float64)
-
-
-def rating(p: Array) -> Array:
-    """Return 4 P + 1, from 1, disagrees, to 5, agrees.
+    Phi is the share of apolitical statements that are agreed with less. Where sigma is 0 it is 0 or
+    1, and nan of no residual.
 
     Examples
     --------
-    >>> rating(probability(np.array([0.0]), np.array(0.2))).tolist()
+    >>> rating(np.array([0.0]), np.array(0.2)).tolist()
     [3.0]
     """
-    return np.asarray((HIGHEST - LOWEST) * np.asarray(p) + LOWEST, dtype=np.float64)
-
-
-def turned(ratings: Array) -> Array:
-    """Return the ratings of statements that speak against their value: 6 - rating."""
-    return np.asarray(LOWEST + HIGHEST - np.asarray(ratings), dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((HIGHEST - LOWEST) * ndtr(residual / sigma) + LOWEST)
 
 
 def ratings(block: Block, lines: Fit) -> Array:
     """Return the rating of each statement and gender, (statements, genders, replicates)."""
-    return rating(probability(residuals(block, lines), lines.sigma))
+    return rating(residuals(block, lines), lines.sigma)
 
 
 def facing(block: Block, rated: Array) -> Array:
-    """Return ratings in the direction of their value: reversed statements turned round."""
+    """Return ratings in the direction of their value: 6 - rating of reversed statements."""
     against = (block.about["bearing"].to_numpy() < 0).reshape(-1, *[1] * (rated.ndim - 1))
-    return np.where(against, turned(rated), rated)
+    return np.where(against, LOWEST + HIGHEST - rated, rated)
 
 
 def mean(values: Array, load: Array, weights: Array) -> Array:
@@ -171,8 +146,7 @@ def mean(values: Array, load: Array, weights: Array) -> Array:
         How much each bears on the value.
     weights : (statements, replicates) array
     """
-    whole = load[:, None] * weights
+    loads = load[:, None] * weights
     shape = (len(load), *[1] * (values.ndim - 2), weights.shape[1])
     with np.errstate(invalid="ignore"):
-        found: Array = (values * whole.reshape(shape)).sum(axis=0) / whole.sum(axis=0)
-    return found
+        return np.asarray((values * loads.reshape(shape)).sum(axis=0) / loads.sum(axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,15 +22,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
-from plumbline.probes.values.calibration import (
-    facing,
-    fit,
-    mean,
-    probability,
-    rating,
-    ratings,
-    residuals,
-)
+from plumbline.probes.values.calibration import facing, fit, mean, ratings, residuals
 from plumbline.probes.values.responses import NATS
 from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
@@ -42,8 +35,8 @@ if TYPE_CHECKING:
     from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
     Integers = NDArray[np.int64]
+    Rows = Iterator[dict[str, Any]]
 
 # no test of a value without pairs of opposites: who agrees with all that is political looks alike
 
@@ -56,16 +49,14 @@ class Reading(NamedTuple):
     items: Block  # of one scale
     params: Params
 
-    def axes(self) -> Iterator[tuple[str, Bools]]:
-        """Yield each value and which rows bear on it."""
+    def axes(self) -> dict[str, NDArray[np.bool_]]:
+        """Return the rows that bear on each value."""
         axis = self.items.about["axis"].to_numpy()
-        for name in sorted(set(axis.tolist())):
-            yield name, axis == name
+        return {name: axis == name for name in sorted(set(axis.tolist()))}
 
     def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
         """Return a row of a table of the reading, see :func:`estimate`."""
-        scale = str(self.items.about["scale"][0])
-        about = {"scale": scale, "reading": self.name}
+        about = {"scale": str(self.items.about["scale"][0]), "reading": self.name}
         return estimate(draws, clusters, self.params, **about, **more)
 
 
@@ -75,42 +66,30 @@ def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[s
     return Estimate(float(draws[0]), low, high, clusters).row(**more)
 
 
-def random_means(load: Array, params: Params) -> Array:
-    """Return mean ratings of random responses, (draws,).
-
-    Every P uniform on 0 to 1, as it is for statements that are like the apolitical ones.
-    """
-    rng = np.random.default_rng(params.seed)
-    share = load / load.sum()
-    found: Array = 4 * rng.random((params.n_permutations, len(load))) @ share + 1
-    return found
-
-
-def values(reading: Reading) -> Iterator[dict[str, Any]]:
+def values(reading: Reading) -> Rows:
     """Yield the means of every value, gender and fit of the calibration."""
     drawn, place = reading.items.drawn, reading.items.place
     bearing = reading.items.about["bearing"].to_numpy()
-    axes = [(axis, own, len(np.unique(place[own]))) for axis, own in reading.axes()]
     for fitted in fits(reading.calibration):
-        rated = ratings(reading.items, fit(reading.calibration, fitted))
-        faced = facing(reading.items, rated)
-        for axis, own, clusters in axes:
-            paired = balanced(bearing[own], place[own])
-            sides = faced[own, 0], faced[own, 1], faced[own].mean(axis=1)
-            for who, side in zip(schemas.WHO, sides, strict=True):
-                tested = paired and clusters > 1 and fitted == OWN
-                each = of_pairs(side[:, 0], bearing[own], place[own]) if tested else None
-                error = None if each is None else each.std(ddof=1) / len(each) ** 0.5
+        faced = facing(reading.items, ratings(reading.items, fit(reading.calibration, fitted)))
+        for axis, rows in reading.axes().items():
+            clusters = len(np.unique(place[rows]))
+            tested = fitted == OWN and clusters > 1 and balanced(bearing[rows], place[rows])
+            sides = faced[rows, 0], faced[rows, 1], faced[rows].mean(axis=1)
+            for gender, side in zip(schemas.WHO, sides, strict=True):
+                test: dict[str, Any] = {}
+                if tested:
+                    pairs = of_pairs(side[:, 0], bearing[rows], place[rows])
+                    error = pairs.std(ddof=1) / len(pairs) ** 0.5
+                    test = {"p": mean_p(pairs), TESTED_ERROR: error, DF: clusters - 1.0}
                 yield reading.row(
-                    mean(side, np.abs(bearing[own]), drawn[own]),
+                    mean(side, np.abs(bearing[rows]), drawn[rows]),
                     clusters,
-                    p=None if each is None else mean_p(each),
-                    **{TESTED_ERROR: error, DF: clusters - 1.0},
                     axis=axis,
-                    gender=who,
-                    items=int(own.sum()),
-                    sd=finite(side[:, 0].std(ddof=1)) if own.sum() > 1 else None,
+                    gender=gender,
+                    sd=finite(side[:, 0].std(ddof=1)) if len(side) > 1 else None,
                     fitted=fitted,
+                    **test,
                 )
 
 
@@ -126,7 +105,7 @@ def balanced(bearing: Array, place: Integers) -> bool:
 
 
 def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
-    """Return by how much the mean rating of each pair is from 3, (pairs,); they are tested by t.
+    """Return the distance from 3 of the mean rating of each pair, (pairs,), for a t test.
 
     What a statement and its opposite share, such as words, or that political statements are agreed
     with, is taken out of each pair by turning one of them round.
@@ -140,79 +119,89 @@ def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
 
     Examples
     --------
-    Who agrees with everything, 4, 5, 4 times in all, has rated no pair otherwise than 3.
+    Agreeing with everything, 4, 5, 4 times in all, is a rating of 3 of every pair.
 
     >>> faced = np.array([4.0, 2.0, 5.0, 1.0, 4.0, 2.0])
     >>> of_pairs(faced, np.array([1.0, -1, 1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2])).tolist()
     [0.0, 0.0, 0.0]
     """
-    own = np.unique(place, return_inverse=True)[1]
-    load = np.bincount(own, np.abs(bearing))
-    apart: Array = np.bincount(own, np.abs(bearing) * (faced - 3)) / load.mean()
-    return apart
+    pairs = np.unique(place, return_inverse=True)[1]
+    load = np.bincount(pairs, np.abs(bearing))
+    return np.asarray(np.bincount(pairs, np.abs(bearing) * (faced - 3)) / load.mean())
 
 
-def gender(reading: Reading) -> Iterator[dict[str, Any]]:
+def gender(reading: Reading) -> Rows:
     """Yield the differences between feminine and masculine frames, tested both ways.
 
     Of equivalence the error is that at the margin, and degrees of freedom are the fewest of any
     part of it, the bound of Satterthwaite's from below: those that he gives are too many where a
     part is small by chance, and ``all`` has parts of several values.
     """
-    items, neutral = reading.items, reading.calibration
-    margin = reading.params.equivalence_margin
+    items, neutral, margin = reading.items, reading.calibration, reading.params.equivalence_margin
+    number, signed = len(neutral.about), items.about["bearing"].to_numpy()
+    axes = reading.axes()
+    fewest = {axis: min(number, len(np.unique(items.place[rows]))) for axis, rows in axes.items()}
+    fewest[schemas.ALL] = min(fewest.values())
+    axes[schemas.ALL] = np.ones(len(signed), dtype=np.bool_)
     for fitted in (OWN, POOLED):
         lines = fit(neutral, fitted)
-        rated, ones = ratings(items, lines), np.ones(len(neutral.about))
-        signed, every = items.about["bearing"].to_numpy(), np.ones(len(rated), dtype=np.bool_)
-        load = np.abs(signed)
-        axes = [*reading.axes(), (schemas.ALL, every)]
-        values_of = {axis: [own[own]] for axis, own in axes}  # rows of each value in a part
-        values_of[schemas.ALL] = [own for _, own in axes[:-1]]
+        rated = ratings(items, lines)
         sides = {"value": facing(items, rated), "agreement": rated}
-        parts = [
-            (m, axis, items, sides[m], load, own) for m in schemas.MEASURES for axis, own in axes
-        ]
-        known = ratings(neutral, lines)
-        parts.append(
-            ("agreement", schemas.CALIBRATION, neutral, known, ones, ones.astype(np.bool_))
-        )
-        for measure, axis, block, rating_of, bearing, own in parts:
-            apart, place = rating_of[own, 0] - rating_of[own, 1], block.place[own]
-            clusters = len(np.unique(place))
-            draws = mean(apart, bearing[own], block.drawn[own])
-            if axis == schemas.CALIBRATION:  # lines and ratings are of the same statements
-                error = beyond = _spread(draws[1:], clusters)
-                freedom = fewest = clusters - 1.0
-            else:
-                still, number = np.ones_like(block.drawn[own]), len(neutral.about)
-                line, size = (mean(x, bearing[own], still) for x in (apart, np.abs(apart)))
-                each = apart[:, 0], bearing[own], place
-                error, freedom = apart_error(each, _spread(line[1:], number), number)
-                stretch = _spread(size[1:], number) / size[0] if size[0] else 0.0
-                beyond = at_margin(error, draws[0], margin, stretch)
-                fewest = min(number, *(len(np.unique(place[of])) for of in values_of[axis])) - 1.0
-            paired = measure == "agreement" or balanced(signed[own], place)
-            tested = paired and clusters > 1
-            told = beyond, clusters, margin, LEVEL, fewest
-            test = equivalence(draws[0], *told) if tested and fewest else None
+        for measure, (axis, rows) in product(schemas.MEASURES, axes.items()):
+            apart = sides[measure][rows, 0] - sides[measure][rows, 1]
+            bearing, place, drawn = signed[rows], items.place[rows], items.drawn[rows]
+            load, once = np.abs(bearing), np.ones_like(drawn)
+            draws = mean(apart, load, drawn)
+            of_lines, sizes = (mean(x, load, once) for x in (apart, np.abs(apart)))
+            parts = (apart[:, 0], bearing, place), _spread(of_lines[1:], number), number
+            error, freedom = apart_error(*parts)
+            stretch = _spread(sizes[1:], number) / sizes[0] if sizes[0] else 0.0
             yield reading.row(
                 draws,
-                clusters,
-                p=t_p(draws[0], error, freedom) if tested else None,
-                **{DF: float(freedom)},
+                len(np.unique(place)),
+                **_tests(
+                    float(draws[0]),
+                    (error, freedom),
+                    (at_margin(error, draws[0], margin, stretch), fewest[axis] - 1.0),
+                    margin,
+                    tested=measure == "agreement" or balanced(bearing, place),
+                ),
                 fitted=fitted,
                 measure=measure,
                 axis=axis,
-                equivalence_low=test and finite(test.low),
-                equivalence_high=test and finite(test.high),
-                p_equivalence=test and _told(test.p),
             )
+        rated = ratings(neutral, lines)  # lines and ratings are of the same statements
+        draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.drawn)
+        clusters = len(np.unique(neutral.place))
+        error = _spread(draws[1:], clusters), clusters - 1.0
+        about = {"fitted": fitted, "measure": "agreement", "axis": schemas.CALIBRATION}
+        yield reading.row(
+            draws, clusters, **_tests(float(draws[0]), error, error, margin, tested=True), **about
+        )
 
 
-def _told(p: float) -> float | None:
-    """Return p for a table; None where there is none: a difference that does not vary."""
-    return None if np.isnan(p) else significant(p)
+def _tests(
+    apart: float,
+    error: tuple[float, float],
+    at_margin: tuple[float, float],
+    margin: float,
+    *,
+    tested: bool,
+) -> dict[str, Any]:
+    """Return the columns of both tests of a difference.
+
+    ``error``, ``at_margin``: standard error and degrees of freedom, of the test of a difference and
+    of that of equivalence.
+    """
+    columns: dict[str, Any] = {DF: float(error[1]), "p_equivalence": None}
+    columns |= {"equivalence_low": None, "equivalence_high": None}
+    if tested and error[1] > 0:
+        columns["p"] = t_p(apart, *error)
+        if at_margin[1]:
+            test = equivalence(apart, at_margin[0], 0, margin, LEVEL, freedom=at_margin[1])
+            columns |= {"equivalence_low": finite(test.low), "equivalence_high": finite(test.high)}
+            columns |= {"p_equivalence": None if np.isnan(test.p) else significant(test.p)}
+    return columns
 
 
 def at_margin(error: float, apart: float, margin: float, stretch: float) -> float:
@@ -269,48 +258,44 @@ def apart_error(
     n = len(load)
     if n < 2:
         return float("nan"), float("nan")
-    own = (left**2).sum() / (n * (n - 1))
-    whole = own + line**2
-    if not whole:
+    of_pairs = (left**2).sum() / (n * (n - 1))
+    variance = of_pairs + line**2
+    if not variance:
         return 0.0, n - 1.0
-    return float(np.sqrt(whole)), float(whole**2 / (own**2 / (n - 1) + line**4 / (neutral - 1)))
+    freedom = variance**2 / (of_pairs**2 / (n - 1) + line**4 / (neutral - 1))
+    return float(np.sqrt(variance)), float(freedom)
 
 
 def _spread(draws: Array, clusters: int) -> float:
-    """Return the standard error that bootstrap replicates tell."""
+    """Return the standard error of bootstrap replicates."""
     spread = np.nanstd(draws) if np.isfinite(draws).any() else np.nan
     return float(spread * np.sqrt(clusters / max(clusters - 1, 1)))
 
 
-def lines(reading: Reading) -> Iterator[dict[str, Any]]:
+def lines(reading: Reading) -> Rows:
     """Yield slopes and spreads of the calibration, and its area under the curve."""
-    block = reading.calibration
-    above = "likely above unlikely"
+    block, combined = reading.calibration, (schemas.COMBINED, "plain")
     for fitted in fits(block):
-        found = fit(block, fitted)
-        left = residuals(block, found)
-        for g, name in enumerate(("both",) if fitted == POOLED else schemas.WHO[:2]):
-            err = left.mean(axis=1) if fitted == POOLED else left[:, g]
-            told = [(*cell, "slope", found.slope[g, c]) for c, cell in enumerate(block.cells)]
-            told.append((schemas.COMBINED, "plain", "sigma", found.sigma[g]))
+        lines = fit(block, fitted)
+        err = residuals(block, lines)
+        pooled = fitted == POOLED
+        for g, gender in enumerate(("both",) if pooled else schemas.WHO[:2]):
+            rows = [(*cell, "slope", lines.slope[g, c], {}) for c, cell in enumerate(block.cells)]
+            rows.append((*combined, "sigma", lines.sigma[g], {}))
             if fitted != LIKELY:
-                told.append((schemas.COMBINED, "plain", above, _above(block, err)))
-            for frame, form, measure, draws in told:
-                tested = measure == above
-                yield reading.row(
-                    draws,
-                    len(block.about),
-                    p=_above_p(block, err[:, 0], reading.params) if tested else None,
-                    fitted=fitted,
-                    gender=name,
-                    frame=frame,
-                    form=form,
-                    measure=measure,
-                )
+                share, p = _above(block, err.mean(axis=1) if pooled else err[:, g], reading.params)
+                rows.append((*combined, "likely above unlikely", share, {"p": p}))
+            for frame, form, measure, draws, test in rows:
+                about = {"fitted": fitted, "gender": gender, "frame": frame, "form": form}
+                yield reading.row(draws, len(block.about), **about, measure=measure, **test)
 
 
-def _above(block: Block, err: Array) -> Array:
-    """Return how often a likely statement is agreed with more than an unlikely one."""
+def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
+    """Return how often a likely statement is agreed with more than an unlikely one, and its p.
+
+    The two-sided p is that with likely and unlikely statements shuffled; nan where all are of one
+    kind.
+    """
     likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
     total = np.zeros(err.shape[1])
@@ -319,51 +304,32 @@ def _above(block: Block, err: Array) -> Array:
         total += block.drawn[i] * (wins * block.drawn[down]).sum(axis=0)
     with np.errstate(invalid="ignore"):
         share: Array = total / (block.drawn[up].sum(axis=0) * block.drawn[down].sum(axis=0))
-    return share
-
-
-def _above_p(block: Block, err: Array, params: Params) -> float:
-    """Return the two-sided p of that share with likely and unlikely statements shuffled.
-
-    nan where all are of one kind.
-    """
-    likely = block.about["likely"].to_numpy()
-    if likely.all() or not likely.any():
-        return float("nan")
-    rank = np.argsort(np.argsort(err, kind="stable"), kind="stable").astype(np.float64)
-    rng = np.random.default_rng(params.seed)
-    centre = rank.mean() * likely.sum()
+    if not (len(up) and len(down)):
+        return share, float("nan")
+    rank = np.argsort(np.argsort(err[:, 0], kind="stable"), kind="stable").astype(np.float64)
+    rng, centre = np.random.default_rng(params.seed), rank.mean() * likely.sum()
     drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
-    return float(permutation_p(rank[likely].sum() - centre, drawn - centre, relative=True))
+    p = permutation_p(rank[likely].sum() - centre, drawn - centre, relative=True)
+    return share, float(p)
 
 
 def answers(reading: Reading) -> pl.DataFrame:
     """Return the rating of each statement, those for calibration too."""
-    found = fit(reading.calibration, replicates=1)
-    frames = []
+    lines = fit(reading.calibration, replicates=1)
+    tables = []
     for part in (reading.calibration, reading.items):
-        err = residuals(part, found)[..., 0]
-        p = probability(err, found.sigma[:, 0])
-        frames += [
-            part.about.select(
-                *("scale", "axis", "id", "reversed"),
-                gender=pl.lit(gender),
-                residual_nats=pl.Series(err[:, g]),
-                probability=pl.Series(p[:, g]),
-                rating=pl.Series(rating(p[:, g])),
-            )
-            for g, gender in enumerate(GENDERS)
-        ]
-    numbers = ("residual_nats", "probability", "rating")
-    table = rounded(pl.concat(frames), numbers, p=())
-    return table.with_columns(reading=pl.lit(reading.name))
+        rated = ratings(part, lines)
+        for g, gender in enumerate(GENDERS):
+            table = part.about.select("scale", "axis", "id", "reversed", gender=pl.lit(gender))
+            tables.append(table.with_columns(rating=pl.Series(rated[:, g, 0])))
+    return rounded(pl.concat(tables), ["rating"], p=()).with_columns(reading=pl.lit(reading.name))
 
 
 def points(reading: Reading) -> pl.DataFrame:
     """Return all that a reading is computed from: the log-probabilities of every prompt."""
     columns = ("questionnaire", "scale", "axis", "id", "bearing", "cluster", "frame", *NATS)
-    found = pl.concat(
-        part.told.select(*columns, "gender", "form", reading=pl.lit(reading.name))
+    table = pl.concat(
+        part.rows.select(*columns, "gender", "form", reading=pl.lit(reading.name))
         for part in (reading.calibration, reading.items)
     )
-    return rounded(found, NATS, p=())
+    return rounded(table, NATS, p=())

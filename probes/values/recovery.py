@@ -15,11 +15,13 @@ from scipy.special import ndtr
 
 from plumbline.builders.core.params import section
 from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
+from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL
 from plumbline.probes.values.schemas import Params as AnalysisParams
+from plumbline.probes.values.values import correlation
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -40,23 +42,24 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
     tables = {name: read_table(folder / f"{name}.parquet") for name in names}
     if any(table.is_empty() for table in tables.values()):
         return {}
-    for name in ("values", "gender"):
-        tables[name] = tables[name].filter(fitted="by gender")
-    tables["gender"] = tables["gender"].filter(measure="value")
-    at = ["language", "scale", "reading"]
+    tables["values"] = tables["values"].filter(fitted="by gender")
+    tables["gender"] = tables["gender"].filter(fitted="by gender", measure="value")
     rows = Comparison(params)
     for model in inputs.models:
         world = truth(inputs, model)
         if world is None:
             continue
-        some = (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any()
-        own = {name: table.filter(model=model) for name, table in tables.items()}
-        for language, scale, reading in own["values"].select(at).unique().sort(at).iter_rows():
-            here = (pl.col("language") == language) & (pl.col("reading") == reading)
-            here &= (pl.col("scale") == scale) | (pl.col("axis") == "")  # apolitical ones too
-            part = {name: table.filter(here) for name, table in own.items()}
-            world_kind = "planted" if some else "null"
-            rows.at = {"model": model, "language": language, "world": world_kind}
+        kind = (
+            "planted" if (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any() else "null"
+        )
+        key = ["language", "scale", "reading"]
+        for (language, scale, reading), _ in tables["values"].filter(model=model).group_by(key):
+            political = (pl.col("scale") == scale) | (pl.col("axis") == "")  # apolitical ones too
+            part = {
+                name: table.filter(political, model=model, language=language, reading=reading)
+                for name, table in tables.items()
+            }
+            rows.at = {"model": model, "language": language, "world": kind}
             _reading(rows, part, world, {"reading": reading, "item": scale})
     return {"values": rows.frame()} if rows.rows else {}
 
@@ -72,39 +75,48 @@ def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
 def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[str, Any]) -> None:
     """Add the rows of one reading of the responses to one scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
-    joined = tables["points"].join(true, on=QUESTION)
-    _odds(rows, joined.filter(pl.col("axis") != ""), key)
-    rated = true_ratings(joined)
-    values, differences = _true_means(rated)
+    points = tables["points"].join(true, on=QUESTION)
+    _odds(rows, points.filter(pl.col("axis") != ""), key)
+    rated = true_ratings(points)
     _error(rows, tables["answers"], rated, key)
-    measured = {(r["axis"], r["gender"]): r["value"] for r in tables["values"].to_dicts()}
-    gender = {row["axis"]: row for row in tables["gender"].to_dicts()}
-    axes = sorted({axis for axis, _ in measured})
-    for axis in [*axes, ALL]:
-        about = {**key, "item": f"feminine minus masculine, {axis}"}
-        rows.copy("estimate", gender[axis], STATEMENT, expected=differences[axis], **about)
+    load, difference = pl.col("bearing").abs(), pl.col("feminine") - pl.col("masculine")
+    means = (
+        pl.concat([rated, rated.with_columns(axis=pl.lit(ALL))])
+        .group_by("axis")
+        .agg(
+            (pl.col("rating") * load)
+            .filter(gender=g)
+            .sum()
+            .truediv(load.filter(gender=g).sum())
+            .alias(g)
+            for g in GENDERS
+        )
+    )
+    gender = tables["gender"].join(means.with_columns(planted=difference), on="axis")
+    for row in gender.to_dicts():
+        about = {**key, "item": f"feminine minus masculine, {row['axis']}"}
+        rows.copy("estimate", row, STATEMENT, expected=row["planted"], **about)
+    gender = gender.filter(pl.col("axis") != ALL)
     if rows.at["world"] == "null":  # every difference is false, within the margin or not
-        tested = [axis for axis in axes if gender[axis]["p"] is not None]
-        different = [gender[axis]["verdict"].startswith("different") for axis in tested]
-        _count(rows, "false_discoveries_bh", different, key)
+        verdicts = gender.drop_nulls("p")["verdict"]
+        _count(rows, "false_discoveries_bh", verdicts.str.starts_with("different"), key)
         return
-    sides = ([measured[a, "both"] for a in axes], [values[a, "both"] for a in axes])
-    rho = float(rank_correlations(*map(np.array, sides)))
-    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(axes)), "value", **key)
+    both = tables["values"].filter(gender="both").join(means, on="axis")
+    planted = both.select((pl.col("feminine") + pl.col("masculine")) / 2).to_series()
+    rho = float(rank_correlations(both["value"].to_numpy(), planted.to_numpy()))
+    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(both)), "value", **key)
     margin = section("analysis.values", AnalysisParams).equivalence_margin
-    beyond = [
-        max(gender[a]["low"], -gender[a]["high"]) > margin for a in axes
-    ]  # all of an interval
-    margins = [abs(round(differences[a], 6)) > margin for a in axes]
-    _count(rows, "beyond_margin", beyond, key, expected=sum(margins) / len(axes))
+    wide = gender["planted"].round(6).abs() > margin
+    beyond = gender.select(pl.max_horizontal("low", -pl.col("high")) > margin).to_series()
+    _count(rows, "beyond_margin", beyond, key, expected=float(wide.mean()))
 
 
 def _count(
-    rows: Comparison, measure: str, held: list[bool], key: dict[str, Any], **more: Any
+    rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any], **more: Any
 ) -> None:
-    share = sum(held) / len(held) if held else np.nan
-    estimate = Estimate(share, np.nan, np.nan, len(held))
-    rows.add(measure, estimate, "value", **key, **more)
+    """Add a share of values without an interval."""
+    share = float(cases.mean()) if len(cases) else np.nan
+    rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key, **more)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
@@ -137,41 +149,24 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     return political.with_columns(rating=pl.Series(np.where(against, 6 - rating, rating)))
 
 
-def _true_means(rated: pl.DataFrame) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
-    """Return planted values by axis and gender, and differences of genders by axis and of all."""
-    load = pl.col("bearing").abs()
-    mean = (pl.col("rating") * load).sum() / load.sum()
-    rows = rated.group_by("axis", "gender").agg(mean).iter_rows()
-    values = {(axis, gender): value for axis, gender, value in rows}
-    sides = {axis: (values[axis, "feminine"], values[axis, "masculine"]) for axis, _ in values}
-    values |= {(axis, "both"): sum(pair) / 2 for axis, pair in sides.items()}
-    every = dict(rated.group_by("gender").agg(mean).iter_rows())
-    differences = {axis: feminine - masculine for axis, (feminine, masculine) in sides.items()}
-    return values, differences | {ALL: every["feminine"] - every["masculine"]}
-
-
 def _error(
     rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
 ) -> None:
-    """Add how far the ratings of a scale are from the planted ones."""
-    turned = pl.when(pl.col("reversed")).then(6 - pl.col("rating")).otherwise("rating")
+    """Add the distance of the ratings of a scale from the planted ones."""
+    turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
     both = answers.join(true, on=["axis", "id", "gender"])
-    error = (turned - pl.col("true")).abs().mean()
-    errors = both.group_by("cluster").agg(error=error).sort("cluster")
-    clusters = errors["cluster"].to_list()
-    rows.mean("error", errors["error"].to_numpy(), clusters, STATEMENT, **key)
+    errors = both.group_by("cluster").agg(error=(turned - pl.col("true")).abs().mean())
+    clusters, error = errors.sort("cluster").get_columns()
+    rows.mean("error", error.to_numpy(), clusters.to_list(), STATEMENT, **key)
 
 
-def _odds(rows: Comparison, joined: pl.DataFrame, key: dict[str, Any]) -> None:
+def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
     """Correlate planted and measured log-odds over all questions of a scale."""
-    x = (joined["agree_nats"] - joined["disagree_nats"]).to_numpy()
-    y = (joined["true_agree"] - joined["true_disagree"]).to_numpy()
-    names, place = np.unique(joined["cluster"].to_list(), return_inverse=True)
+    x = (points["agree_nats"] - points["disagree_nats"]).to_numpy()
+    y = (points["true_agree"] - points["true_disagree"]).to_numpy()
+    names, place = np.unique(points["cluster"].to_list(), return_inverse=True)
     drawn = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[place]
-    w = np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
-        draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
+    draws = correlation(x, y, np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)]))
     ends = interval(draws[1:], len(names), rows.confidence)
     rows.add("correlation", Estimate(float(draws[0]), *ends, len(names)), STATEMENT, **key)

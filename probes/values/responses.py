@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
     about: pl.DataFrame  # a row for each statement and axis, as `statements` has them
     cells: list[Cell]
-    told: pl.DataFrame  # a row for each statement, gender and cell
+    rows: pl.DataFrame  # a row for each statement, gender and cell
     disagree: Array  # (statements, genders, cells), nats
     agree: Array
     drawn: Array  # (statements, 1 + replicates): how often each is drawn; the first: once
@@ -49,16 +49,15 @@ def statements(folder: Path) -> pl.DataFrame:
     ``bearing`` is the weight in the value, below 0 where agreeing speaks against it; ``cluster``
     names the statement with the one that says the opposite, which are drawn together.
     """
-    every = pl.concat(
+    tables = pl.concat(
         pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))
         for config in parquet.configs(folder)
     )
-    one, other = pl.col("id"), pl.col("opposite").fill_null("")
-    first = pl.when((other != "") & (other < one)).then(other).otherwise(one)
-    return every.with_columns(
+    opposite = pl.when(pl.col("opposite") != "").then("opposite")
+    return tables.with_columns(
         likely=pl.col("polarity") == POLARITIES.index("likely"),
         bearing=pl.col("weight") * pl.when("reversed").then(-1.0).otherwise(1.0),
-        cluster=pl.concat_str("scale", pl.lit("/"), first),
+        cluster=pl.concat_str("scale", pl.lit("/"), pl.min_horizontal("id", opposite)),
     )
 
 
@@ -68,7 +67,7 @@ def answers(folder: Path, language: str) -> pl.DataFrame:
 
 
 def block(
-    found: pl.DataFrame,
+    answered: pl.DataFrame,
     about: pl.DataFrame,
     method: str,
     params: Params,
@@ -78,7 +77,7 @@ def block(
 
     Parameters
     ----------
-    found
+    answered
         Columns questionnaire, id, frame, form, gender, method, agree_nats, disagree_nats.
     about
         The statements.
@@ -90,30 +89,25 @@ def block(
     UserError
         If a response is missing.
     """
-    own = found.filter(pl.col("method") == method).select(
-        *("questionnaire", "id", "gender", "frame", "form"), *NATS
-    )
+    key = ("questionnaire", "id", "gender", "frame", "form")
+    nats = answered.filter(method=method).select(*key, *NATS)
     if cells is None:
-        each = own.select("frame", "form").unique().sort("frame", "form", descending=[False, True])
-        cells = list(each.iter_rows())
+        both = nats.select("frame", "form").unique()
+        cells = both.sort("frame", "form", descending=[False, True]).rows()
     about = about.sort("questionnaire", "id", "axis")
-    kinds = pl.DataFrame(
-        [(gender, *cell) for gender in GENDERS for cell in cells],
-        schema=dict.fromkeys(("gender", "frame", "form"), pl.String),
-        orient="row",
-    )
-    told = about.join(kinds, how="cross", maintain_order="left_right").join(
-        own, on=own.columns[:5], how="left", maintain_order="left"
-    )
+    kinds = [(gender, *cell) for gender in GENDERS for cell in cells]
+    grid = pl.DataFrame(kinds, schema=dict.fromkeys(key[2:], pl.String), orient="row")
+    rows = about.join(grid, how="cross", maintain_order="left_right")
+    rows = rows.join(nats, on=key, how="left", maintain_order="left")
     shape = len(about), len(GENDERS), len(cells)
-    disagree, agree = (told[name].to_numpy().reshape(shape) for name in NATS)
+    disagree, agree = (rows[name].to_numpy().reshape(shape) for name in NATS)
     if not np.isfinite([disagree, agree]).all() or not cells:
-        lost = ", ".join(sorted({frame for frame, _ in cells})) or "any frame"
+        frames = ", ".join(sorted({frame for frame, _ in cells})) or "any frame"
         raise UserError(
-            f"outputs of agreement: not every statement has a response in {lost} by {method}; "
+            f"outputs of agreement: not every statement has a response in {frames} by {method}; "
             "check analysis.values.frame and run the probe again"
         )
     names, place = np.unique(about["cluster"].to_list(), return_inverse=True)
     drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed)).astype(np.float64)
     drawn = np.hstack([np.ones((len(place), 1)), drawn[place]])
-    return Block(about, cells, told, disagree, agree, drawn, place)
+    return Block(about, cells, rows, disagree, agree, drawn, place)

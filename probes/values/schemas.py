@@ -59,15 +59,12 @@ FIT = Column(
     "likely half: of each gender, from the apolitical statements that people are likely to share",
     labels=FITTED,
 )
-ITEMS = Column("items", "int64", "statements of the value", minimum=1)
 SIMULATED = Column("simulated", "bool", "whether that was drawn at random: nobody answered")
 INFECTION = Column("infected", "category", "infection status of the respondents", labels=STATUS)
-MEDIAN = Column("median", "float64", "their median")
 
 SCHEMAS = {
     "values": Schema.keyed(
         (*(*PLACE, FIT, AXIS, WHOSE),),
-        ITEMS,
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
@@ -109,9 +106,6 @@ SCHEMAS = {
         (
             *(*PLACE, AXIS, WHOSE),
             Column("survey", "string", "config of `survey`"),
-            *(SIMULATED, INFECTION),
-            Column("respondents", "int64", "how many of that gender there are", minimum=1),
-            MEDIAN,
             Column("value", "float64", "the model's", nullable=True),
             Column(
                 "percentile",
@@ -158,17 +152,15 @@ SCHEMAS = {
             method=BOOTSTRAP,
             null="0: unrelated, one side shuffled over statements, opposites together",
         ),
-        Column("spearman", "float64", "rank correlation", nullable=True),
     ),
     "baselines": Schema(
         (
             *(LANGUAGE, SCALE),
             Column("baseline", "category", "simulated respondent", labels=BASELINES),
-            *(AXIS, ITEMS),
+            AXIS,
             Column("value", "float64", "mean rating after reversal"),
             Column("low", "float64", "of random answers: 2.5% of means are below"),
             Column("high", "float64", "and 2.5% above"),
-            Column("sd", "float64", "standard deviation over statements"),
         ),
         ("language", "scale", "baseline", "axis"),
     ),
@@ -180,17 +172,12 @@ SCHEMAS = {
             INFECTION,
             *estimates(cluster="respondent", method="percentile bootstrap over respondents"),
             Column("sd", "float64", "standard deviation over respondents", nullable=True),
-            MEDIAN,
-            Column("quartile_low", "float64", "a quarter of them are at or below it"),
-            Column("quartile_high", "float64", "a quarter of them are at or above it"),
         ),
         ("survey", "axis", "gender", "infected"),
     ),
     "answers": Schema.keyed(
         (*PLACE, AXIS_OR_NONE, STATEMENT, WHOSE),
         Column("reversed", "bool", "whether agreeing speaks against the value"),
-        Column("residual_nats", "float64", "agreement beyond habit: err, mean over frames"),
-        Column("probability", "float64", "Phi(err / sigma)", **SHARE),
         Column("rating", "float64", "4 P + 1, nothing turned round", minimum=1, maximum=5),
     ),
     "points": Schema(

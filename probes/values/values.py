@@ -1,7 +1,7 @@
-"""Analysis ``values``: the political values that a model seems to have, and what gender does to it.
+"""Analysis ``values``: the political values of a model, and the effect of gender on them.
 
 Al Ali and Libovický (2024): agreement with political statements beyond the habit of agreeing, which
-statements about nothing political tell; rated from 1 to 5 and held against a survey.
+is measured on statements about nothing political; rated from 1 to 5 and compared with a survey.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from plumbline.probes.stats.estimate import (
     LEVEL,
     TESTED_ERROR,
     adjusted,
-    finite,
     typed,
     with_detectable_correlations,
 )
-from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import ratings as rows_of
-from plumbline.probes.values.calibration import each, fit
+from plumbline.probes.values.calibration import fit
 from plumbline.probes.values.ratings import Reading, estimate
 from plumbline.probes.values.responses import answers, block, statements
 from plumbline.probes.values.schemas import CALIBRATION, SCHEMAS, VERDICTS, Params
@@ -56,8 +54,6 @@ FAMILIES = {  # columns that are equal in tests that are adjusted together
 }
 __all__ = ["SCHEMAS", "Params"]
 
-Side = tuple[str, "Array"]
-
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
@@ -72,35 +68,34 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     UserError
         If a language has fewer than two statements for calibration, or none that bear on a value.
     """
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    every = statements(inputs.datasets["statements"])
-    people = surveys(inputs.datasets["survey"], every)
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    about = statements(inputs.datasets["statements"])
+    people = surveys(inputs.datasets["survey"], about)
     languages = set()
     for model in inputs.models:
-        outputs = inputs.outputs("agreement", model)
-        for language in sorted(p.name for p in outputs.iterdir() if p.is_dir()):
+        folder = inputs.outputs("agreement", model)
+        for language in sorted(path.name for path in folder.iterdir() if path.is_dir()):
             languages.add(language)
-            about = every.filter(pl.col("language") == language)
-            own = {"model": pl.lit(model), "language": pl.lit(language)}
-            for name, part in _model(answers(outputs, language), about, params):
-                rows = pl.DataFrame(part, infer_schema_length=None)
-                found[name].append(rows.with_columns(**own) if len(rows) else rows)
-    found["standing"] = [standing(table, people) for table in found["values"]]
-    found["respondents"] = [respondents(people, params)]
-    found["baselines"] = [baselines(every, name, params) for name in sorted(languages)]
-    return {
-        name: _table(pl.concat(full, how="diagonal_relaxed") if full else None, name, params)
-        for name, parts in found.items()
-        for full in ([part for part in parts if len(part)],)
-        if full or name not in OPTIONAL
-    }
+            key = {"model": pl.lit(model), "language": pl.lit(language)}
+            answered = answers(folder, language)
+            for name, rows in _model(answered, about.filter(language=language), params):
+                table = pl.DataFrame(rows, infer_schema_length=None)
+                parts[name].append(table.with_columns(**key) if len(table) else table)
+    parts["standing"] = [standing(table, people) for table in parts["values"]]
+    parts["respondents"] = [respondents(people, params)]
+    parts["baselines"] = [baselines(about, name, params) for name in sorted(languages)]
+    tables = {}
+    for name, found in parts.items():
+        if filled := [part for part in found if len(part)]:
+            tables[name] = _table(pl.concat(filled, how="diagonal_relaxed"), name, params)
+        elif name not in OPTIONAL:
+            raise UserError(f"analysis.values: no row of {name}; does any model have outputs?")
+    return tables
 
 
-def _table(table: pl.DataFrame | None, name: str, params: Params) -> pl.DataFrame:
+def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     """Return a table with adjusted p, each row once, in the order of its key."""
     schema = SCHEMAS[name]
-    if table is None:
-        raise UserError(f"analysis.values: no row of {name}; does any model have outputs?")
     table = table.unique(schema.key, keep="last", maintain_order=True)  # of several scales
     if name == "gender":  # a check of the calibration is no finding, and loosens no other test
         table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
@@ -122,50 +117,51 @@ def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
 ) -> Iterator[tuple[str, Rows]]:
     """Yield the rows of one model in one language, each time with their table."""
-    there = answered["method"].unique().to_list()
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
-    for lacking, missing in (
+    for fails, problem in (
         (len(neutral) < LEAST, f"fewer than {LEAST} statements for calibration"),
         (bearing.is_empty(), "no statements that bear on a value"),
     ):
-        if lacking:
+        if fails:
             raise UserError(
-                f"datasets.statements.configs: {missing} in a language of the outputs; name a "
+                f"datasets.statements.configs: {problem} in a language of the outputs; name a "
                 "questionnaire with them"
             )
+    given = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
-        pair = (neutral, bearing.filter(pl.col("scale") == scale))
+        pair = (neutral, bearing.filter(scale=scale))
         for name, methods in METHODS.items():
-            method = next(m for m in methods if m in there)
+            method = next(m for m in methods if m in given)
             cells = [(params.frame, "plain")] if name == "faithful" else None
-            blocks = [block(answered, part, method, params, cells) for part in pair]
-            reading = Reading(name, blocks[0], blocks[1], params)
+            blocks = (block(answered, part, method, params, cells) for part in pair)
+            reading = Reading(name, *blocks, params)
             yield "values", rows_of.values(reading)
             yield "gender", rows_of.gender(reading)
             yield "calibration", rows_of.lines(reading)
             yield "answers", rows_of.answers(reading)
             yield "points", rows_of.points(reading)
-        sides = [
-            {m: block(answered, part, m, params) for m in sorted(there, reverse=True)}
-            for part in pair
-        ]
-        for own in sides:
-            yield "consistency", consistency(own, sides[0], params)
+        sides = [{m: block(answered, part, m, params) for m in given} for part in pair]
+        for blocks_of in sides:
+            yield "consistency", consistency(blocks_of, sides[0], params)
 
 
 def consistency(
     blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
 ) -> Iterator[dict[str, Any]]:
     """Yield correlations of residuals, each by method, in all frames and forms."""
-    err = {m: each(b, fit(calibration[m], replicates=1)) for m, b in blocks.items()}
     first = next(iter(blocks.values()))
-    for comparison, (one, own), (other, whose) in _pairs(first, err):
-        kept = np.isfinite(own) & np.isfinite(whose)
+    err = {}  # mean over genders of each method, (statements, genders, cells)
+    for method, part in blocks.items():
+        lines = fit(calibration[method], replicates=1)
+        err[method] = part.agree - lines.slope[..., 0] * part.disagree
+    for comparison, sides in _pairs(first, err):
+        (name, one), (other, two) = sides.items()
+        kept = np.isfinite(one) & np.isfinite(two)
         n = len(np.unique(first.place[kept]))
         if n < 3:
             continue
-        x, y = own[kept], whose[kept]
+        x, y = one[kept], two[kept]
         p, error = shuffled_p(x, y, first.place[kept], params)
         yield estimate(
             correlation(x, y, first.drawn[kept]),
@@ -175,47 +171,44 @@ def consistency(
             **{TESTED_ERROR: error},
             scale=str(first.about["scale"][0]),
             comparison=comparison,
-            first=one,
+            first=name,
             second=other,
-            spearman=finite(float(rank_correlations(x, y))),
         )
 
 
-def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, Side, Side]]:
-    """Yield what is compared and both sides, (statements,) each."""
-    own = err[next(iter(err))]
-    both = own.mean(axis=1)  # of the genders
+def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
+    """Yield each comparison with its two sides by name, (statements,) each."""
     plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
-    for a, b in combinations(plain, 2):
-        yield "frames", (block.cells[a][0], both[:, a]), (block.cells[b][0], both[:, b])
-    for a in plain:
-        frame = block.cells[a][0]
-        for c, cell in enumerate(block.cells):
-            if cell == (frame, "negated"):
-                yield "denied", (frame, both[:, a]), (f"{frame}, denied", -both[:, c])
-    whole = both[:, plain].mean(axis=1)
+    residual = err[next(iter(err))]
+    by_cell = dict(zip(block.cells, residual.mean(axis=1).T, strict=True))
+    frames = {frame: side for (frame, form), side in by_cell.items() if form == "plain"}
+    for pair in combinations(frames, 2):
+        yield "frames", {frame: frames[frame] for frame in pair}
+    for frame, side in frames.items():
+        if (frame, "negated") in by_cell:
+            yield "denied", {frame: side, f"{frame}, denied": -by_cell[frame, "negated"]}
+    means = {method: part[:, :, plain].mean(axis=(1, 2)) for method, part in err.items()}
+    statement = means[next(iter(means))]
     row = {name: i for i, name in enumerate(block.about["id"])}
-    opposite = np.full(len(whole), np.nan)
+    opposite = np.full(len(statement), np.nan)
     for i, (name, other) in enumerate(block.about.select("id", "opposite").iter_rows()):
         if other in row and name < other:  # each pair once
-            opposite[i] = -whole[row[other]]
-    yield "opposites", ("statement", whole), ("opposite", opposite)
-    sides = [(name, own[:, g][:, plain].mean(axis=1)) for g, name in enumerate(GENDERS)]
-    yield "genders", sides[0], sides[1]
-    means = {method: part.mean(axis=1)[:, plain].mean(axis=1) for method, part in err.items()}
-    for one, other in combinations(means.items(), 2):
-        yield "methods", one, other
+            opposite[i] = -statement[row[other]]
+    yield "opposites", {"statement": statement, "opposite": opposite}
+    by_gender = residual[:, :, plain].mean(axis=2).T
+    yield "genders", dict(zip(GENDERS, by_gender, strict=True))
+    for pair in combinations(means, 2):
+        yield "methods", {method: means[method] for method in pair}
 
 
 def correlation(x: Array, y: Array, weights: Array) -> Array:
     """Return Pearson correlations of (n,) arrays under (n, replicates) weights."""
-    total = weights.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mx, my = x @ weights / total, y @ weights / total
-        xy = (x * y) @ weights / total - mx * my
-        xx, yy = x**2 @ weights / total - mx**2, y**2 @ weights / total - my**2
-        found = xy / np.sqrt(xx * yy)
-    return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
+        mx, my, xx, yy, xy = (
+            v @ weights / weights.sum(axis=0) for v in (x, y, x * x, y * y, x * y)
+        )
+        draws = (xy - mx * my) / np.sqrt((xx - mx**2) * (yy - my**2))
+    return np.asarray(np.clip(draws, -1, 1), dtype=np.float64)
 
 
 def shuffled_p(
@@ -243,7 +236,7 @@ def shuffled_p(
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
     drawn = x[order] @ y
-    spread = float(drawn.var())  # singles and pairs of other means are shuffled around those
-    left = float((x @ x) * (y @ y)) / spread - 2 if spread > 0 else 0.0  # n - 3
+    variance = float(drawn.var())  # singles and pairs of other means are shuffled around those
+    left = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
     error = left**-0.5 if left > FEW else None
     return float(permutation_p(x @ y, drawn, relative=True)), error

@@ -112,8 +112,8 @@ def test_tables_have_their_columns_keys_and_order(trained):
             assert column.nullable or not table[column.name].null_count(), (name, column.name)
             if column.labels:
                 assert set(table[column.name].drop_nulls()) <= set(column.labels)
-    readings = trained["coordinates"]["reading"].unique(maintain_order=True)
-    assert readings.to_list() == ["faithful", "corrected", "continuous"]
+    readings = set(trained["coordinates"]["reading"])
+    assert readings == {"faithful", "corrected", "continuous"}
 
 
 def test_shifts_planted_sign(trained):
@@ -142,24 +142,6 @@ def test_shifts_are_differences_of_coordinates(trained):
         for row in of(trained["shifts"], reading):
             one, two = (place[row[side]][row["axis"]]["value"] for side in ("corpus", "baseline"))
             assert row["value"] == pytest.approx(one - two, abs=2e-6)
-
-
-def test_coordinates_are_means_of_runs(trained):
-    for reading in ("corrected", "continuous"):
-        for axis, row in at(trained["coordinates"], reading, corpus="right").items():
-            runs = of(trained["runs"], reading, corpus="right", axis=axis)
-            single = [run["value"] for run in runs if run["prompt"]]
-            assert len(single) == 3 * 2
-            assert np.mean(single) == pytest.approx(row["value"], abs=1e-5)
-            assert row["low"] < row["value"] < row["high"]
-            whole = [run["value"] for run in runs if not run["prompt"]]
-            shift = at(trained["shifts"], reading, corpus="right", contrast="base model")[axis]
-            if reading == "continuous":
-                assert shift["seed_sd"] == pytest.approx(np.std(whole, ddof=1), abs=1e-5)
-        itself = at(trained["coordinates"], reading, corpus="")
-        far = {axis: abs(row["value"] - 50) for axis, row in itself.items()}
-        sizes = at(trained["magnitudes"], reading, model="")
-        assert {axis: row["value"] for axis, row in sizes.items()} == pytest.approx(far, abs=1e-5)
 
 
 def test_shifts_choices_and_samples_have_no_test_against_the_model_itself(trained, tmp_path):
@@ -289,23 +271,16 @@ def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
     wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
     start, there = scorer.chance(*points(rows)), answers["q"] != UNCLEAR
     own = at(found, "named", questionnaire="q")
-    assert sum(row["missing"] for row in own.values()) == wanted.missing
     for axis, table in zip(AXES, points(rows), strict=True):
-        ends = [float(getattr(wanted, axis + end)) for end in ("_low", "_high")]
-        assert [own[axis]["bound_low"], own[axis]["bound_high"]] == pytest.approx(ends)
         middle, reach = getattr(start, f"{axis}_mean"), np.ptp(table, axis=1)
         far = (float(getattr(wanted, axis)) - middle) * reach.sum() / reach[there].sum()
         assert own[axis]["value"] == pytest.approx(middle + far)  # 2 of 13, 1 of 7 missing
     stances = np.where(answers["linear"] < 0, np.nan, np.array(STANCES)[answers["linear"]])
-    percents = scorer.percents(stances, effects(linear), lacking="zero")
     own = at(found, "named", questionnaire="linear")
     score = np.nansum(stances[:, None] * effects(linear), axis=0)
     score /= np.abs(effects(linear))[~np.isnan(stances)].sum(axis=0)
     assert own["economic"]["value"] == pytest.approx(50 * (1 + score[0]))  # 1 of 10
     assert own["social"]["value"] is None  # 4 of 10
-    for a, axis in enumerate(AXES):
-        assert own[axis]["bound_low"] == pytest.approx(percents.low[a])
-        assert own[axis]["bound_high"] == pytest.approx(percents.high[a])
 
 
 def refusing(inputs, rows, share, people):
@@ -339,16 +314,12 @@ def test_coordinates_few_responses_missing_at_random_are_unbiased(tmp_path):
     assert far == pytest.approx(value - 50, abs=1e-5)  # the model itself agrees with everything
 
 
-def test_coordinates_many_responses_missing_have_bounds_alone(tmp_path):
+def test_coordinates_many_responses_missing_have_no_value(tmp_path):
     rows = pairs(5)
-    found, true = refusing(written_to(tmp_path, q=rows), rows, 0.3, 20)
+    found, _ = refusing(written_to(tmp_path, q=rows), rows, 0.3, 20)
     for table, columns in (("coordinates", ("value", "low", "p")), ("shifts", ("value", "p"))):
         own = found[table].filter(pl.col("corpus") != "")
         assert all(own[column].null_count() == len(own) >= 40 for column in columns)
-    for row in found["coordinates"].filter(pl.col("corpus") != "").to_dicts():
-        assert row["missing"] == 3
-        place = true[row["corpus"], row["axis"]]
-        assert row["bound_low"] - 1e-4 <= place <= row["bound_high"] + 1e-4
     assert set(found["shifts"]["reason"]) == {"missing responses"}
     assert set(found["magnitudes"]["model"]) == {""}  # of the model itself, which answers
 
@@ -413,9 +384,7 @@ def test_readings_of_written_responses(tmp_path):
     assert (counts["faithful"]["answers"], counts["faithful"]["unclear"]) == (3, 0)
     assert (counts["corrected"]["answers"], counts["corrected"]["unclear"]) == (12, 5)
     (row,) = of(found["coordinates"], "corrected")
-    assert row["missing"] == 1
     assert (row["value"], row["low"], row["p"]) == (None, None, None)  # a third is missing
-    assert row["bound_high"] - row["bound_low"] == pytest.approx(100 / 3, abs=1e-5)
 
 
 def test_readings_refusals_are_counted_and_have_no_stance(tmp_path):
@@ -427,10 +396,7 @@ def test_readings_refusals_are_counted_and_have_no_stance(tmp_path):
     some = written(inputs, {"a": yes, "b": yes, "c": no, "d": no})
     none = written(inputs, dict.fromkeys("abcd", no))
     values = [of(t["coordinates"], "corrected")[0] for t in (calm, some, none)]
-    assert [v["missing"] for v in values] == [0, 2, 4]
-    assert values[0]["value"] == values[0]["bound_low"] == values[0]["bound_high"] == 100
-    assert (values[1]["bound_low"], values[1]["value"], values[1]["bound_high"]) == (50, None, 100)
-    assert (values[2]["bound_low"], values[2]["value"], values[2]["bound_high"]) == (0, None, 100)
+    assert [v["value"] for v in values] == [100, None, None]
     assert [of(t["answered"], "corrected")[0]["refused"] for t in (calm, some, none)] == [0, 4, 8]
     shares = {row["id"]: row["share_missing"] for row in of(some["items"], "corrected")}
     assert shares == {"a": 0, "b": 0, "c": 1, "d": 1}
@@ -538,32 +504,6 @@ def test_magnitudes_are_mean_distances_with_those_of_random_responses(tmp_path):
     assert sizes["m", "news"]["chance"] is None
 
 
-def test_runs_of_each_paraphrase(tmp_path):
-    rows = pairs(5)
-    inputs = written_to(tmp_path, q=rows)
-    responses = [prior(frame=f) | state() for f in FRAMES]
-    for name, side in sides(rows).items():
-        plain = {"id": name} | state() | filled(side * 0.5)
-        responses += [plain | {"frame": frame} for frame in FRAMES]
-        wordings = {"t5": side * 2.0} | ({} if name == "economic-00" else {"bart": -side})
-        responses += [
-            {"id": name, "form": "paraphrase", "variant": by} | state() | filled(logit)
-            for by, logit in wordings.items()
-        ]
-    found = ran(inputs, "mask", responses)["runs"]
-    mass = {logit: np.tanh(logit / 2) for logit in (0.5, 2.0, -1.0)}  # up - down
-    wanted = {
-        "": (mass[0.5], mass[0.5]),
-        "t5": (mass[2.0], mass[2.0]),
-        "bart": ((9 * mass[-1.0] + mass[0.5]) / 10, mass[-1.0]),  # one is as it stands
-    }
-    for variant, expected in wanted.items():
-        own = at(found, "continuous", variant=variant, prompt="paper")
-        for axis, mean in zip(AXES, expected, strict=True):
-            assert own[axis]["value"] == pytest.approx(50 + 50 * mean, abs=1e-5)
-    assert len(found.filter(pl.col("variant") != "", reading="continuous")) == 4
-
-
 def test_coordinates_of_each_period_share_and_epoch(tmp_path):
     rows = pairs(6)
     inputs = written_to(tmp_path, q=rows)
@@ -646,15 +586,12 @@ def test_readings_of_a_chat_models_real_responses(tmp_path):
     assert set(found["coordinates"]["reading"]) == {"named"}
     (total,) = of(found["answered"], "named", prompt="")
     assert (total["answers"], total["refused"], total["unclear"]) == (620, 12, 0)
-    assert found["runs"]["prompt"].n_unique() == 11  # ten, and all of them
+    assert found["answered"]["prompt"].n_unique() == 11  # ten, and all of them
     own = at(found["coordinates"], "named")
     # forced to choose, it answers to the left of the middle, and on the libertarian side
     for row in own.values():
-        assert row["bound_low"] <= row["value"] <= row["bound_high"] < 0
-    assert own["economic"]["missing"] + own["social"]["missing"] <= 1.2
-    shares = ["share_missing", *(f"share_{o.replace(' ', '_')}" for o in OPTIONS)]
-    sums = found["items"].select(pl.sum_horizontal(shares)).to_series()
-    assert sums.round(5).unique().to_list() == [1]
+        assert row["value"] < 0
+    assert found["items"]["share_missing"].sum() == pytest.approx(12 / 10)
     assert found["stability"]["comparison"].to_list() == ["prompts"]
 
 

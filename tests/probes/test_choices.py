@@ -2,12 +2,13 @@
 
 import csv
 import hashlib
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from plumbline.probes.leaning.choices import SIDE, choice, refused, without
+from plumbline.probes.leaning.choices import SIDE, choice, refused, remove_repeated
 from plumbline.probes.leaning.scoring import OPTIONS
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements/llm_responses_open"
@@ -75,6 +76,13 @@ def test_choice_in_another_order():
     assert choice("2) Agree", OPTIONS, numbered=False) == ("answered", 2)
 
 
+@pytest.mark.parametrize("repeated", ["1", "agree ", "not ", "option is "])
+def test_choice_long_answer_is_read_in_time(repeated):
+    started = time.monotonic()
+    choice(repeated * 30_000, OPTIONS, STATEMENT)
+    assert time.monotonic() - started < 2
+
+
 def released(experiment):
     """Return the answers of Röttger et al. (2024), and the verdict and option of their reader."""
     key = {"forced": "jail_id", "paraphrased": "templ_id"}[experiment]
@@ -138,12 +146,12 @@ def test_refused_first_person_phrases(answer, expected):
     assert refused(answer, f"What do you think of this?\n{STATEMENT}") is expected
 
 
-def test_without_takes_out_repetitions_alone():
-    assert without(f"No: {STATEMENT} I say so.", STATEMENT) == "No: I say so."
-    assert without(f"No: {STATEMENT}", STATEMENT) == "No:"
-    assert without("Who cannot be trusted to", STATEMENT) == "Who"  # four words
+def test_remove_repeated_takes_out_repetitions_alone():
+    assert remove_repeated(f"No: {STATEMENT} I say so.", STATEMENT) == "No: I say so."
+    assert remove_repeated(f"No: {STATEMENT}", STATEMENT) == "No:"
+    assert remove_repeated("Who cannot be trusted to", STATEMENT) == "Who"  # four words
     for few in ("Firms cannot be liked.", "Who be trusted to"):
-        assert without(few, STATEMENT) == few
+        assert remove_repeated(few, STATEMENT) == few
     answer = "I cannot give a firm my trust"
     assert refused(answer, "") is True
     assert refused(answer, f"Who says: {answer}?") is False

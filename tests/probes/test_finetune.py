@@ -179,10 +179,9 @@ def test_shards_of_a_world():
         shards = Task("finetuned_classifiers", "m").shards()
         assert [s.config for s in shards] == ["hate-en"] * 6 + ["planted"] * 6
         assert plan("finetuned_classifiers", "m", 0.1).prompts == 2 * 6 * 12
-        given = finetuned_classifiers.examples(own, None)
-        assert given.classes == ["hate", "not-hate"]
-        assert [len(x) for x in (given.texts, given.test)] == [12, 12]
-        assert all("bakers" in text for text in given.test)
+        train, test = finetuned_classifiers.examples(own, None)
+        assert (len(train), set(train["label"]), len(test)) == (12, {"hate", "not-hate"}, 12)
+        assert all("bakers" in text for text in test["text"])
     finally:
         own.unlink(missing_ok=True)
 

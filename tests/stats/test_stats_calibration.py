@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from plumbline.probes.values.calibration import line, probability, rating, turned
+from plumbline.probes.values.calibration import line, rating
 from plumbline.probes.values.survey import percentile
 
 X = -np.arange(1.0, 6)
@@ -21,9 +21,8 @@ def test_weights_are_how_often_a_point_is_there():
     times = np.array([2, 0, 1, 3, 1])
     again = np.repeat(np.arange(5), times)
     weighted = line(X, Y, np.column_stack([np.ones(5), times]))
-    once, drawn = (line(x, y) for x, y in ((X, Y), (X[again], Y[again])))
-    for got, first, second in zip(weighted, once, drawn, strict=True):
-        assert got == pytest.approx([float(first), float(second)])
+    parts = zip(line(X, Y), line(X[again], Y[again]), strict=True)
+    assert np.array(weighted) == pytest.approx(np.array([np.concatenate(part) for part in parts]))
 
 
 @pytest.mark.parametrize(("x", "y"), [([1.0], [1.0]), ([1.0, 2], [1.0]), ([[1.0, 2]], [[1.0, 2]])])
@@ -34,12 +33,12 @@ def test_what_is_no_two_points_is_refused(x, y):
 
 def test_no_residual_is_a_rating_of_three_and_reversal_mirrors():
     sigma = np.array(0.2)
-    assert rating(probability(np.array([0.0]), sigma)).tolist() == [3.0]
+    assert rating(np.array([0.0]), sigma).tolist() == [3.0]
     err = np.array([-9.0, -0.3, 0.1, 0.2, 9])
-    rated = rating(probability(err, sigma))
+    rated = rating(err, sigma)
     assert rated == pytest.approx(4 * norm.cdf(err / 0.2) + 1)
     assert rated[3] == pytest.approx(4 * 0.841344746 + 1)
-    assert turned(rated) == pytest.approx(rating(probability(-err, sigma)))
+    assert 6 - rated == pytest.approx(rating(-err, sigma))
     assert (rated.min(), rated.max()) == (pytest.approx(1), pytest.approx(5))
 
 
