@@ -169,7 +169,7 @@ def test_run_agreement_of_halves_with_one_bias_or_none(tmp_path, effect):
     found = study.tables()  # without sentiments there are still words
     assert set(found) == {"people", "agreement"}
     agreement = row(found["agreement"], contrast="native against foreign")
-    assert (agreement["words"], agreement["n"]) == (24, 400)
+    assert agreement["n"] == 400
     assert (agreement["value"] > 0.7) == (agreement["p"] < 0.05) == (effect > 0)
     assert agreement["detectable"] > 0
 

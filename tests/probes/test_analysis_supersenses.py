@@ -64,7 +64,7 @@ def test_by_class_30_of_100_against_15_of_100():
     found = cells(compared(rows, dataset(**classes)))
     assert sorted(found) == sorted(f"adj.{name}" for name in ADJECTIVES)
     body = found["adj.body"]
-    assert (body["share_first"], body["words_first"], body["n"]) == (0.3, 100, 200)
+    assert (body["words_first"], body["n"]) == (100, 200)
     assert body["value"] == pytest.approx(0.15)
     assert body["p"] == pytest.approx(0.017149, abs=5e-7)
     assert body["p_bonferroni"] == pytest.approx(13 * 0.017149, abs=7e-6)
@@ -77,17 +77,16 @@ def test_by_class_takes_the_largest_above_zero_among_classified_words():
     rows += [("nowhere", "female", 9.0), ("d", "male", 1.0)]
     classes = dataset(a="adj.body", b="adj.mind", c="adj.mind", d="adj.mind")
     body = cells(compared(rows, classes, top_k=2))["adj.body"]
-    assert (body["share_first"], body["words_first"], body["words_second"]) == (0.5, 2, 1)
+    assert (body["value"], body["words_first"], body["words_second"]) == (0.5, 2, 1)
     assert cells(compared(rows, classes))["adj.body"]["words_first"] == 3
 
 
 def test_by_class_word_of_several_classes_counts_in_parts():
     rows = [("run", "female", 1.0), ("Say", "male", 1.0)]
     classes = dataset(run="verb.motion verb.social", say="verb.communication")  # in small letters
-    shares = {name: row["share_first"] for name, row in cells(compared(rows, classes)).items()}
-    assert {name for name, share in shares.items() if share} == {"verb.motion", "verb.social"}
-    assert shares["verb.motion"] == 0.5
-    assert cells(compared(rows, classes))["verb.communication"]["value"] == -1
+    shares = {name: row["value"] for name, row in cells(compared(rows, classes)).items()}
+    parts = {"verb.motion": 0.5, "verb.social": 0.5, "verb.communication": -1}
+    assert {name: share for name, share in shares.items() if share} == parts
 
 
 def test_by_class_compares_genders_that_have_words():
@@ -123,13 +122,13 @@ def test_within_ranks_by_order_or_by_contrast():
     def leading(source):
         ranked = within(eta, source, "negative")
         found = cells(compared(ranked, classes, source, "negative", top_k=2), deviation=source)
-        shares = {c: (row["share_first"], row["value"]) for c, row in found.items()}
-        return {c.removeprefix("adj."): one for c, one in shares.items() if one != (0, 0)}
+        shares = {c: row["value"] for c, row in found.items()}
+        return {c.removeprefix("adj."): one for c, one in shares.items() if one}
 
     # of women rainy and calm lead, of men calm and wise
-    assert leading("latent") == {"feeling": (0.5, 0), "mind": (0, -0.5), "weather": (0.5, 0.5)}
+    assert leading("latent") == {"mind": -0.5, "weather": 0.5}
     # women less men: calm -4, wise -3, glad -3.5, tall -3.5; their mean, -3.5, is no word's doing
-    assert leading("latent contrast") == {"feeling": (0, -1), "mind": (1, 1)}
+    assert leading("latent contrast") == {"feeling": -1, "mind": 1}
 
 
 def write_study(folder, lists, genders):
@@ -175,7 +174,7 @@ def test_run_planted_classes_are_found(tmp_path):
         for s in ("positive", "negative", "neutral")
     ]
     inputs.tables("latent", "m").mkdir(parents=True)
-    schema = pl.from_arrow(latent.LATENT.arrow().empty_table()).schema
+    schema = pl.from_arrow(latent.SCHEMAS["latent"].arrow().empty_table()).schema
     path = inputs.tables("latent", "m") / "latent.parquet"
     pl.DataFrame(eta, schema=schema).write_parquet(path)
     found = supersenses.run(inputs, PARAMS.model_copy(update={"top_k": 30}))
@@ -229,7 +228,7 @@ def test_by_class_familywise_error_is_at_most_nominal():
 def test_run_without_english_is_empty(tmp_path):
     inputs = Inputs(("m",), {"supersenses": tmp_path}, tmp_path)
     inputs.tables("pmi", "m").mkdir(parents=True)
-    empty = pl.from_arrow(pmi.PMI.arrow().empty_table())
+    empty = pl.from_arrow(pmi.SCHEMAS["pmi"].arrow().empty_table())
     empty.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
     dataset(calm="adj.feeling").write_parquet(tmp_path / "en.parquet")
     found = supersenses.run(inputs, PARAMS)["supersenses"]

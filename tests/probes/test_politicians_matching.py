@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.stats import ks_2samp
 
-from plumbline.probes.politicians.words.matching import coarsened, matched
+from plumbline.probes.politicians.robustness import coarsened, matched
 
 SEED = 59
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.politicians.words.segmentation import known_words, words
+from plumbline.probes.politicians.lexicon_evaluation import known_words, words
 
 CHINESE = "今天天气很好，他好像不太高兴。"
 
