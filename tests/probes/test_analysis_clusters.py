@@ -142,24 +142,6 @@ def test_run_faithful_words_count_for_whom_they_were_generated(tmp_path):
     assert len(found["words"].filter(group="male")) == 30
 
 
-@pytest.mark.slow
-def test_run_tests_have_size(tmp_path):
-    rng = np.random.default_rng(7)
-    words = [
-        word
-        for number in range(20)  # languages of their own: a test each
-        for word in crowd(rng, 20, language=f"l{number:02d}", width=6)
-    ]
-    params = PARAMS.model_copy(update={"clusters": [2], "n_bootstrap": 100, "seeds": [1, 2]})
-    found = clusters.run(written(tmp_path, words), params)
-    p = found["shares"].filter(cluster_id=0, gender="male")["p"]
-    assert len(p) == 20
-    assert (p <= 0.05).sum() <= 4, "seed 7"  # binomial of 20 at 0.05: 5 or more in 3 of 1000
-    assert p.mean() > 0.3
-    silhouettes = found["fits"].filter(measure="silhouette")
-    assert (silhouettes["p"] <= 0.1).mean() < 0.2
-
-
 def test_deviating_takes_the_largest_of_one_gender(tmp_path):
     state = np.random.default_rng(2).normal(size=(9, 4))
     deviations = {
@@ -183,20 +165,6 @@ def test_deviating_takes_the_largest_of_one_gender(tmp_path):
     assert both == [*((w, "male") for w in "abc"), *((w, "female") for w in "def")]
     assert [w for w, _ in words(top_k=2, genders=["female"])] == ["d", "e"]
     assert [w for w, _ in words(top_k=3, genders=["non-binary"])] == ["a", "b", "c"]
-
-
-def test_run_order_and_other_languages_do_not_matter(tmp_path):
-    rng = np.random.default_rng(3)
-    english, french = crowd(rng, 12), crowd(rng, 12, language="fr", pos="VERB")
-    params = PARAMS.model_copy(update={"clusters": [2, 3]})
-    one = clusters.run(written(tmp_path / "one", english + french), params)
-    other = clusters.run(written(tmp_path / "other", french[::-1] + english[::-1]), params)
-    single = clusters.run(written(tmp_path / "single", english), params)
-    for name in clusters.SCHEMAS:
-        assert one[name].equals(other[name])
-        adjusted = ["p_bh", "detectable"]
-        part = one[name].filter(language="en").drop(adjusted, strict=False)
-        assert part.equals(single[name].drop(adjusted, strict=False))
 
 
 @pytest.mark.parametrize(

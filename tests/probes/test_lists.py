@@ -192,30 +192,6 @@ def test_bootstrap_counts_naive(tmp_path, rng):
             assert np.array_equal(draws.bayesian[i, j], bayesian)
 
 
-def test_bootstrap_counts_models_share_weights(tmp_path, rng):
-    made = Made(tmp_path, rng, models=2)
-    folders, people = made.write("plain"), made.known()
-
-    def drawn(*some):
-        counts = word_counts.count(word_counts.Lists(some, "ADJ", unit="form"), people)
-        return word_counts.bootstrap_counts(counts, np.arange(12), 100, 1)
-
-    both, first, second = drawn(*folders), drawn(folders[0]), drawn(folders[1])
-    assert np.array_equal(both.ordinary, first.ordinary + second.ordinary)
-    assert np.array_equal(both.bayesian, first.bayesian + second.bayesian)
-
-
-def test_count_some_people(tmp_path, rng):
-    made = Made(tmp_path, rng)
-    qids = set(rng.permutation(sorted(made.people))[:25].tolist())
-    source = word_counts.Lists(made.write("plain"), "ADJ", unit="form")
-    counts = word_counts.count(source, made.known(sorted(qids)))
-    every, distinct = made.naive("ADJ", qids)
-    assert by_cell(counts, counts.lists) == every
-    assert by_cell(counts, counts.distinct) == distinct
-    assert counts.people.sum() == 25
-
-
 def test_count_form_of_several_lemmas(tmp_path):
     # "left" is of "leave" in the outputs of one model, and a word of its own in those of another
     people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["A", "B"], "gender": [0, 1]})
@@ -238,22 +214,6 @@ def test_count_form_of_several_lemmas(tmp_path):
     assert forms.lists.tolist() == [[1, 1], [2, 2]]
     # in as many rows: the first by the alphabet
     assert forms.words.select("word", "lemma").rows() == [("leaves", "leave"), ("left", "leave")]
-
-
-def test_count_other_frame(tmp_path, rng):
-    made = Made(tmp_path, rng)
-    folders = made.write("framed", files=2, frame="elsewhere")
-
-    def counted(*frame):
-        return word_counts.count(
-            word_counts.Lists(folders, "ADJ", *frame, unit="form"), made.known()
-        )
-
-    assert not any("elsewhere" in word for word in counted().words["word"])
-    other = counted("other")
-    assert all("elsewhere" in word for word in other.words["word"])
-    assert other.lists.sum() == 60 * 4
-    assert counted("none").words.is_empty()
 
 
 def test_count_first_frame(tmp_path, rng):
