@@ -84,7 +84,7 @@ def main(languages: list[str]) -> int:
 def tweets(part: str, known: set[str]) -> tuple[list[list[str]], Any]:
     import numpy as np
 
-    from plumbline.probes.politicians.words.segmentation import known_words
+    from plumbline.probes.politicians.lexicon_evaluation import known_words
 
     folder = SHARED / "tweets" / "sentiment"
     texts = (folder / f"{part}_text.txt").read_text(encoding="utf-8").splitlines()

@@ -25,7 +25,7 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.politicians.recovery.language import Planted, tastes
+from plumbline.probes.politicians.recovery.truth import Planted, tastes
 from plumbline.probes.prompts.politicians import bare
 from worlds.tiny import Hidden, Steps, Tiny
 

@@ -96,11 +96,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
                         shares = np.clip(np.add(BASE, moved), 0.01, 1)
                         hits = rng.multinomial(shape.words, shares / shares.sum())
                         rows += [
-                            (names[-1], language, *PLACES[level], gender, s, hit)
+                            (names[-1], language, *PLACES[level], gender, s, hit / shape.words)
                             for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
                         ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
-    keys = ["model", "language", *FAMILY, "gender", "sentiment", "hits"]
+    keys = ["model", "language", *FAMILY, "gender", "sentiment", "value"]
     shares = pl.DataFrame(rows, schema=keys, orient="row").with_columns(
         pos=pl.lit("ADJ"), top_k=shape.words
     )

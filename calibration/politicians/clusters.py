@@ -21,7 +21,7 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.associations import SCHEMA
-from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words import word_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,8 +76,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         words = [f"adj{n:03d}" for n in range(len(women))]
         points = _states(truth, shape, women, apart, rng)
         deviation = rng.uniform(0.1, 1, len(women))
-        for gender in (columns.MALE, columns.FEMALE):
-            own = women == (gender == columns.FEMALE)
+        for gender in (word_counts.MALE, word_counts.FEMALE):
+            own = women == (gender == word_counts.FEMALE)
             codes = {"reading": "smoothed", "unit": "lemma", "pos": "ADJ"}
             table = {"word": words, "form": words, "value": np.where(own, deviation, -deviation)}
             table |= {"model": MODEL, "language": language, "gender": GENDERS[gender]} | codes
@@ -112,7 +112,7 @@ def _write_lists(
 ) -> None:
     """Write the lists of a man and of a woman."""
     people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
-    people = people.with_columns(gender=pl.Series([columns.MALE, columns.FEMALE]))
+    people = people.with_columns(gender=pl.Series([word_counts.MALE, word_counts.FEMALE]))
     write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
     row, person = np.nonzero(members)
     listed = pl.Series("word", words, dtype=pl.String).gather(row)

@@ -17,7 +17,7 @@ from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians import latent, latent_model
-from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words import word_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def _known(shape: Shape, truth: Truth) -> dict[str, pl.DataFrame]:
     }
     found = {}
     for name, keys in PARTS.items():
-        table = columns.rows_of(
+        table = word_counts.rows_of(
             {key: axes[key] for key in keys} or {"word": [""]},
             [values[name].reshape(values[name].shape or (1,))],
         )

@@ -156,7 +156,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         for row in (
             tables["agreement"].filter(source=source, measure=MEASURES[0]).iter_rows(named=True)
         ):
-            lexicon = f"view {row['lexicon']}" if row["kind"] == "view" else row["lexicon"]
+            lexicon = row["lexicon"]
+            lexicon = lexicon if lexicon in LEXICA else f"view {lexicon}"
             if lexicon not in LEXICA:
                 continue
             scores = means[LEXICA.index(lexicon)]
@@ -168,9 +169,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             for m, measure in enumerate(MEASURES):
                 true = measured[measure]
                 less = first.setdefault(measure, true) - true
-                where = (source, row["kind"], row["lexicon"], measure)
+                where = (source, row["lexicon"], measure)
                 known.append((*where, *levels, true, less, nothing[m]))
-    keys = ["source", "kind", "lexicon", "measure"]
+    keys = ["source", "lexicon", "measure"]
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
     rows = pl.DataFrame(known, names, orient="row")
     informed: str | None = "signal"

@@ -24,7 +24,7 @@ from calibration.politicians import lists
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
 

@@ -28,7 +28,7 @@ from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.supersenses import PREFIXES
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.comparison.difference import of_t
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.word_counts import Lists, by_name, languages
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, Lists, by_name, languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

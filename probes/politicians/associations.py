@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import FAITHFUL, Frame, Frames, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from plumbline.probes.models.params import Model
@@ -50,7 +50,7 @@ SCHEMA = Schema(
         Column("name", "string", "the name as it stands in the prompt"),
         Column("word", "string", "form of the word"),
         Column("lemma", "string", "its lemma; the most frequent one, if the form has several"),
-        Column("pos", "category", "universal part of speech", labels=words_dataset.POS),
+        Column("pos", "category", "universal part of speech", labels=POS),
         Column("frame", "string", "name of the frame: bare, or a sentence of the params"),
         Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
         Column(
@@ -86,20 +86,14 @@ SCHEMA = Schema(
     ),
     key=("qid", "pos", "frame", "rank"),
 )
-
 COVERAGE = Schema(
     columns=(
         Column("language", "string", "config of `words`"),
-        Column("pos", "category", "universal part of speech", labels=words_dataset.POS),
+        Column("pos", "category", "universal part of speech", labels=POS),
         Column("words", "int64", "candidate forms"),
         Column("covered", "int64", "forms that the model has as one word-initial piece"),
-        Column("tokens_covered", "float64", "the same, weighted by count in the treebanks"),
         Column("list_length", "int32", "length of the lists"),
-        MODEL[0],
-        Column("architecture", "string", "class of the model"),
-        Column("vocabulary", "int64", "size of its vocabulary"),
-        Column("mask_token", "string", "its mask"),
-        Column("dtype", "string", "arithmetic"),
+        Column("vocabulary", "int64", "size of the model's vocabulary"),
         Column(
             "precision_nats",
             "float64",
@@ -114,11 +108,10 @@ COVERAGE = Schema(
             minimum=0,
             maximum=1,
         ),
-        MODEL[1],
+        *MODEL,
     ),
     key=("language", "pos"),
 )
-
 SCHEMAS = {"one a language": SCHEMA, COVERED: COVERAGE}
 
 
@@ -159,50 +152,57 @@ class Params(Section):
 
         ``known``: how many candidates the model has, of which a list holds ``top_share`` at most.
         """
-        chosen = self.top_k.get(language) or self.top_k["other"]
-        found = {pos: chosen[pos] for pos in ("ADJ", "VERB")}
+        lengths: dict[str, int] = {**(self.top_k.get(language) or self.top_k["other"])}
         for pos, number in (known or {}).items():
-            found[pos] = max(1, min(found[pos], int(self.top_share * number)))
-        return found
+            lengths[pos] = max(1, min(lengths[pos], int(self.top_share * number)))
+        return lengths
+
+    def frames_in(
+        self, model: Model, language: str, places: Mapping[str, str]
+    ) -> dict[str, dict[str, Frame]]:
+        """Return the frames of a model's prompts, by part of speech and name.
+
+        Raises UserError if there are none for its kind, or one is not there in the language.
+        """
+        return sentences.chosen(self.frames, self.frame_names(model), language, places)
 
     def frame_names(self, model: Model) -> list[str]:
         """Return the names of the frames of a model's prompts.
 
         Raises UserError if there are none for its kind.
         """
-        names = [n for kind, found in self.frames_of.items() if kind == model.kind for n in found]
-        if not names:
-            raise UserError(
-                f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
-                "some, or take those models out of assignments.associations"
-            )
-        return names
+        if names := dict(self.frames_of).get(model.kind):
+            return names
+        raise UserError(
+            f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
+            "some, or take those models out of assignments.associations"
+        )
 
 
-class Candidates:
-    """The candidate words of one language and part of speech."""
+class Candidates(NamedTuple):
+    """The candidate words of one language and part of speech, most frequent first."""
 
-    def __init__(self, folder: Path, language: str, pos: str) -> None:
-        code = words_dataset.SCHEMA["pos"].code(pos)
-        frame = pl.read_parquet(folder / f"{language}.parquet").filter(pl.col("pos") == code)
-        if frame.is_empty():
-            raise UserError(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
-        frame = frame.sort(["count", "form", "lemma"], descending=[True, False, False])
-        self.place = words_dataset.PLACES[frame["place"][0]]
-        first = frame.unique("form", keep="first", maintain_order=True)
-        totals = dict(frame.group_by("form").agg(pl.col("count").sum()).iter_rows())
-        self.lemmas: dict[str, str] = dict(zip(first["form"], first["lemma"], strict=True))
-        self.tokens: dict[str, int] = {form: totals[form] for form in self.lemmas}
-        self.forms: list[str] = list(self.lemmas)
+    place: str  # where such a word is relative to a name: before or after
+    lemmas: dict[str, str]  # of each form
 
-    def prompt(self, name: str) -> str:
-        """Return the paper's frame around a name."""
-        return sentences.bare(self.place).about(name)
+    @property
+    def forms(self) -> list[str]:
+        """Return the forms."""
+        return list(self.lemmas)
 
 
 def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
     """Return the candidates of every part of speech in a language."""
-    return {pos: Candidates(folder, language, pos) for pos in words_dataset.POS}
+    words, candidates = pl.read_parquet(folder / f"{language}.parquet"), {}
+    for code, pos in enumerate(POS):
+        frame = words.filter(pl.col("pos") == code)
+        if frame.is_empty():
+            raise UserError(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
+        frame = frame.sort(["count", "form", "lemma"], descending=[True, False, False])
+        forms = frame.unique("form", keep="first", maintain_order=True)
+        place = words_dataset.PLACES[frame["place"][0]]
+        candidates[pos] = Candidates(place, dict(forms.select("form", "lemma").iter_rows()))
+    return candidates
 
 
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
@@ -211,11 +211,11 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     A name's shard follows from the name alone, so that identical names meet in one prompt, and
     memory is bounded by a shard, however many names there are.
     """
-    found: dict[str, list[str]] = {}
+    items: dict[str, list[str]] = {}
     for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
         if zlib.crc32(row["name"].encode()) % shards == shard:
-            found.setdefault(row["name"], []).append(row["qid"])
-    return dict(sorted(found.items()))
+            items.setdefault(row["name"], []).append(row["qid"])
+    return dict(sorted(items.items()))
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
@@ -225,61 +225,62 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """
     languages = model.among(params.languages)
     for language in languages:
-        frames_in(params, model, language, dict.fromkeys(POS, "after"))
+        params.frames_in(model, language, dict.fromkeys(POS, "after"))
     there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
     if missing := sorted(set(languages) - there):
         raise UserError(
             f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
             "add them under datasets, or take them out"
         )
-    found = []
-    for language in languages:
-        people = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
-        found += split(language, people, SHARD)
-    return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
+    parts = [
+        shard
+        for language in languages
+        for shard in split(language, _people(folders, language), SHARD)
+    ]
+    return [*parts, *(Shard(COVERED, language, 0, 1) for language in languages)]
+
+
+def _people(folders: dict[str, Path], language: str) -> int:
+    return int(pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows)
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language."""
-    each = len(POS) * len(params.frame_names(model))
-    return {
-        language: each
-        * pl.read_parquet(folders["politicians"] / f"{language}.parquet", columns=["name"])
-        .to_series()
-        .n_unique()
-        for language in model.among(params.languages)
-    }
+    frames, numbers = len(POS) * len(params.frame_names(model)), {}
+    for language in model.among(params.languages):
+        people = pl.read_parquet(folders["politicians"] / f"{language}.parquet", columns=["name"])
+        numbers[language] = frames * people["name"].n_unique()
+    return numbers
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Fills)
     params: Params = task.params
-    model, folders = task.model, task.folders
-    covered = shard.config == COVERED
+    folders, covered = task.folders, shard.config == COVERED
     language = shard.part if covered else shard.config
     words = candidates_of(folders["words"], language)
-    frames = frames_in(params, model, language, {pos: words[pos].place for pos in words})
-    known = {
-        pos: len(scorer.vocabulary(wanted.forms, language).ids) for pos, wanted in words.items()
-    }
+    places = {pos: candidates.place for pos, candidates in words.items()}
+    frames = params.frames_in(task.model, language, places)
+    known = {pos: len(scorer.vocabulary(w.forms, language).ids) for pos, w in words.items()}
     if not any(known.values()):
-        number, at = sum(len(wanted.forms) for wanted in words.values()), f"models.{scorer.name}"
+        number = sum(len(candidates.forms) for candidates in words.values())
+        at = f"models.{scorer.name}"
         raise UserError(
             f"{at}: its vocabulary has none of the {number:,} words of {language} as one token; "
             f"leave {language} out of {at}.languages, or the model out of assignments.associations"
         )
     lengths = params.lengths(language, known)
+    part = (shard.number, shard.of)
+    part = (0, max(1, _people(folders, language) // FEW)) if covered else part
+    people = names(folders["politicians"], language, *part)
     if covered:
-        every = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
-        people = names(folders["politicians"], language, 0, max(1, every // FEW))
         double = task.exact(scorer)
         assert isinstance(double, Fills)
-        found = coverage(language, people, words, scorer, double, lengths, frames)
-        yield pa.Table.from_pylist(list(found), schema=COVERAGE.arrow())
-        return
-    people = names(folders["politicians"], language, shard.number, shard.of)
-    yield from run(people, words, scorer, lengths, language, frames)
+        rows_of = coverage(language, people, words, scorer, double, lengths, frames)
+        yield pa.Table.from_pylist(list(rows_of), schema=COVERAGE.arrow())
+    else:
+        yield from run(people, words, scorer, lengths, language, frames)
 
 
 def run(
@@ -296,14 +297,13 @@ def run(
     ``lengths``: list length for each part of speech, from :meth:`Params.lengths`.
     ``frames``: for each part of speech, the frames of the prompts by name.
     """
-    for pos, wanted in candidates.items():
+    for pos, words in candidates.items():
         for name, frame in frames[pos].items():
-            prior = without(scorer, frame, wanted.forms, language)
+            prior = without(scorer, frame, words.forms, language)
             prompts = (frame.about(person) for person in people)
             rest = iter(people.items())
-            for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
-                those = list(islice(rest, len(block.prompts)))
-                columns = _columns(block, those, wanted.lemmas, prior)
+            for block in scorer.fill(prompts, words.forms, lengths[pos], language=language):
+                columns = _columns(block, islice(rest, len(block.prompts)), words.lemmas, prior)
                 columns |= {"pos": pos, "frame": name}
                 yield rows(SCHEMA, scorer, len(columns["qid"]), columns)
 
@@ -321,7 +321,7 @@ def without(
 
 def _columns(
     block: Filled,
-    those: list[tuple[str, list[str]]],
+    people: Iterable[tuple[str, list[str]]],
     lemmas: Mapping[str, str],
     prior: Mapping[str, float] | None,
 ) -> dict[str, Any]:
@@ -330,21 +330,22 @@ def _columns(
     ``prior``: for each candidate its log-probability without the name.
     """
     length = block.best.shape[1]
-    qids = [qid for _, own in those for qid in own]
-    prompt = np.repeat(np.arange(len(those)), [len(own) for _, own in those])  # of each person
-    row = np.repeat(prompt, length)  # prompt of each row
-    best = block.best[prompt].ravel()
+    persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
+    prompt, qids, named = zip(*persons, strict=True)
+    best = block.best[list(prompt)].ravel()
+    person = np.repeat(np.arange(len(persons)), length)  # of each row
+    row = np.array(prompt)[person]  # prompt of each row
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
         return pa.array(values).take(pa.array(index))
 
     return {
-        "qid": taken(qids, np.repeat(np.arange(len(qids)), length)),
-        "name": taken([name for name, _ in those], row),
+        "qid": taken(qids, person),
+        "name": taken(named, person),
         "word": taken(list(block.candidates), best),
         "lemma": taken([lemmas[word] for word in block.candidates], best),
         "rank": np.tile(np.arange(1, length + 1, dtype=np.int32), len(qids)),
-        "logprob_nats": block.logprobs_nats[prompt].ravel(),
+        "logprob_nats": block.logprobs_nats[list(prompt)].ravel(),
         "prior_nats": prior and taken([prior[word] for word in block.candidates], best),
         "prompt": taken(list(block.prompts), row),
         "prompt_pieces": block.lengths[row],
@@ -362,27 +363,17 @@ def coverage(
     frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[dict[str, Any]]:
     """Yield how much of the candidate words a model has, and how exact it is, by part of speech."""
-    for pos, wanted in candidates.items():
-        known = scorer.vocabulary(wanted.forms, language).ids
-        tokens = sum(wanted.tokens[form] for form in known)
+    for pos, words in candidates.items():
         frame = next(iter(frames[pos].values()))
         prompts = [frame.about(name) for name in list(people)[:CHECKED]]
-        apart, overlap = agreement(scorer, double, prompts, wanted.forms, language)
+        apart, overlap = agreement(scorer, double, prompts, words.forms, language)
         yield {
             "language": language,
             "pos": pos,
-            "words": len(wanted.forms),
-            "covered": len(known),
-            "tokens_covered": round(tokens / sum(wanted.tokens.values()), 6),
+            "words": len(words.forms),
+            "covered": len(scorer.vocabulary(words.forms, language).ids),
             "list_length": lengths[pos],
             "precision_nats": apart,
             "precision_overlap": overlap,
             **scorer.facts(),
         }
-
-
-def frames_in(
-    params: Params, model: Model, language: str, places: Mapping[str, str]
-) -> dict[str, dict[str, Frame]]:
-    """Return the frames of a model's prompts, by part of speech and name."""
-    return sentences.chosen(params.frames, params.frame_names(model), language, places)

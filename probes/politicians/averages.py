@@ -20,9 +20,9 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.subgroups import SUBGROUPS
-from plumbline.probes.politicians.words import columns
-from plumbline.probes.politicians.words.columns import CONTROLS, DIFFERENCE, MODELS, RESPONSES
+from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
+from plumbline.probes.politicians.words.word_counts import CONTROLS, DIFFERENCE, MODELS, RESPONSES
 from plumbline.probes.stats.estimate import estimates, rounded, typed
 
 if TYPE_CHECKING:
@@ -31,18 +31,16 @@ if TYPE_CHECKING:
 TABLES = ("sentiment", "subgroups")
 EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
-AVERAGES = columns.schema(
+AVERAGES = word_counts.schema(
     "models language pos deviation reading people response sentiment",
     Column("models", "category", "real models, worlds, null ones: never mixed", labels=MODELS),
-    columns.LANGUAGE,
-    columns.PART,
+    word_counts.LANGUAGE,
+    word_counts.PART,
     Column("deviation", "category", "as in `sentiment`; of subgroups by PMI", labels=DEVIATIONS),
     Column("reading", "category", "as in `sentiment`", labels=READINGS),
     Column("people", "category", "whose names: everybody, or a subgroup", labels=PEOPLE),
     Column("response", "category", "whose share, or the difference of two", labels=RESPONSES),
     Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
-    Column("lowest", "float64", "least value of a model"),
-    Column("highest", "float64", "largest value of a model"),
     *estimates(cluster="model", method="95% t over models, names held; none of one model"),
 )
 SCHEMAS = {"averages": AVERAGES}
@@ -94,15 +92,12 @@ def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
 def _mean(table: pl.DataFrame, place: list[str], params: Params) -> pl.DataFrame:
     """Return the mean over models with Student's interval, which one model alone has not."""
     value, by = pl.col("value"), [*place, "response"]
-    found = table.group_by(by).agg(
-        n=pl.len(), spread=value.std(), lowest=value.min(), highest=value.max(), value=value.mean()
-    )
-    n = found["n"].to_numpy()
+    means = table.group_by(by).agg(n=pl.len(), spread=value.std(), value=value.mean())
+    n = means["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)
-    half = pl.Series(t / np.sqrt(n)) * found["spread"]
+    half = pl.Series(t / np.sqrt(n)) * means["spread"]
     least = pl.when(pl.col("response") == DIFFERENCE).then(-1.0).otherwise(0.0)
-    found = found.with_columns(
+    means = means.with_columns(
         low=pl.max_horizontal(value - half, least), high=pl.min_horizontal(value + half, 1.0)
     ).with_columns(pl.when(pl.col("n") > 1).then(pl.col("low", "high")))
-    numbers = ["value", "low", "high", "lowest", "highest"]
-    return rounded(columns.sort_by_key(found, AVERAGES), numbers, ())
+    return rounded(word_counts.sort_by_key(means, AVERAGES), ["value", "low", "high"], ())

@@ -7,6 +7,8 @@ with each gender, with stability, a null and control of multiplicity.
 
 from __future__ import annotations
 
+import zlib
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -17,21 +19,21 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.words import columns, word_counts
-from plumbline.probes.politicians.words.cluster_rows import (
-    FAITHFUL,
-    GROUPS,
-    JOINT,
-    LARGEST,
-    MEASURES,
-    READINGS,
-    fit_rows,
-    overlap_rows,
-    seeds,
-    share_rows,
+from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.estimate import (
+    TESTED_ERROR,
+    Estimate,
+    Resampling,
+    Table,
+    estimates,
+    finite,
+    least_p,
+    rounded,
 )
-from plumbline.probes.stats.estimate import Resampling, Table, estimates, least_p, rounded
-from plumbline.probes.stats.kmeans import Null, Partition, null, partition, principal
+from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.kmeans import Null, Partition, gap, null, partition, principal, upper_p
+from plumbline.probes.stats.tests import fisher_p, permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,10 +43,15 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
+    Shares = list[list[tuple[Estimate, float, float]]]  # by part and group: that in all, and p
+
 DATASETS = ("politicians",)
 OUTPUTS = ("representations", "associations")
 TABLES = ("pmi",)
 FAITHFUL_CLUSTERS = 5  # as in Tables 7 and 16
+JOINT = "together"
+FAITHFUL, LARGEST = READINGS = ("faithful", "largest")
+PRIOR = 0.5  # Jeffreys, of each pattern
 READING = Column(
     "reading",
     "category",
@@ -52,77 +59,76 @@ READING = Column(
     "largest: the words with the largest PMI, each of one gender",
     labels=READINGS,
 )
-GROUP = Column("group", "category", "whose words: one gender's, or all together", labels=GROUPS)
-FITS = columns.schema(
-    "language pos reading group clusters measure",
-    *columns.PLACE,
-    READING,
-    GROUP,
-    Column("clusters", "int32", "number of clusters", minimum=2),
-    Column("measure", "category", "what is measured", labels=MEASURES),
-    Column("words", "int64", "words in the group", minimum=1),
-    Column(
-        "expected",
-        "float64",
-        "mean silhouette of clouds, from which `detectable` is counted; null: not tested",
-        nullable=True,
-    ),
-    *estimates(
-        cluster="of inertia and stability seeds, of the silhouette words, of the gap draws",
-        method="inertia: range over seeds, best run first; silhouette: 95% bootstrap percentile "
-        "over words, clusters held; stability: mean adjusted Rand index of pairs of seeds, and "
-        "its range; gap: normal, simulation error of Tibshirani et al. (2001)",
-        null="silhouette: one normal cloud of the same mean and covariance; other measures, and "
-        "the paper's number of clusters, have no test",
-    ),
-    Column(
-        "chosen", "bool", "whether the number of clusters has the largest silhouette of its reading"
-    ),
+GROUP = Column(
+    "group",
+    "category",
+    "whose words: one gender's, or all together",
+    labels=(*GENDERS, JOINT),
 )
-SHARES = columns.schema(
-    "language pos reading cluster_id gender",
-    *columns.PLACE,
-    READING,
-    Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0),
-    columns.GENDER,
-    Column("count", "int64", "words of this gender in the cluster", minimum=0),
-    Column("words", "int64", "words in the cluster", minimum=1),
-    columns.share(
-        "expected", "share of this gender in all clusters together, as its value in each"
+CLUSTER = Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0)
+SCHEMAS = {
+    "fits": word_counts.schema(
+        "language pos reading group clusters measure",
+        *word_counts.PLACE,
+        READING,
+        GROUP,
+        Column("clusters", "int32", "number of clusters", minimum=2),
+        Column(
+            "measure",
+            "category",
+            "what is measured",
+            labels=("inertia", "silhouette", "stability", "gap"),
+        ),
+        *estimates(
+            cluster="of inertia and stability seeds, of the silhouette words, of the gap draws",
+            method="inertia: range over seeds, best run first; silhouette: 95% bootstrap "
+            "percentile over words, clusters held; stability: mean adjusted Rand index of pairs of "
+            "seeds, and its range; gap: normal, simulation error of Tibshirani et al. (2001)",
+            null="silhouette: one normal cloud of the same mean and covariance; other measures, "
+            "and the paper's number of clusters, have no test",
+        )[:-1],  # the distance from clouds has no scale
+        Column(
+            "chosen",
+            "bool",
+            "whether the number of clusters has the largest silhouette of its reading",
+        ),
     ),
-    *estimates(
-        cluster="word",
-        method="largest: 95% Wilson; faithful: 95% Dirichlet percentile over words",
-        null="largest: gender labels permuted over words, exact; faithful: words permuted over "
-        "clusters",
+    "shares": word_counts.schema(
+        "language pos reading cluster_id gender",
+        *word_counts.PLACE,
+        READING,
+        CLUSTER,
+        word_counts.GENDER,
+        Column("words", "int64", "words in the cluster", minimum=1),
+        word_counts.share(
+            "expected", "share of this gender in all clusters together, as its value in each"
+        ),
+        *estimates(
+            cluster="word",
+            method="largest: 95% Wilson; faithful: 95% Dirichlet percentile over words",
+            null="largest: gender labels permuted over words, exact; faithful: words permuted over "
+            "clusters",
+        ),
     ),
-)
-WORDS = columns.schema(
-    "language pos reading group word",
-    *columns.PLACE,
-    READING,
-    GROUP,
-    columns.LEMMA,
-    Column(
-        "gender",
-        "category",
-        "the gender that the word deviates to, or the only one that it was generated for; null: "
-        "it was for several",
-        labels=GENDERS,
-        nullable=True,
+    "words": word_counts.schema(
+        "language pos reading group word",
+        *word_counts.PLACE,
+        READING,
+        GROUP,
+        word_counts.LEMMA,
+        Column(
+            "gender",
+            "category",
+            "the gender that the word deviates to, or the only one that it was generated for; "
+            "null: it was for several",
+            labels=GENDERS,
+            nullable=True,
+        ),
+        CLUSTER,
+        Column("x", "float64", "first principal component of the group's states"),
+        Column("y", "float64", "second principal component"),
     ),
-    Column(
-        "lists",
-        "int64",
-        "lists of the group's people that have the word; null: not faithful",
-        nullable=True,
-        minimum=1,
-    ),
-    Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0),
-    Column("x", "float64", "first principal component of the group's states"),
-    Column("y", "float64", "second principal component"),
-)
-SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
+}
 
 
 class Params(Resampling):
@@ -147,32 +153,38 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     if unknown := sorted(set(params.genders) - set(GENDERS)):
         raise UserError(f"analysis.clusters.genders: no {unknown[0]!r}; there are {GENDERS}")
-    of = [gender for gender in GENDERS if gender in params.genders]
+    genders = [gender for gender in GENDERS if gender in params.genders]
     outputs = inputs.outputs("representations", model)
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for place, words in (*_generated(inputs, of), *_largest(inputs, params)):
+    tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
+    for place, words in (*_generated(inputs, genders), *_largest(inputs, params)):
         at, states = {"model": model} | place, _states(outputs, place["language"], words)
-        for group in (*of, JOINT) if len(of) > 1 else of:
-            own = words[group].to_numpy() > 0 if group in of else np.ones(len(words), np.bool_)
-            here = at | {"group": group}
-            best = _fit(here, states[own], params, rows["fits"])
+        for group in (*genders, JOINT) if len(genders) > 1 else genders:
+            everybody = np.ones(len(words), dtype=np.bool_)
+            inside = everybody if group == JOINT else words[group].to_numpy()
+            here, own = at | {"group": group}, states[inside]
+            best, fits = _fit(here, own, params)
             if best is None:
                 continue
-            members = words.filter(own)
-            rows["words"] += [here | row for row in _words(members, here, states[own], best)]
+            tables["fits"].rows += [here | row for row in fits]
+            members = words.filter(inside)
+            flat = np.pad(principal(own), ((0, 0), (0, 1)))
+            frame = members.select(
+                "word", "gender", cluster_id=best.labels, x=flat[:, 0], y=flat[:, 1]
+            )
+            tables["words"].rows += [
+                here | row for row in rounded(frame, ["x", "y"], ()).to_dicts()
+            ]
             if group == JOINT:
-                share = overlap_rows if at["reading"] == FAITHFUL else share_rows
-                some = [gender for gender in of if (members[gender] > 0).any()]
-                counted = share(members.select(some).to_numpy() > 0, some, best.labels, params)
-                rows["shares"] += [at | row for row in counted]
-    if not rows["fits"]:
+                some = [gender for gender in genders if members[gender].any()]
+                rows = _share_rows(
+                    members.select(some).to_numpy(), best.labels, at["reading"], params
+                )
+                tables["shares"].rows += [at | {"gender": some[g]} | row for g, row in rows]
+    if not tables["fits"].rows:
         raise UserError(
             f"{outputs}: too few words are generated or deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
-    tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
-    for name, table in tables.items():
-        table.rows = rows[name]
     tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # either tail
     tables["shares"].adjust(over=["reading"])
     return {name: table.frame() for name, table in tables.items()}
@@ -181,40 +193,34 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yield places, and the words that deviate most there, of one gender each."""
     table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
-    table = table.filter(unit="lemma")
-    for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
+    by = table.filter(unit="lemma").group_by("language", "pos", maintain_order=True)
+    for (language, pos), part in sorted(by):
         words = deviating(part, params)
         if len(words):
-            words = words.with_columns(
-                (pl.col("gender") == gender).cast(pl.Int64).alias(gender) for gender in GENDERS
-            )
+            words = words.with_columns((pl.col("gender") == g).alias(g) for g in GENDERS)
             yield {"language": language, "pos": pos, "reading": LARGEST}, words
 
 
-def _generated(inputs: Inputs, of: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield places, and all adjectives that were generated there for somebody of these genders."""
-    for language, source, path in word_counts.sources(inputs, *inputs.models):
-        if source.pos == "ADJ":
-            words = generated(word_counts.count(source, word_counts.read_people(path)), of)
-            if len(words):
-                yield {"language": language, "pos": source.pos, "reading": FAITHFUL}, words
+def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Yield places, and all adjectives in a list there of somebody of these genders.
 
-
-def generated(counts: word_counts.Counts, genders: list[str]) -> pl.DataFrame:
-    """Return the words that are in a list of somebody of these genders.
-
-    Returned: columns word; form, its form in most lists; for each gender, under its name, the lists
-    of its people that have the word; and gender, null of a word that was generated for
-    several. Sorted by the word.
+    Columns word; form, its form in most lists; for each gender whether a list has it; and gender,
+    null of a word that was generated for several. Sorted by the word.
     """
-    of = {GENDERS[code]: counts.lists[:, i] for i, code in enumerate(counts.genders)}
-    lists = {g: of.get(g, np.zeros(len(counts.words), np.int64)) for g in genders}
-    names = {"word": counts.words, "form": counts.forms}
-    table = pl.DataFrame(names | lists, schema_overrides=dict.fromkeys(names, pl.String))
-    several = pl.sum_horizontal(pl.col(g) > 0 for g in genders)
-    only = pl.coalesce(pl.when(pl.col(g) > 0).then(pl.lit(g)) for g in genders)
-    table = table.filter(several > 0)
-    return table.with_columns(gender=pl.when(several == 1).then(only)).sort("word")
+    for language, source, path in word_counts.sources(inputs, *inputs.models):
+        if source.pos != "ADJ":
+            continue
+        counts = word_counts.count(source, word_counts.read_people(path))
+        has = dict.fromkeys(genders, pl.lit(False))
+        for code, lists in zip(counts.genders, counts.lists.T, strict=True):
+            if GENDERS[code] in has:
+                has[GENDERS[code]] = pl.Series(lists > 0)
+        several = pl.sum_horizontal(genders)
+        only = pl.coalesce(pl.when(pl.col(g)).then(pl.lit(g)) for g in genders)
+        words = counts.words.with_columns(**has).filter(several > 0)
+        if len(words):
+            words = words.with_columns(gender=pl.when(several == 1).then(only))
+            yield {"language": language, "pos": source.pos, "reading": FAITHFUL}, words
 
 
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
@@ -236,50 +242,175 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
 def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
     """Return the states of words, (words, width): of a lemma that of its form in most lists."""
     rows = pl.scan_parquet(outputs / language / "*.parquet")
-    own = pl.col("word").is_in(words["form"].to_list())
-    found = rows.filter(own).select(form="word", state="state").collect()
-    if missing := sorted(set(words["form"]) - set(found["form"])):
+    listed = rows.filter(pl.col("word").is_in(words["form"].to_list()))
+    known = listed.select(form="word", state="state").collect()
+    if missing := sorted(set(words["form"]) - set(known["form"])):
         raise UserError(
             f"{outputs}: no state of {', '.join(missing[:3])}; it was made from other words than "
             "the tables of pmi, make both again"
         )
-    states = words.select("form").join(found, on="form", maintain_order="left")["state"]
-    width = len(found["state"][0]) if len(found) else 0
-    return states.explode().to_numpy().astype(np.float64).reshape(len(words), width)
+    states = words.select("form").join(known, on="form", maintain_order="left")["state"]
+    return np.array(states.to_list(), dtype=np.float64)
 
 
 def _fit(
-    here: dict[str, Any], states: NDArray[np.float64], params: Params, rows: list[dict[str, Any]]
-) -> Partition | None:
-    """Add the rows of all numbers of clusters; return the partition with the largest silhouette."""
+    here: dict[str, Any], states: NDArray[np.float64], params: Params
+) -> tuple[Partition | None, list[dict[str, Any]]]:
+    """Return the partition with the largest silhouette, and the rows of all numbers of clusters."""
     faithful = here["reading"] == FAITHFUL
-    asked = [FAITHFUL_CLUSTERS] if faithful else sorted(set(params.clusters))
+    numbers = [FAITHFUL_CLUSTERS] if faithful else sorted(set(params.clusters))
     distinct = len(np.unique(states, axis=0)) if len(states) else 0
-    ks = [k for k in asked if k < distinct]
+    ks = [k for k in numbers if k < distinct]
     if not ks:
-        return None
+        return None, []
     points = principal(states)
     partitions = {k: partition(points, k, params.seeds) for k in ks}
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
     place = f"{here['language']} {POS.index(here['pos'])} {here['group']}"
+    seed = [params.seed, zlib.crc32(place.encode())]
     clouds: list[Null | None] = [None] * len(ks)
     if not faithful:  # of all words that a model generates clouds take minutes
-        runs, draws = len(params.seeds), params.n_simulations
-        clouds = [*null(states, ks, runs, draws, seeds(place, params))]
-    for k, one_cloud in zip(ks, clouds, strict=True):
-        own = here | {"clusters": k, "chosen": k == best}
-        rows += [own | row for row in fit_rows(partitions[k], one_cloud, place, params)]
-    return partitions[best]
+        clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
+    rows = [
+        row | {"clusters": k, "chosen": k == best}
+        for k, one_cloud in zip(ks, clouds, strict=True)
+        for row in _fit_rows(partitions[k], one_cloud, seed, params)
+    ]
+    return partitions[best], rows
 
 
-def _words(
-    members: pl.DataFrame, here: dict[str, Any], states: NDArray[np.float64], best: Partition
-) -> list[dict[str, Any]]:
-    """Return the clusters of a group's words, and their places in the plane, a row each."""
-    flat = principal(states)
-    x, y = flat[:, 0], flat[:, 1] if flat.shape[1] > 1 else np.zeros(len(flat))
-    found = members.with_columns(cluster_id=best.labels, x=x, y=y, lists=pl.lit(None, pl.Int64))
-    if here["reading"] == FAITHFUL:
-        groups = [g for g in GENDERS if g in members.columns and here["group"] in (g, JOINT)]
-        found = found.with_columns(lists=pl.sum_horizontal(groups))
-    return rounded(found, ["x", "y"], ()).drop("form", *GENDERS, strict=False).to_dicts()
+def _fit_rows(
+    fit: Partition, one_cloud: Null | None, seed: list[int], params: Resampling
+) -> Iterator[dict[str, Any]]:
+    """Yield the measures of one partition.
+
+    ``one_cloud``: partitions of points from one cloud; None: the silhouette is not tested, and
+    there is no gap.
+    """
+    n, runs = len(fit.widths), len(fit.inertia)
+    tail = (1 - params.confidence) / 2
+    least, most = fit.inertia.min(), fit.inertia.max()
+    yield Estimate(least, least, most, runs).row(measure="inertia")
+    drawn = np.random.default_rng(seed).integers(0, n, (params.n_bootstrap, n))
+    ends = np.quantile(fit.widths[drawn].mean(axis=1), [tail, 1 - tail])
+    p = upper_p(fit.silhouette, one_cloud.silhouette) if one_cloud else None
+    yield Estimate(fit.silhouette, *ends, n).row(measure="silhouette", p=p)
+    rand = fit.agreement
+    yield Estimate(rand.mean(), rand.min(), rand.max(), runs).row(measure="stability")
+    if one_cloud:
+        value, error = gap(float(least), one_cloud)
+        half = NormalDist().inv_cdf(1 - tail) * error
+        draws = len(one_cloud.silhouette)
+        yield Estimate(value, value - half, value + half, draws).row(measure="gap")
+
+
+def _share_rows(
+    members: NDArray[np.bool_], parts: NDArray[np.int64], reading: str, params: Resampling
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield how the genders, by number, share the words of each cluster.
+
+    ``members``, (words, genders) array: for whom a word was generated, or of which gender it is.
+    ``parts``, (words,) array: number of the cluster.
+    """
+    if reading == FAITHFUL:
+        drawn = params.n_bootstrap, params.n_permutations, params.seed
+        shares = overlaps(members, parts, *drawn, params.confidence)
+    else:
+        shares = _partitioned(members, parts, params.confidence)
+    for number, genders in enumerate(shares):
+        words = int((parts == number).sum())
+        outside = 1 - words / len(parts)  # with most words inside, a share varies less
+        for g, (estimate, expected, p) in enumerate(genders):
+            error = estimate.standard_error(params.confidence) * outside**0.5
+            key = {"cluster_id": number, "words": words, TESTED_ERROR: error}
+            yield g, estimate.row(p=p, expected=finite(expected), **key)
+
+
+def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidence: float) -> Shares:
+    """Return how the groups share each part, where a thing is of one group, as :func:`overlaps`.
+
+    Clusters are made without knowing genders, so that gender labels permuted over words give every
+    count its hypergeometric distribution exactly.
+    """
+    counts = np.zeros((parts.max() + 1, members.shape[1]), np.int64)
+    np.add.at(counts, parts, members)
+    sizes = counts.sum(axis=0)
+    p = fisher_p(counts, sizes)
+    return [
+        [
+            (wilson(int(hits), int(row.sum()), confidence), sizes[g] / sizes.sum(), p[number, g])
+            for g, hits in enumerate(row)
+        ]
+        for number, row in enumerate(counts)
+    ]
+
+
+def overlaps(
+    members: NDArray[np.bool_],
+    parts: NDArray[np.int64],
+    draws: int,
+    permutations: int,
+    seed: int,
+    confidence: float,
+) -> Shares:
+    """Return how the groups share each part, a thing of several groups counting in each of them.
+
+    The shares of a part sum to 1. Interval: how many things of a part have each pattern of groups
+    is multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior,
+    1/2 to every pattern (Jeffreys 1946, Proc. R. Soc. A 186, p. 453). Test: the patterns permuted
+    over all things, so that those of a part are multivariate hypergeometric; two-sided by the
+    distance from the mean share then.
+
+    Parameters
+    ----------
+    members : (things, groups) array
+        Of which groups a thing is, of one at least.
+    parts : (things,) array
+        From 0 without gaps.
+    draws, permutations, seed
+        Of the posterior and of the test.
+
+    Returns
+    -------
+    For each part and group the share, that in all parts together, and p, nan where no other
+    outcome is possible.
+
+    Examples
+    --------
+    Two parts of which one is of both groups, the other of the first alone:
+
+    >>> members = np.array([[1, 1]] * 20 + [[1, 0]] * 20).astype(bool)
+    >>> found = overlaps(members, np.repeat([0, 1], 20), 99, 999, 1, 0.95)
+    >>> [[share.value for share, *_ in part] for part in found], found[1][0][2]
+    ([[0.5, 0.5], [1.0, 0.0]], 0.001)
+    """
+    groups = members.shape[1]
+    patterns = (np.arange(1, 2**groups)[:, None] >> np.arange(groups) & 1).astype(np.float64)
+    code = (members << np.arange(groups)).sum(axis=1) - 1
+    if (code < 0).any():
+        raise ValueError("a thing is of no group")
+
+    def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = counts @ patterns
+        return np.asarray(sums / sums.sum(axis=-1, keepdims=True))
+
+    whole = np.bincount(code, minlength=len(patterns))
+    expected = shares(whole.astype(np.float64))
+    rng = np.random.default_rng(seed)
+    found = []
+    for part in range(int(parts.max()) + 1):
+        seen = np.bincount(code[parts == part], minlength=len(patterns))
+        size = int(seen.sum())
+        value = shares(seen.astype(np.float64))
+        low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
+        ends = np.minimum(low, value), np.maximum(high, value)  # of 0 and 1 it is an end
+        null = shares(rng.multivariate_hypergeometric(whole, size, permutations).astype(np.float64))
+        p = np.full(groups, np.nan)
+        if (whole > 0).sum() > 1 and size < len(code):
+            p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
+        estimates = [
+            Estimate(float(x), float(low), float(high), size)
+            for x, low, high in zip(value, *ends, strict=True)
+        ]
+        found.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
+    return found

@@ -22,6 +22,7 @@ is batched with.
 from __future__ import annotations
 
 import contextlib
+from functools import reduce
 from math import cos, pi, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -243,74 +244,52 @@ class Program:
     """A block of fits: parameters in one (fits, parameters) buffer, so that Adam is one pass."""
 
     def __init__(self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits) -> None:
-        self.shape = start.eta.shape
         number = len(start.eta)
         parts = [np.reshape(part, (number, -1)) for part in start[:3]]
-        self.cut = [part.shape[1] for part in parts]
         self.theta = torch.from_numpy(np.concatenate(parts, axis=1))
-        self.gradient = torch.zeros_like(self.theta)
-        self.eta, self.sigma, self.phi = self._views(self.theta)
+        views = torch.split(self.theta, [part.shape[1] for part in parts], dim=1)
+        self.eta, self.sigma, self.phi = (
+            view.view(part.shape) for view, part in zip(views, start[:3], strict=True)
+        )
         self.m = torch.from_numpy(start.background)
-        self.frequency = torch.exp(self.m)[:, None, None]
         self.l1 = torch.from_numpy(l1)[:, None]
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
         self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
         known: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
         self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
         self.posterior = torch.from_numpy(posterior)
-        weight = self.posterior[:, None, None]
-        self.pull = -weight * self.q
-        self.push = weight * torch.from_numpy(known)
-        # all that a step writes is allocated once: fresh memory costs more than the arithmetic
-        self.joint, self.slope = torch.empty_like(self.eta), torch.empty_like(self.eta)
-        self.by_sentiment, self.term = (torch.empty_like(self.eta[:, :, 0]) for _ in range(2))
-        self.by_gender = torch.empty_like(self.eta[:, 0])
-        self.by_word = torch.empty_like(self.eta[:, 0, :1])
-        self.known_by_word = torch.empty_like(self.by_word)
-        self.derivatives = self._views(self.gradient)
-
-    def _views(self, flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        number, sentiments, genders, words = self.shape
-        eta, sigma, phi = torch.split(flat, self.cut, dim=1)
-        return (
-            eta.view(number, sentiments, genders, words),
-            sigma.view(number, sentiments, genders),
-            phi,
-        )
+        self.push = self.posterior[:, None, None] * torch.from_numpy(known)
+        self.joint = torch.empty_like(self.eta)  # fresh memory costs more than the arithmetic
 
     def forward(self) -> tuple[torch.Tensor, ...]:
         """Put p(w, s, g) into ``joint``; return p(s | g), p(g) and p(s, g)."""
         joint = torch.exp(self.eta, out=self.joint)
-        joint *= self.frequency
+        joint *= torch.exp(self.m)[:, None, None]
         sentiment = torch.softmax(self.sigma, dim=1)
         gender = torch.softmax(self.phi, dim=1)
         both = sentiment * gender[:, None, :]
         joint *= (both / joint.sum(dim=3))[..., None]
         return sentiment, gender, both
 
-    def backward(self) -> None:
-        """Put the gradient of the objective without the L1 term into ``gradient``.
+    def gradient(self) -> torch.Tensor:
+        """Return the gradient of the objective without the L1 term, (fits, parameters).
 
         With D the derivative by log p(w, s, g), which is -p(w, s, g) times (observed share over
         p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))), all else follows from
         the softmaxes: e.g. by eta it is D - p(w | s, g) times the sum of D over words.
         """
         sentiment, gender, both = self.forward()
-        slope, term = self.slope, self.term
-        by_sentiment = _sum(self.joint, 2, self.by_sentiment)
-        by_word = torch.sum(by_sentiment, dim=1, keepdim=True, out=self.by_word)
-        torch.div(self.pull, by_sentiment, out=term)
-        term += torch.div(self.push, by_word, out=self.known_by_word)
-        fit = _sum(self.joint, 1, self.by_gender)
-        torch.div(self.shares, fit, out=fit)
-        torch.sub(term[:, :, None, :], fit[:, None, :, :], out=slope)
+        by_sentiment = _sum(self.joint, 2)
+        term = -self.posterior[:, None, None] * self.q / by_sentiment
+        term += self.push / by_sentiment.sum(dim=1, keepdim=True)
+        slope = term[:, :, None] - (self.shares / _sum(self.joint, 1))[:, None]
         slope *= self.joint
         total = slope.sum(dim=3)
-        eta, sigma, phi = self.derivatives
-        torch.addcmul(slope, self.joint, (total / both)[..., None], value=-1, out=eta)
+        slope.addcmul_(self.joint, (total / both)[..., None], value=-1)
         by_gender = total.sum(dim=1)
-        torch.sub(total, sentiment * by_gender[:, None, :], out=sigma)
-        torch.sub(by_gender, gender * by_gender.sum(dim=1, keepdim=True), out=phi)
+        sigma = total - sentiment * by_gender[:, None, :]
+        phi = by_gender - gender * by_gender.sum(dim=1, keepdim=True)
+        return torch.cat([slope.flatten(1), sigma.flatten(1), phi], dim=1)
 
     def run(self, schedule: Schedule) -> Fits:
         """Take the steps of Adam, and return where they led; where that is worse, the start."""
@@ -318,23 +297,21 @@ class Program:
         values, before = self.theta, self.theta.clone()
         least = self._objective()[-1]
         mean, square = torch.zeros_like(values), torch.zeros_like(values)
-        scale, room = torch.empty_like(values), torch.empty_like(values)
         for step in range(1, schedule.steps + 1):
-            self.backward()
+            gradient = self.gradient()
             rate = schedule.learning_rate * (1 + cos(pi * (step - 1) / schedule.steps)) / 2
             unbiased = 1 - second**step
             rate *= sqrt(unbiased)
-            mean.lerp_(self.gradient, 1 - first)
-            square.mul_(second).addcmul_(self.gradient, self.gradient, value=1 - second)
-            torch.add(square, unbiased * self.l1**2 + EPSILON**2, out=scale).rsqrt_()
+            mean.lerp_(gradient, 1 - first)
+            square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+            scale = torch.rsqrt(square + (unbiased * self.l1**2 + EPSILON**2))
             values.addcmul_(mean, scale, value=-rate / (1 - first**step))
-            torch.mul(scale, self.l1 * rate, out=room)
-            torch.minimum(values, room, out=scale)
-            values -= torch.maximum(scale, room.neg_(), out=room)
+            room = scale * (self.l1 * rate)
+            values -= torch.clamp(values, -room, room)
         worse = self._objective()[-1] > least
         values[worse] = before[worse]
-        found = (self.eta, self.sigma, self.phi, self.m, *self._objective())
-        return Fits(*(part.double().contiguous().numpy() for part in found))
+        fits = (self.eta, self.sigma, self.phi, self.m, *self._objective())
+        return Fits(*(part.double().contiguous().numpy() for part in fits))
 
     def _objective(self) -> tuple[torch.Tensor, ...]:
         """Return cross-entropy, divergence, and what is minimised."""
@@ -342,18 +319,14 @@ class Program:
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
         of_word = torch.log(inside / inside.sum(dim=1, keepdim=True))
-        apart = (torch.special.xlogy(self.q, self.q) - self.q * of_word).sum(dim=(1, 2))
-        whole = cross + self.posterior * apart + self.l1[:, 0] * self.theta.abs().sum(dim=1)
-        return cross, apart, whole
+        divergence = (torch.special.xlogy(self.q, self.q) - self.q * of_word).sum(dim=(1, 2))
+        penalty = self.l1[:, 0] * self.theta.abs().sum(dim=1)
+        return cross, divergence, cross + self.posterior * divergence + penalty
 
 
-def _sum(values: torch.Tensor, axis: int, out: torch.Tensor) -> torch.Tensor:
+def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
     """Sum over a short axis, several times as fast as by torch's own sum."""
-    first, second, *others = values.unbind(axis)
-    torch.add(first, second, out=out)
-    for other in others:
-        out += other
-    return out
+    return reduce(torch.add, values.unbind(axis))
 
 
 @contextlib.contextmanager

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import regex
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
-from plumbline.probes.politicians.words import columns
-from plumbline.probes.politicians.words.segmentation import known_words
+from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.stats.classification import (
     Agreement,
     Chance,
@@ -51,26 +51,33 @@ if TYPE_CHECKING:
     Texts = tuple[Sequence[Sequence[str]], Labels]
 
 DATASETS = ("lexica", "labelled_texts")
-KINDS = ("combination", "plain mean", "view", "majority class", "published")
 MEASURES = ("accuracy", "macro-F1")
+COMBINATION, BASELINE = "combination", "majority class"
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
 PLACES = 40  # cuts tried on either side
 DEALT = "-null"  # ends the name of a corpus whose labels were dealt out: a negative control
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
+# words at the default boundaries of Unicode; what hyphens join is one word
+WORD = regex.compile(r"(?ws)\b\w.*?\b(?:-\w.*?\b)*")
+ELIDED = regex.compile(r"^([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’](?=\w)")
+UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages written without spaces
 PLACE = (
     Column("language", "string", "config of `lexica` and `labelled_texts`"),
     Column("source", "string", "corpus of labelled texts"),
-    Column("kind", "category", "what the words' scores are", labels=KINDS),
-    Column("lexicon", "string", "name of the view, else the kind"),
+    Column(
+        "lexicon",
+        "string",
+        "what the words' scores are: combination, plain mean, majority class, published, or the "
+        "name of a view",
+    ),
     Column("measure", "category", "of the labels that the texts are given", labels=MEASURES),
 )
 METHOD = "95% percentile bootstrap over texts"
 AGREEMENT = Schema.keyed(
     PLACE,
-    columns.share("unknown", "share of the testing texts without any word of it"),
     Column("negative_below", "float64", "means below it are negative", nullable=True),
     Column("positive_above", "float64", "means above it are positive", nullable=True),
-    columns.share(
+    word_counts.share(
         "chance",
         "expected value if the same labels were dealt out to the texts at random; like the value "
         "null where no tuning text has a word of the lexicon",
@@ -103,10 +110,8 @@ class Params(Resampling):
 class Evaluation(NamedTuple):
     """How well one lexicon does, and by how much the first one does better."""
 
-    lexicon: Any  # its key
-    covered: float  # share of the texts with a word of it
-    low: float  # texts under it are negative
-    high: float  # texts over it are positive
+    lexicon: str
+    cuts: tuple[float, float]  # texts under the first are negative, over the second positive
     agreement: Agreement
     chance: Chance
     first_less_this: Difference | None  # None for the first lexicon
@@ -121,26 +126,27 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if a language has texts but no lexica, or a corpus lacks a split.
     """
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     folder = inputs.datasets["labelled_texts"]
     for language in parquet.configs(folder):
         compared = scores(inputs.datasets["lexica"], language)
         texts = pl.read_parquet(folder / f"{language}.parquet").sort("source", "split", "text")
         for (source,), part in texts.group_by("source", maintain_order=True):
+            key = {"language": language, "source": source, "dealt": str(source).endswith(DEALT)}
             for name, row in _rows(f"{language}/{source}", part, compared, params):
-                found[name].append(row | {"language": language, "source": source})
-    return {name: _table(SCHEMAS[name], rows, params) for name, rows in found.items()}
+                rows[name].append(key | row)
+    # all tests are a family, those of negative controls another
+    how = params.confidence, ["dealt"], "least"
+    return {
+        name: word_counts.table_of(
+            SCHEMAS[name], [pl.DataFrame(own, infer_schema_length=None)], *how
+        )
+        for name, own in rows.items()
+    }
 
 
-def _table(schema: Schema, rows: list[dict[str, Any]], params: Params) -> pl.DataFrame:
-    """Return rows as a table; all tests are a family, those of negative controls another."""
-    parts = [pl.DataFrame(rows, infer_schema_length=None)] if rows else []
-    parts = [part.with_columns(dealt=pl.col("source").str.ends_with(DEALT)) for part in parts]
-    return columns.table_of(schema, parts, params.confidence, ["dealt"], "least")
-
-
-def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
-    """Return the scores of words, -1 to 1, by kind and name of the lexicon.
+def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
+    """Return the scores of words, -1 to 1, by name of the lexicon.
 
     The combination's score is q(positive) - q(negative), the plain mean's and the views' are as in
     the dataset. Of English the published combination is there too, where the dataset has it.
@@ -156,17 +162,17 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     read = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
     frame = pl.read_parquet(path, columns=read)
     side = frame["q_positive"] - frame["q_negative"]
-    found = {
-        ("combination", "combination"): dict(zip(frame["word"], side, strict=True)),
-        ("plain mean", "plain mean"): dict(zip(frame["word"], frame["score"], strict=True)),
+    lexicons = {
+        COMBINATION: dict(zip(frame["word"], side, strict=True)),
+        "plain mean": dict(zip(frame["word"], frame["score"], strict=True)),
     }
     views = frame.explode("view_names", "view_scores").sort("view_names", "word")
     for (name,), part in views.group_by("view_names", maintain_order=True):
-        found["view", str(name)] = dict(zip(part["word"], part["view_scores"], strict=True))
+        lexicons[str(name)] = dict(zip(part["word"], part["view_scores"], strict=True))
     if language == OF and (path := lexica / f"{PUBLISHED}.parquet").is_file():
         theirs = pl.read_parquet(path).select("word", pl.col("q_positive") - pl.col("q_negative"))
-        found[PUBLISHED, PUBLISHED] = dict(theirs.iter_rows())
-    return found
+        lexicons[PUBLISHED] = dict(theirs.iter_rows())
+    return lexicons
 
 
 def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) -> Floats:
@@ -215,18 +221,18 @@ def majority(labels: Labels) -> int:
 def evaluate(
     tuning: Texts,
     testing: Texts,
-    lexica: Mapping[Any, Mapping[str, float]],
+    lexica: Mapping[str, Mapping[str, float]],
     params: Params,
-) -> list[Evaluation]:
+) -> Iterator[Evaluation]:
     """Cut each lexicon's mean scores on the tuning texts, and classify the others.
 
     ``tuning``, ``testing``: the words of each text, and labels 0 negative, 1 neutral, 2 positive.
     Where no tuning text is neutral, texts between the cuts, and those without any word of a
     lexicon, get the most frequent label of the tuning texts; else they are neutral.
-    ``lexica``: score of each word, -1 to 1, by key of the lexicon; the first one is compared with
+    ``lexica``: score of each word, -1 to 1, by name of the lexicon; the first one is compared with
     all others on the same texts.
 
-    Returned: in the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all
+    Yielded: in the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all
     texts the most frequent label of the tuning texts, ``dealt`` with the same labels in random
     order.
 
@@ -238,17 +244,13 @@ def evaluate(
     most = majority(tuning[1])
     rest = NEUTRAL if (tuning[1] == NEUTRAL).any() else most
     same = np.full(len(true), most)
-    found: list[Evaluation] = []
-    first = None
+    first: Labels | None = None
     for name, lexicon in lexica.items():
-        low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1], rest)
-        scores = mean_scores(texts, lexicon)
-        guess = classify(scores, low, high, rest)
-        one = Evaluation(
+        ends = cuts(mean_scores(tuning[0], lexicon), tuning[1], rest)
+        guess = classify(mean_scores(texts, lexicon), *ends, rest)
+        yield Evaluation(
             name,
-            float((~np.isnan(scores)).mean()),
-            low,
-            high,
+            ends,
             agreement(true, guess, **settings),
             chance(true, guess),
             None if first is None else difference(true, first, guess, **paired),
@@ -256,8 +258,6 @@ def evaluate(
             dealt_p(true, guess, params.n_permutations, params.seed),
         )
         first = guess if first is None else first
-        found.append(one)
-    return found
 
 
 def _texts(corpus: str, part: pl.DataFrame, split: str, known: Collection[str]) -> Texts:
@@ -271,61 +271,93 @@ def _texts(corpus: str, part: pl.DataFrame, split: str, known: Collection[str]) 
 
 
 def _rows(
-    corpus: str, part: pl.DataFrame, compared: dict[tuple[str, str], Lexicon], params: Params
+    corpus: str, part: pl.DataFrame, compared: dict[str, Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of one corpus, each with the name of its table."""
     every: set[str] = set().union(*compared.values())
     tuning, testing = (_texts(corpus, part, split, every) for split in SPLITS)
     known = {
-        key: lexicon
-        for key, lexicon in compared.items()
+        name: lexicon
+        for name, lexicon in compared.items()
         if not np.isnan(mean_scores(tuning[0], lexicon)).all()
     }
-    if ("combination", "combination") not in known:
+    if COMBINATION not in known:
         raise UserError(
-            f"labelled_texts {corpus}: no tuning text has a word of lexica; mend one of them"
+            f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of them"
         )
-    for one in evaluate(tuning, testing, known, params):
-        yield from (("agreement", row) for row in _evaluated(one, params))
-        if less := one.first_less_this:
-            for row in _measured(one.lexicon, less[:2], params, p=[less.p, less.p_macro_f1]):
-                yield "differences", row
     number = len(testing[0])
-    nothing = [Estimate(np.nan, np.nan, np.nan, number)] * len(MEASURES)
-    for key in [key for key in compared if key not in known]:
-        unknown = finite(float(np.isnan(mean_scores(testing[0], compared[key])).mean()))
-        for row in _measured(key, nothing, params, unknown=unknown):
-            yield "agreement", row
     guess = np.full(number, majority(tuning[1]))  # the baseline: all get one label
     baseline = agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
     chances = [finite(estimate.value) for estimate in baseline]  # the same in any order
-    same = {"unknown": 1.0, "chance": chances}
-    for row in _measured(("majority class", "majority class"), baseline, params, **same):
-        yield "agreement", row
-
-
-def _evaluated(one: Evaluation, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one lexicon in ``agreement``."""
-    error = one.less_majority[0].standard_error(params.confidence)
-    return _measured(
-        one.lexicon,
-        one.agreement,
-        params,
-        unknown=finite(1 - one.covered),
-        negative_below=finite(one.low),
-        positive_above=finite(one.high),
-        chance=[finite(value) for value in one.chance],
-        p=[one.less_majority.p, one.dealt_p],
-        **{TESTED_ERROR: [error, None]},
-    )
+    yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
+    for one in evaluate(tuning, testing, known, params):
+        low, high = map(finite, one.cuts)
+        yield from _measured(
+            "agreement",
+            one.lexicon,
+            one.agreement,
+            params,
+            negative_below=(low, low),
+            positive_above=(high, high),
+            chance=[finite(value) for value in one.chance],
+            p=(one.less_majority.p, one.dealt_p),
+            **{TESTED_ERROR: (one.less_majority[0].standard_error(params.confidence), None)},
+        )
+        if less := one.first_less_this:
+            p = less.p, less.p_macro_f1
+            yield from _measured("differences", one.lexicon, less[:2], params, p=p)
+    nothing = [Estimate(np.nan, np.nan, np.nan, number)] * len(MEASURES)
+    for name in [name for name in compared if name not in known]:
+        yield from _measured("agreement", name, nothing, params)
 
 
 def _measured(
-    key: tuple[str, str], estimates: Iterable[Estimate], params: Params, **more: Any
-) -> Iterator[dict[str, Any]]:
-    """Yield a row for each measure; a list has the value of each."""
-    least = [0.0, least_p(params.n_permutations)]
-    for i, (measure, estimate) in enumerate(zip(MEASURES, estimates, strict=True)):
-        others = {name: x[i] if isinstance(x, list) else x for name, x in more.items()}
-        key_of: dict[str, Any] = {"kind": key[0], "lexicon": key[1], "measure": measure}
-        yield estimate.row(**others, **key_of, least=least[i])
+    table: str, lexicon: str, numbers: Iterable[Estimate], params: Params, **more: Sequence[Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a row of a table for each measure; ``more``: the values of each."""
+    least = (0.0, least_p(params.n_permutations))
+    for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
+        key = {"lexicon": lexicon, "measure": measure, "least": least[i]}
+        yield table, estimate.row(**key, **{name: values[i] for name, values in more.items()})
+
+
+def words(text: str, language: str) -> list[str]:
+    """Return the words of a text in lower case.
+
+    Boundaries are those of Unicode Standard Annex 29, Unicode Text Segmentation: vowel signs
+    and other marks stay with their letters, apostrophes between letters too. What hyphens join is
+    one word. French elided words (``l'``, ``qu'``) are words of their own. In languages that are
+    written without spaces the words are those of ICU's dictionaries.
+
+    ``language``: code of ISO 639-1.
+
+    Raises UserError if the language has no spaces, and icu4py is not installed.
+
+    Examples
+    --------
+    >>> words("A well-made film, isn't it?", "en")
+    ['a', 'well-made', 'film', "isn't", 'it']
+    >>> words("मुझे यह फ़िल्म अच्छी लगी।", "hi")
+    ['मुझे', 'यह', 'फ़िल्म', 'अच्छी', 'लगी']
+    >>> words("J'aime l’histoire d'aujourd'hui", "fr")
+    ['j', 'aime', 'l', 'histoire', 'd', "aujourd'hui"]
+    """
+    lower = text.lower()
+    if language not in UNSPACED:
+        parts: list[str] = WORD.findall(lower)
+        if language == "fr":
+            parts = [part for word in parts for part in ELIDED.sub(r"\1 ", word).split(" ")]
+        return parts
+    try:
+        from icu4py.breakers import WordBreaker
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"texts in {language!r} have no spaces between words, and icu4py, which cuts them, is "
+            "not installed; run `pip install 'plumbline[segmentation]'`"
+        ) from error
+    return [word for word in WordBreaker(lower, language) if word[0].isalnum()]
+
+
+def known_words(texts: Collection[str], known: Collection[str], language: str) -> list[list[str]]:
+    """Return the words of each text that are among the known ones, in their order."""
+    return [[word for word in words(text, language) if word in known] for text in texts]

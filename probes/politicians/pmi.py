@@ -8,33 +8,36 @@ lemmas, as the paper counts, and of forms, of which some agree with a person's g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.person import GENDERS
-from plumbline.probes.politicians.words import columns, gender_difference, word_counts
-from plumbline.probes.politicians.words.columns import OF_PMI, UNITS
-from plumbline.probes.politicians.words.gender_difference import differences
-from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
+from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, OF_PMI, UNITS
+from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import Bootstrap, estimates, least_p
-from plumbline.probes.stats.pmi import intervals, pmi
+from plumbline.probes.stats.pmi import intervals, pmi, smoothed
 from plumbline.probes.stats.tests import permuted_sums_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.politicians.words.resample_counts import Draws
 
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
+METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
+ITEM = (
+    Column("unit", "category", "what is counted in lists and what `word` is", labels=UNITS),
+    Column("word", "string", "what is counted: a lemma, or where `unit` is form a form"),
+)
 READING = Column(
     "reading",
     "category",
@@ -42,41 +45,47 @@ READING = Column(
     "smoothed: additive, of distinct names",
     labels=OF_PMI,
 )
-CELL = (columns.UNIT, columns.WORD, columns.FORM, columns.GENDER, READING)
-ESTIMATES = estimates(
-    cluster="name",
-    method="95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed",
-    null="gender labels permuted over distinct names with lists of one length; exact for one "
-    "model, drawn for several",
-)
-PMI = columns.schema(
-    "language pos unit word gender reading",
-    *columns.PLACE,
-    *CELL,
-    Column("count", "int64", "people or names of this gender whose list has it", minimum=0),
-    Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
-    Column("list_length", "int64", "forms in the list of each", minimum=1),
-    *ESTIMATES,
-)
-GROUP = (
-    Column("group", "string", "name of the group of models in params.yaml"),
-    Column("models", "int64", "models of the group with outputs in the language", minimum=1),
-    Column("members", "string", "their names"),
-    columns.LANGUAGE,
-    columns.PART,
-)
-POOLED = columns.schema(
-    "group language pos unit word gender reading",
-    *GROUP,
-    *CELL,
+CELL = (
+    word_counts.GENDER,
+    READING,
     Column("count", "int64", "lists of people or names of this gender that have it", minimum=0),
     Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
-    *ESTIMATES,
+    *estimates(
+        cluster="name",
+        method=METHOD,
+        null="gender labels permuted over distinct names with lists of one length; exact for one "
+        "model, drawn for several",
+    ),
 )
-DIFFERENCES = columns.schema(
-    "group language pos unit word reading", *GROUP, *gender_difference.COLUMNS
-)
-SCHEMAS = {"pmi": PMI, "pooled": POOLED, "differences": DIFFERENCES}
+GROUP = Column("group", "string", "name of the group of models in params.yaml")
+SCHEMAS = {
+    "pmi": word_counts.schema(
+        "language pos unit word gender reading",
+        *word_counts.PLACE,
+        *ITEM,
+        Column("form", "string", "its form in most lists; the same where forms are counted"),
+        Column("list_length", "int64", "forms in the list of each", minimum=1),
+        *CELL,
+    ),
+    "pooled": word_counts.schema(
+        "group language pos unit word gender reading",
+        GROUP,
+        Column("members", "string", "models of the group with outputs in the language"),
+        word_counts.LANGUAGE,
+        word_counts.PART,
+        *ITEM,
+        *CELL[:-1],  # of too few permutations for a detectable effect
+    ),
+    "differences": word_counts.schema(
+        "group language pos unit word reading",
+        GROUP,
+        word_counts.LANGUAGE,
+        word_counts.PART,
+        *ITEM,
+        READING,
+        *estimates(cluster="name", method=METHOD),
+    ),
+}
 
 
 class Params(Bootstrap):
@@ -92,6 +101,22 @@ class Params(Bootstrap):
     n_permutations: int = Field(9999, ge=999, description="drawn where several models are pooled")
 
 
+class Sample(NamedTuple):
+    """Counts of one language, part of speech and unit, and their bootstrap replicates."""
+
+    language: str
+    counts: word_counts.Counts
+    chosen: NDArray[np.intp]  # words with a row of their own, one at least
+    draws: word_counts.Draws  # of these
+
+    def rows(self, axes: dict[str, Any], *arrays: Any, **same: Any) -> pl.DataFrame:
+        """Return a row for each chosen word and place of the other axes."""
+        words = {"word": self.counts.words["word"][self.chosen]}
+        same |= {"language": self.language, "pos": self.counts.source.pos}
+        same |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
+        return word_counts.rows_of(words | axes, *arrays, **same)
+
+
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table ``pmi`` of one model; columns as in :data:`SCHEMAS`.
 
@@ -99,20 +124,23 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (model,) = inputs.models
     tables = []
-    for language, source, path in word_counts.sources(inputs, model):
-        people = word_counts.read_people(path)
-        for unit in UNITS:
-            counts = word_counts.count(source._replace(unit=unit), people)
-            if len(chosen := counts.common(params.min_count)):
-                draws = _draws(counts, chosen, params)
-                tables.append(rows(counts, draws, params, language=language))
+    for sample in _samples(inputs, [model], params):
+        counts = sample.counts
+        length = round(counts.rows / counts.people.sum())
+        table = rows(sample, params, list_length=length)
+        tables.append(
+            table.join(counts.words.select("word", "form"), "word", maintain_order="left")
+        )
     if not tables:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
             "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
-    how = params.confidence, ["unit", "reading"]
-    return {"pmi": columns.table_of(PMI, tables, *how, "least", model=model)}
+    over = ["unit", "reading"]
+    table = word_counts.table_of(
+        SCHEMAS["pmi"], tables, params.confidence, over, "least", model=model
+    )
+    return {"pmi": table}
 
 
 def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -120,105 +148,113 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if a group names a model without outputs, or no word is in enough lists.
     """
-    tables = [
-        table
-        for group, models in members(inputs, params).items()
-        for table in _added(inputs, group, models, params)
-    ]
+    tables: list[pl.DataFrame] = []
+    apart: list[pl.DataFrame] = []
+    for group, models in members(inputs, params).items():
+        for sample in _samples(inputs, models, params):
+            folders = sample.counts.source.folders
+            names = ", ".join(folder.parent.name for folder in folders)
+            tables.append(rows(sample, params, group=group, members=names))
+            apart.append(differences(sample, params, group=group))
     if not tables:
         raise UserError(
             f"analysis.pmi.min_count: no word is in {params.min_count} lists of any group; "
             "lower it, or name models under analysis.pmi.groups"
         )
-    each, apart = zip(*tables, strict=True)
+    over = ["group", "unit", "reading"]
     return {
-        "pooled": columns.table_of(
-            POOLED, each, params.confidence, ["group", "unit", "reading"], "least"
-        ),
-        "differences": columns.table_of(DIFFERENCES, apart, params.confidence),
+        "pooled": word_counts.table_of(SCHEMAS["pooled"], tables, params.confidence, over, "least"),
+        "differences": word_counts.table_of(SCHEMAS["differences"], apart, params.confidence),
     }
 
 
 def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
     """Return the models of each group that has some."""
     real = [m for m in inputs.models if not (inputs.weights(m) / "world.json").is_file()]
-    found = {}
-    for group, models in sorted(params.groups.items()):
-        chosen = real if models == "all" else sorted(set(models))
-        if strange := sorted(set(chosen) - set(inputs.models)):
+    groups = {
+        group: real if models == "all" else sorted(set(models))
+        for group, models in sorted(params.groups.items())
+    }
+    for group, models in groups.items():
+        if strange := sorted(set(models) - set(inputs.models)):
             raise UserError(
                 f"analysis.pmi.groups.{group}: {', '.join(strange)} not under "
                 f"assignments.associations; there are {', '.join(inputs.models)}"
             )
-        if chosen:
-            found[group] = chosen
-    return found
+    return {group: models for group, models in groups.items() if models}
 
 
-def _added(
-    inputs: Inputs, group: str, models: list[str], params: Params
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield the rows of both tables of a group, for each language, part of speech and unit."""
+def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Sample]:
+    """Yield the counts of models, added up, for each language, part of speech and unit."""
     for language, source, path in word_counts.sources(inputs, *models):
         people = word_counts.read_people(path)
         for unit in UNITS:
             counts = word_counts.count(source._replace(unit=unit), people)
-            if not len(chosen := counts.common(params.min_count)):
-                continue
-            draws = _draws(counts, chosen, params)
-            at: dict[str, Any] = {"group": group, "models": len(source.folders)}
-            at["language"] = language
-            at["members"] = ", ".join(folder.parent.name for folder in source.folders)
-            how = params.smoothing, params.seed, params.confidence
-            yield (
-                rows(counts, draws, params, **at),
-                differences(counts, chosen, draws, *how, **at),
-            )
+            if len(chosen := counts.common(params.min_count)):
+                size = params.n_bootstrap, params.seed
+                draws = word_counts.bootstrap_counts(counts, chosen, *size, once=True)
+                yield Sample(language, counts, chosen, draws)
 
 
-def _draws(counts: word_counts.Counts, chosen: NDArray[np.intp], params: Params) -> Draws:
-    return bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
-
-
-def rows(
-    counts: word_counts.Counts, draws: Draws, params: Params, **same: str | int
-) -> pl.DataFrame:
+def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
     The column ``least`` has the smallest p of drawn permutations.
 
-    ``counts``: at least one word is common.
-    ``draws``: of the common words.
     ``same``: columns that have one value in all rows.
     """
-    chosen = counts.common(params.min_count)
+    _, counts, chosen, draws = sample
     times, sizes = word_counts.overlaps(counts, chosen)
     # given the lengths of lists PMI increases with the count, so that its test is that of the count
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
     several = bool(times[:, :, 2:].any())
-    estimates = []
+    numbers = []
     for table, smoothing, drawn in (
         (counts.lists, 0.0, draws.ordinary),
         (counts.distinct, params.smoothing, draws.bayesian),
     ):
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
         values = pmi(table.astype(np.float64), smoothing)[chosen]
-        estimates.append([values, *(ends[: len(chosen)] for ends in limits)])
-    return columns.rows_of(
-        {
-            "word": [counts.words[w] for w in chosen],
-            "gender": [GENDERS[g] for g in counts.genders],
-            "reading": OF_PMI,
-        },
-        np.stack(estimates, axis=-1),
-        form=np.array(counts.forms, dtype=object)[chosen, None, None],
+        numbers.append([values, *(ends[: len(chosen)] for ends in limits)])
+    return sample.rows(
+        {"gender": [GENDERS[g] for g in counts.genders], "reading": OF_PMI},
+        np.stack(numbers, axis=-1),
         count=np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1),
         people=np.stack([counts.people, counts.names], axis=-1),
         p=np.stack([np.full(p.shape, np.nan), p], axis=-1),
-        pos=counts.source.pos,
-        unit=counts.source.unit,
-        list_length=round(counts.rows / counts.people.sum()),
-        n=counts.clusters,
         least=several * least_p(params.n_permutations),
         **same,
     )
+
+
+def differences(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
+    """Return PMI with women less PMI with men for each common word and reading, largest first.
+
+    Stańczak et al. (2023), Table 3: the 15 adjectives whose PMI differs most. As the share of the
+    word cancels, the difference is the log-ratio of its share of the lists of women and of men.
+    Words that nobody of one gender has differ infinitely, and are null in the plug-in. There is no
+    row where no woman or no man has a list.
+
+    ``same``: columns that have one value in all rows.
+    """
+    _, counts, chosen, draws = sample
+    if not {FEMALE, MALE} <= set(counts.genders.tolist()):
+        return pl.DataFrame()
+    sides = np.searchsorted(counts.genders, (FEMALE, MALE))
+
+    def differ(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.log(cells[:, sides] / cells[:, sides].sum(axis=0))
+            return np.asarray(shares[:, 0] - shares[:, 1])
+
+    drawn = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
+    numbers = []
+    for table, replicates in (
+        (counts.lists.astype(np.float64), draws.ordinary),
+        (counts.distinct + params.smoothing, drawn),
+    ):
+        limits = percentiles(differ(replicates)[: len(chosen)], params.confidence)
+        numbers.append([differ(table)[chosen], *limits])
+    table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **same)
+    size = pl.col("value").abs().fill_null(-1)
+    return table.sort("reading", -size, maintain_order=True)  # plug-in comes first

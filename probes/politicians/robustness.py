@@ -8,9 +8,8 @@ names. Stańczak et al. (2023) have nothing of it.
 
 from __future__ import annotations
 
-import math
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,27 +19,11 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.script import script_of
-from plumbline.probes.politicians.words import columns, sentiment_shares
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
-from plumbline.probes.politicians.words.matching import coarsened, matched
-from plumbline.probes.politicians.words.sentiment_shares import Ranking, TopWords
-from plumbline.probes.politicians.words.word_counts import (
-    Lists,
-    Named,
-    by_name,
-    frames,
-    read_pieces,
-    sources,
-)
-from plumbline.probes.stats.estimate import (
-    Estimate,
-    Resampling,
-    adjusted,
-    estimates,
-    least_p,
-    typed,
-)
+from plumbline.probes.politicians.words import sentiment_shares, word_counts
+from plumbline.probes.politicians.words.sentiment_shares import TopWords
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, Lists, Named, by_name
+from plumbline.probes.politicians.words.word_counts import NON_BINARY as OTHER
+from plumbline.probes.stats.estimate import Resampling, adjusted, estimates, least_p, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+
+    Strata = NDArray[np.int64]
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
@@ -67,9 +52,9 @@ KINDS = (
     "unit",
 )
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
-ROBUSTNESS = columns.schema(
+ROBUSTNESS = word_counts.schema(
     "language pos number sentiment kind variation",
-    *columns.PLACE,
+    *word_counts.PLACE,
     Column(
         "number",
         "category",
@@ -82,18 +67,16 @@ ROBUSTNESS = columns.schema(
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
     Column("non_binary", "int64", "distinct names of non-binary people", minimum=0),
-    columns.TOP_K,
-    columns.CANDIDATES,
+    word_counts.TOP_K,
+    word_counts.CANDIDATES,
     *estimates(
         cluster="name",
         method="95% symmetric Bayesian bootstrap over names",
         null="genders permuted over names, of matched names within their stratum; a share has no "
         "test",
     ),
-    Column("change", "float64", "value minus that of the default", nullable=True),
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
-NOTHING = Estimate(math.nan, math.nan, math.nan, 0).row()
 
 
 class Params(sentiment_shares.Lexicon, Resampling):
@@ -118,6 +101,16 @@ class Params(sentiment_shares.Lexicon, Resampling):
         )
 
 
+class Variation(NamedTuple):
+    """The default, or one change of it."""
+
+    kind: str
+    variation: str
+    lists: Named | None  # None: no word is in enough lists
+    how: TopWords
+    strata: Strata | None = None  # (names,) of matched names
+
+
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table ``robustness`` of one model; columns as in :data:`SCHEMAS`.
 
@@ -126,70 +119,71 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if there are no lists.
     """
     (model,) = inputs.models
-    lexica = inputs.datasets["lexica"]
     rows: list[dict[str, Any]] = []
-    for language, source, people in sources(inputs, model):
+    for language, source, people in word_counts.sources(inputs, model):
         whole = by_name(source, people, 1)
-        if whole is None:
-            continue
-        for kind, name, lists, how, strata in _variations(params, whole, language, source, people):
-            place = {"model": model, "language": language, "pos": source.pos}
-            place |= {"kind": kind, "variation": name}
-            names, ranking = {}, None
-            if lists is not None:
-                names = lists.of_gender()
-                spelt = (lists.words[name] for name in ("word", "lemma", "form"))
-                q = sentiment_shares.of_words(lexica, params.config(lexica, language), *spelt)
-                ranking = sentiment_shares.by_pmi(lists, q, how, strata)
-            rows += [place | row for row in _numbers(ranking, names, params)]
+        place = {"model": model, "language": language, "pos": source.pos}
+        lexica = inputs.datasets["lexica"], language
+        for varied in _variations(params, whole, language, source, people) if whole else ():
+            at = place | {"kind": varied.kind, "variation": varied.variation}
+            rows += [at | row for row in _numbers(varied, lexica, params)]
     if not rows:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
+    # a variation is one analysis of everything, and its tests one family
     table = pl.DataFrame(rows, infer_schema_length=None)
-    table = _compared(table, least_p(params.n_permutations))
+    table = adjusted(table, over=["kind", "variation"], least=least_p(params.n_permutations))
+    table = word_counts.sort_by_key(table, ROBUSTNESS)
     return {"robustness": typed(table, ROBUSTNESS, params.confidence)}
 
 
 def _variations(
     params: Params, whole: Named, language: str, source: Lists, people: Path
-) -> Iterator[tuple[str, str, Named | None, TopWords, NDArray[np.int64] | None]]:
-    """Yield the default, then one change of it at a time; of matched names also their strata."""
+) -> Iterator[Variation]:
+    """Yield the default, then one change of it at a time."""
     least, how = params.min_count[0], params.default()
-
-    def only(kept: NDArray[np.bool_], least: int = least) -> Named | None:
-        part = whole.only(kept, least) if kept.any() else None
-        return part if part is not None and len(part.words) else None
-
-    def part(**changed: Any) -> Named | None:
-        return by_name(source._replace(**changed), people, least)
-
     everybody = np.ones(len(whole.names), dtype=np.bool_)
-    default = only(everybody)
-    yield "default", "", default, how, None
+    default = whole.only(everybody, least)
+
+    def part(kind: str, variation: str, **changed: Any) -> Variation:
+        lists = by_name(source._replace(**changed), people, least)
+        return Variation(kind, variation, lists, how)
+
+    yield Variation("default", "", default, how)
     for setting in SETTINGS:
         for value in getattr(params, setting)[1:]:
-            yield setting, f"{value:g}", default, how.model_copy(update={setting: value}), None
+            changed = how.model_copy(update={setting: value})
+            yield Variation(setting, f"{value:g}", default, changed)
     for count in params.min_count[1:]:
-        yield "min_count", str(count), only(everybody, count), how, None
-    yield "unit", "form", part(unit="form"), how, None
+        yield Variation("min_count", str(count), whole.only(everybody, count), how)
+    yield part("unit", "form", unit="form")
     for length in params.lengths:
-        yield "list length", str(length), part(most=(("rank", length),)), how, None
+        yield part("list length", str(length), most=(("rank", length),))
     for kind, name, kept, strata in _names(whole, params, language, source):
-        yield kind, name, only(kept), how, None if strata is None else strata[kept]
-    yield "names", "all pieces known to the model", part(most=(("unknown_pieces", 0),)), how, None
-    for frame in frames(source.folders[0])[1:]:
-        yield "frame", frame, part(frame=frame), how, None
+        yield Variation(kind, name, whole.only(kept, least), how, strata)
+    yield part("names", "all pieces known to the model", most=(("unknown_pieces", 0),))
+    for frame in word_counts.frames(source.folders[0])[1:]:
+        yield part("frame", frame, frame=frame)
 
 
 def _names(
     whole: Named, params: Params, language: str, source: Lists
-) -> Iterator[tuple[str, str, NDArray[np.bool_], NDArray[np.int64] | None]]:
-    """Yield subsets of the names: matched, with the stratum of each name; native script; halves."""
+) -> Iterator[tuple[str, str, NDArray[np.bool_], Strata | None]]:
+    """Yield subsets of the names: matched, with their strata; native script; halves."""
     genders = np.array(whole.labels)[whole.genders]
-    length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
-    words = whole.names["name"].str.split(" ").list.len().to_numpy().astype(np.int64)
-    spelt = read_pieces(source, whole.names)[:, None]
-    popular = whole.names["popularity"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    names, popularity = whole.names["name"], whole.names["popularity"]
+    length = names.str.len_chars().to_numpy().astype(np.float64)
+    words = names.str.split(" ").list.len().to_numpy().astype(np.int64)
+    # in one frame prompts differ by the pieces of the name alone
+    prompts = pl.concat(word_counts.scan(source, source.folders[0])).group_by("qid")
+    pieces = whole.names.lazy().join(
+        prompts.agg(pl.col("prompt_pieces").first().cast(pl.Int64)),
+        on="qid",
+        how="left",
+        maintain_order="left",
+    )
+    spelt = pieces.collect()["prompt_pieces"].to_numpy()[:, None]
+    popular = popularity.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     size = np.stack([words, coarsened(length, params.bins)], axis=1)
     fame = coarsened(popular, params.bins)[:, None]
     for name, strata in (
@@ -200,9 +194,9 @@ def _names(
         ("length and popularity", np.hstack([size, fame])),
     ):
         kept = matched(strata, genders, (MALE, FEMALE), params.seed)
-        yield "matched", name, kept, np.unique(strata, axis=0, return_inverse=True)[1]
+        yield "matched", name, kept, np.unique(strata, axis=0, return_inverse=True)[1][kept]
     if script := script_of(language):
-        foreign = whole.names["name"].str.contains(rf"[\p{{L}}--\p{{{script}}}]")
+        foreign = names.str.contains(rf"[\p{{L}}--\p{{{script}}}]")
         yield "names", "native script alone", ~foreign.to_numpy(), None
     rng = np.random.default_rng(params.seed)
     for half in range(params.halves):
@@ -212,39 +206,78 @@ def _names(
 
 
 def _numbers(
-    ranking: Ranking | None, names: dict[int, int], params: Params
+    varied: Variation, lexica: tuple[Path, str], params: Params
 ) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of a ranking; without a number where there is none.
 
-    ``names``: distinct names of each gender.
+    ``lexica``: the dataset, and the language of the words.
     """
-    sizes = {"top_k": 0, "candidates": 0} if ranking is None else ranking.sizes()
-    genders = zip(("men", "women", "non_binary"), (MALE, FEMALE, OTHER), strict=True)
-    sizes |= {name: names.get(gender, 0) for name, gender in genders}
-    found = {}
+    lists, ranking, names = varied.lists, None, {}
+    numbers: dict[tuple[str, str], dict[str, Any]] = {}
+    if lists is not None:
+        names = lists.of_gender()
+        q = params.sentiments(*lexica, lists.words)
+        ranking = sentiment_shares.by_pmi(lists, q, varied.how, varied.strata)
     if ranking is not None:
         for row in sentiment_shares.difference_rows(ranking, params.confidence):
             if row["test"] == "names":
-                found[NUMBERS[0], row["sentiment"]] = row
+                numbers[NUMBERS[0], row["sentiment"]] = row
         for row in sentiment_shares.share_rows(ranking, params.confidence):
             if row["gender"] == "non-binary":
-                found[NUMBERS[1], row["sentiment"]] = row
+                numbers[NUMBERS[1], row["sentiment"]] = row
+    same = {"top_k": 0, "candidates": 0} if ranking is None else ranking.sizes()
+    genders = zip(("men", "women", "non_binary"), (MALE, FEMALE, OTHER), strict=True)
+    same |= {name: names.get(gender, 0) for name, gender in genders}
     for number, (s, sentiment) in product(NUMBERS, enumerate(SENTIMENTS)):
         if ranking is None or ranking.base[s]:  # else no candidate has it
-            row = NOTHING | found.get((number, sentiment), {})
-            numbers = {name: row[name] for name in NOTHING}
-            yield {"number": number, "sentiment": sentiment} | sizes | numbers
+            row = numbers.get((number, sentiment), {"n": 0})
+            estimate = {name: row.get(name) for name in ("value", "low", "high", "n", "p")}
+            yield {"number": number, "sentiment": sentiment} | same | estimate
 
 
-def _compared(rows: pl.DataFrame, least: float) -> pl.DataFrame:
-    """Add the change from the default, and p adjusted over languages, parts of speech, sentiments.
+def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """Return the bin of each value, cut at quantiles; equal values are never parted.
 
-    A variation is one analysis of everything, and its tests one family.
+    ``values``, (n,) array: nan is a bin of its own, -1.
+
+    Examples
+    --------
+    >>> coarsened(np.array([1.0, 1, 1, 2, 3, 4]), 2).tolist()
+    [0, 0, 0, 1, 1, 1]
     """
-    numbers = pl.col("value", "low", "high", "p").cast(pl.Float64)  # may be all null
-    keys = ["language", "pos", "number", "sentiment"]
-    rows = rows.with_columns(numbers)
-    default = rows.filter(kind="default").select(*keys, default="value")
-    rows = adjusted(rows, over=["kind", "variation"], least=least).join(default, on=keys)
-    rows = rows.with_columns(change=(pl.col("value") - pl.col("default")).round(6))
-    return columns.sort_by_key(rows, ROBUSTNESS)
+    unknown = np.isnan(values)
+    if unknown.all():
+        return np.full(len(values), -1)
+    edges = np.unique(np.quantile(values[~unknown], np.arange(1, bins) / bins, method="lower"))
+    return np.where(unknown, -1, np.searchsorted(edges, values))
+
+
+def matched(
+    strata: NDArray[np.int64], groups: NDArray[np.int64], pair: tuple[int, int], seed: int
+) -> NDArray[np.bool_]:
+    """Return which units to keep so that two groups are equally many in every stratum.
+
+    Coarsened exact matching, one to one: in each stratum as many of either group as the smaller one
+    has, drawn at random; units of other groups are kept.
+
+    Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
+    matching, Political Analysis 20(1), p. 1-24.
+
+    ``strata``, (n, k) array: units with equal rows are alike.
+    ``groups``: (n,) array.
+
+    Examples
+    --------
+    >>> matched(np.array([[0], [0], [0], [1]]), np.array([0, 0, 1, 1]), (0, 1), 1).sum()
+    np.int64(2)
+    """
+    rng = np.random.default_rng(seed)
+    keep = ~np.isin(groups, pair)
+    distinct, stratum = np.unique(strata, axis=0, return_inverse=True)
+    shuffled = rng.permutation(len(groups))
+    for s in range(len(distinct)):
+        own = shuffled[stratum[shuffled] == s]
+        one, other = (own[groups[own] == g] for g in pair)
+        size = min(len(one), len(other))
+        keep[[*one[:size], *other[:size]]] = True
+    return keep

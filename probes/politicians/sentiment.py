@@ -15,7 +15,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.probes.politicians.words import columns, sentiment_shares
+from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
     LATENT,
@@ -23,9 +23,11 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     Ranking,
     TopWords,
     by_latent,
+    by_pmi,
+    difference_rows,
+    share_rows,
 )
-from plumbline.probes.politicians.words.word_counts import by_name, sources
-from plumbline.probes.stats.estimate import adjusted, estimates, significant, typed
+from plumbline.probes.stats.estimate import adjusted, estimates, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +39,7 @@ OUTPUTS = ("associations",)
 TABLES = ("latent",)
 TESTS = ("words", "names")
 PLACE = (
-    *columns.PLACE,
+    *word_counts.PLACE,
     Column(
         "deviation",
         "category",
@@ -54,20 +56,19 @@ PLACE = (
     ),
 )
 OVER_NAMES = "95% symmetric Bayesian bootstrap over names; by the latent-variable model none"
-SHARES = columns.schema(
+SHARES = word_counts.schema(
     "model language pos deviation reading gender sentiment",
     *PLACE,
-    columns.GENDER,
+    word_counts.GENDER,
     Column(
         "sentiment", "category", "most probable sentiment, or that of the pair", labels=SENTIMENTS
     ),
-    Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
-    columns.TOP_K,
-    columns.CANDIDATES,
-    columns.share("base", "share of the sentiment among all candidates"),
+    word_counts.TOP_K,
+    word_counts.CANDIDATES,
+    word_counts.share("base", "share of the sentiment among all candidates"),
     *estimates(cluster="name; by the latent-variable model word", method=OVER_NAMES),
 )
-DIFFERENCES = columns.schema(
+DIFFERENCES = word_counts.schema(
     "model language pos deviation reading sentiment test",
     *PLACE,
     Column("sentiment", "category", "as in `shares`", labels=SENTIMENTS),
@@ -78,18 +79,10 @@ DIFFERENCES = columns.schema(
         "names; by the latent-variable model there is no p, see the page",
         labels=TESTS,
     ),
-    columns.TOP_K,
-    columns.CANDIDATES,
     *estimates(
         cluster="name; by `words` the words of both lists",
         method=f"{OVER_NAMES}; by `words` Newcombe's, words taken as independent",
         null="0: words of both lists, or genders of names, are permuted",
-    ),
-    columns.share(
-        "p_bonferroni",
-        "p times the number of tests of all models (each world for itself), languages, parts of "
-        "speech and sentiments of one deviation, reading and test, at most 1",
-        nullable=True,
     ),
 )
 SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
@@ -106,15 +99,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if no model has words with a known sentiment.
     """
-    shared: list[dict[str, Any]] = []
-    apart: list[dict[str, Any]] = []
+    shares: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
     for model in inputs.models:
-        for place, found in _rankings(inputs, model, params):
-            shared += [place | row for row in sentiment_shares.share_rows(found, params.confidence)]
-            apart += [
-                place | row for row in sentiment_shares.difference_rows(found, params.confidence)
-            ]
-    if not shared:
+        for place, ranking in _rankings(inputs, model, params):
+            shares += [place | row for row in share_rows(ranking, params.confidence)]
+            differences += [place | row for row in difference_rows(ranking, params.confidence)]
+    if not shares:
         raise UserError(
             "analysis.sentiment: no word in the outputs has a known sentiment; lower "
             "analysis.sentiment.min_count, or add the language to datasets.lexica"
@@ -122,13 +113,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     worlds = [m for m in inputs.models if (inputs.weights(m) / "world.json").is_file()]
     # real models are one family, each world is one of its own
     world = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
-    tests = pl.DataFrame(apart, infer_schema_length=None).with_columns(world=world)
+    tests = pl.DataFrame(differences, infer_schema_length=None).with_columns(world=world)
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
-    bonferroni = (pl.col("p") * pl.col("family")).clip(upper_bound=1)
-    tests = tests.with_columns(p_bonferroni=bonferroni.map_elements(significant, pl.Float64))
-    tests = columns.sort_by_key(tests, DIFFERENCES)
+    tests = word_counts.sort_by_key(tests, DIFFERENCES)
     return {
-        "shares": typed(pl.DataFrame(shared), SHARES, params.confidence),
+        "shares": typed(pl.DataFrame(shares), SHARES, params.confidence),
         "differences": typed(tests, DIFFERENCES, params.confidence),
     }
 
@@ -139,20 +128,17 @@ def _rankings(
     """Yield each ranking and where it is."""
     path = inputs.tables("latent", model) / "latent.parquet"
     eta = pl.read_parquet(path) if path.is_file() else None  # not all have one
-    for language, source, people in sources(inputs, model):
-        found = by_name(source, people, params.min_count)
-        if found is None:
+    for language, source, people in word_counts.sources(inputs, model):
+        lists = word_counts.by_name(source, people, params.min_count)
+        if lists is None:
             continue
-        words = (found.words[name] for name in ("word", "lemma", "form"))
-        lexica = inputs.datasets["lexica"]
-        q = sentiment_shares.of_words(lexica, params.config(lexica, language), *words)
-        rankings = [("pmi", "argmax", sentiment_shares.by_pmi(found, q, params))]
+        q = params.sentiments(inputs.datasets["lexica"], language, lists.words)
+        rankings = {("pmi", "argmax"): by_pmi(lists, q, params)}
         if eta is not None:
-            part = eta.filter(pl.col("language") == language, pl.col("pos") == source.pos)
-            rankings += [
-                (*kind, by_latent(part, *kind, params, found.of_gender())) for kind in LATENT
-            ]
-        for deviation, reading, ranking in rankings:
+            part = eta.filter(language=language, pos=source.pos)
+            names = lists.of_gender()
+            rankings |= {kind: by_latent(part, *kind, params, names) for kind in LATENT}
+        for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
                 place = {"model": model, "language": language, "pos": source.pos}
                 yield place | {"deviation": deviation, "reading": reading}, ranking

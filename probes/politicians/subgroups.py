@@ -20,11 +20,10 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.words import columns, word_counts
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
-from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
-from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, of_words, tested
-from plumbline.probes.stats.estimate import LEVEL, TESTED_ERROR, estimates, least_p
+from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, tested
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
+from plumbline.probes.stats.estimate import TESTED_ERROR, estimates, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import shares
@@ -46,53 +45,48 @@ OUTPUTS = ("associations",)
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
+LEAST_WORDS = 4  # that a rank correlation needs
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
 SUBGROUP = Column("subgroup", "category", "part of the people", labels=SUBGROUPS)
-ESTIMATES = {
-    "cluster": "name",
-    "method": "95% symmetric Bayesian bootstrap over names",
-}
-NULL = "genders permuted over the names of the subgroup, or of either one"
-PEOPLE = columns.schema(
-    "language subgroup gender",
-    columns.MODEL,
-    columns.LANGUAGE,
-    SUBGROUP,
-    columns.GENDER,
-    Column("people", "int64", "people of this gender in the subgroup", minimum=0),
-    Column("names", "int64", "distinct names among them", minimum=0),
+CONTRAST = Column(
+    "contrast",
+    "category",
+    "a subgroup: female minus male in it; two: that of the first minus that of the second, or "
+    "their agreement",
+    labels=CONTRASTS,
 )
-SHARES = columns.schema(
-    "language pos subgroup gender sentiment",
-    *columns.PLACE,
-    SUBGROUP,
-    columns.GENDER,
-    columns.SENTIMENT,
-    columns.TOP_K,
-    columns.CANDIDATES,
-    *estimates(**ESTIMATES),
+ESTIMATES = {"cluster": "name", "method": "95% symmetric Bayesian bootstrap over names"}
+TESTED = estimates(
+    **ESTIMATES, null="genders permuted over the names of the subgroup, or of either one"
 )
-DIFFERENCES = columns.schema(
-    "language pos contrast sentiment",
-    *columns.PLACE,
-    Column(
-        "contrast",
-        "category",
-        "a subgroup: share female minus male in it; two: that of the first minus that of the "
-        "second",
-        labels=CONTRASTS,
+SCHEMAS = {
+    "people": word_counts.schema(
+        "language subgroup gender",
+        word_counts.MODEL,
+        word_counts.LANGUAGE,
+        SUBGROUP,
+        word_counts.GENDER,
+        Column("people", "int64", "people of this gender in the subgroup", minimum=0),
     ),
-    columns.SENTIMENT,
-    *estimates(**ESTIMATES, null=NULL),
-)
-AGREEMENT = columns.schema(
-    "language pos contrast",
-    *columns.PLACE,
-    Column("contrast", "category", "the two subgroups", labels=CONTRASTS),
-    Column("words", "int64", "words that are common in both", minimum=1),
-    *estimates(**ESTIMATES, null=NULL),
-)
-SCHEMAS = {"people": PEOPLE, "shares": SHARES, "differences": DIFFERENCES, "agreement": AGREEMENT}
+    "shares": word_counts.schema(
+        "language pos subgroup gender sentiment",
+        *word_counts.PLACE,
+        SUBGROUP,
+        word_counts.GENDER,
+        word_counts.SENTIMENT,
+        word_counts.TOP_K,
+        word_counts.CANDIDATES,
+        *estimates(**ESTIMATES),
+    ),
+    "differences": word_counts.schema(
+        "language pos contrast sentiment",
+        *word_counts.PLACE,
+        CONTRAST,
+        word_counts.SENTIMENT,
+        *TESTED,
+    ),
+    "agreement": word_counts.schema("language pos contrast", *word_counts.PLACE, CONTRAST, *TESTED),
+}
 FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # all tests of a table
 
 
@@ -107,7 +101,6 @@ class Params(TopWords):
     born_after: date = Field(description="first day of birth of the younger ones")
     min_count: int = Field(ge=1, description="lists of a subgroup that must have the word")
     min_people: int = Field(ge=1, description="men, and women, that a subgroup must have")
-    seed: int = Field(1, ge=0, lt=2**31, description="of the resampling")
 
 
 class Part(NamedTuple):
@@ -139,35 +132,34 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if no subgroup has enough people and words.
     """
     (model,) = inputs.models
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for language, source, path in word_counts.sources(inputs, model):
         people = pl.read_parquet(path)
         members = subgroups(people, params)
+        if source.pos == POS[0]:
+            table = _people(people, members).with_columns(language=pl.lit(language))
+            tables["people"].append(table)
         parts = {}
         for number, (name, qids) in enumerate(members.items()):
             counts = word_counts.count(source, word_counts.read_people(path, qids))
             if part := _part(counts, inputs.datasets["lexica"], language, number, params):
                 parts[name] = part
-        tables = {
-            "people": _people(people, members) if source.pos == POS[0] else [],
-            "shares": _shares(parts, params),
-            "differences": _differences(parts, params),
-            "agreement": _agreement(parts, params),
-        }
         place = {"language": pl.lit(language), "pos": pl.lit(source.pos)}
-        for name, rows in tables.items():
-            found[name] += [table.with_columns(**place) for table in rows]
-    if not found["shares"] and not found["agreement"]:
+        for name, table in _compared(parts, params):
+            tables[name].append(table.with_columns(**place))
+    if not tables["shares"] and not tables["agreement"]:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no subgroup has {params.min_people} men and "
             f"women and a word in {params.min_count} lists; lower analysis.subgroups.min_people or "
             "min_count"
         )
-    of, least = params.confidence, least_p(params.n_permutations)
+    how, least = params.confidence, least_p(params.n_permutations)
     return {
-        name: columns.table_of(SCHEMAS[name], tables, of, FAMILIES.get(name), least, model=model)
-        for name, tables in found.items()
-        if tables
+        name: word_counts.table_of(
+            SCHEMAS[name], parts, how, FAMILIES.get(name), least, model=model
+        )
+        for name, parts in tables.items()
+        if parts
     }
 
 
@@ -191,78 +183,67 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     }
 
 
-def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> Iterator[pl.DataFrame]:
-    """Yield how many people of each gender there are, also of those that nobody has."""
-    every = pl.DataFrame({"gender": GENDERS})
-    people = people.with_columns(pl.col("gender").replace_strict(range(len(GENDERS)), GENDERS))
-    for name, qids in members.items():
-        inside = people.filter(pl.col("qid").is_in(qids.implode()))
-        found = inside.group_by("gender").agg(people=pl.len(), names=pl.col("name").n_unique())
-        table = every.join(found, on="gender", how="left", maintain_order="left").fill_null(0)
-        yield table.with_columns(subgroup=pl.lit(name))
+def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame:
+    """Return how many people of each gender there are, also of those that nobody has."""
+    codes = range(len(GENDERS))
+    by_gender = {
+        name: people.filter(pl.col("qid").is_in(m.implode())) for name, m in members.items()
+    }
+    return pl.DataFrame(
+        [
+            (name, GENDERS[code], int((own["gender"] == code).sum()))
+            for name, own in by_gender.items()
+            for code in codes
+        ],
+        schema=["subgroup", "gender", "people"],
+        orient="row",
+    )
 
 
 def _part(
     counts: word_counts.Counts, lexica: Path, language: str, number: int, params: Params
 ) -> Part | None:
     """Resample and permute the lists of a subgroup; None where there are too few."""
-    of = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
-    if min(of.get(MALE, 0), of.get(FEMALE, 0)) < params.min_people:
+    people = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
+    if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
         return None
     chosen = counts.common(params.min_count)
-    spelt = counts.words, counts.lemmas, counts.forms
-    config = params.config(lexica, language)
-    q = of_words(lexica, config, *([of[w] for w in chosen] for of in spelt))
-    known = ~np.isnan(q).any(axis=1)
-    classes = None
+    q = params.sentiments(lexica, language, counts.words[chosen])
+    known, classes = ~np.isnan(q).any(axis=1), None
     if known.any():
         chosen, classes = chosen[known], argmax(q[known])
     if not len(chosen):
         return None
-    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
-    null = permute_counts(counts, chosen, (MALE, FEMALE), params.n_permutations, params.seed)
-    merged = draws.merged
-    drawn = smoothed(draws.bayesian, params.smoothing, [params.seed, number], merged)
+    draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+    drawn = smoothed(draws.bayesian, params.smoothing, [params.seed, number], draws.merged)
+    pair, size = (MALE, FEMALE), params.n_permutations
+    null = word_counts.permute_counts(counts, chosen, pair, size, params.seed)
 
     def kept(table: NDArray[np.int64]) -> NDArray[np.int64]:
         rest = np.delete(table, chosen, axis=0).sum(axis=0, keepdims=True)
-        return np.concatenate([table[chosen], rest[:merged]])[:, :, None]
+        return np.concatenate([table[chosen], rest[: draws.merged]])[:, :, None]
 
     def deviations(cells: NDArray[Any], smoothing: float = params.smoothing) -> NDArray[np.float64]:
-        found = pmi(np.moveaxis(cells, -1, 0), smoothing, merged)
-        return np.swapaxes(found[:, : len(chosen)], 1, 2)
+        values = pmi(np.moveaxis(cells, -1, 0), smoothing, draws.merged)
+        return np.swapaxes(values[:, : len(chosen)], 1, 2)
 
-    return Part(
-        counts,
-        [counts.words[w] for w in chosen],
-        classes,
-        params.size(len(chosen)),
-        [
-            deviations(kept(counts.lists)),
-            deviations(drawn, 0.0),
-            deviations(kept(counts.distinct)),
-            deviations(null),
-        ],
-    )
+    seen, distinct = (deviations(kept(table)) for table in (counts.lists, counts.distinct))
+    four = [seen, deviations(drawn, 0.0), distinct, deviations(null)]
+    words = counts.words["word"][chosen].to_list()
+    return Part(counts, words, classes, params.size(len(chosen)), four)
 
 
-def _shares(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
-    """Yield the share of each sentiment for each gender and subgroup."""
-    for name, part in parts.items():
-        if part.classes is None:
-            continue
-        seen, drawn, *_ = part.shares()
-        genders = [GENDERS[g] for g in part.counts.genders]
-        axes = {"gender": genders, "sentiment": SENTIMENTS}
+def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the names of tables, and their rows of one language and part of speech."""
+    classes = {name: part.classes for name, part in parts.items() if part.classes is not None}
+    known = {name: parts[name].shares() for name in classes}
+    for name, (seen, drawn, *_) in known.items():
+        part = parts[name]
+        axes = {"gender": [GENDERS[g] for g in part.counts.genders], "sentiment": SENTIMENTS}
         table = _rows(axes, seen, drawn, [part], params, 0.0, subgroup=name)
         sizes = {"top_k": pl.lit(part.size), "candidates": pl.lit(len(part.words))}
-        yield _known(table.with_columns(**sizes), [part])
-
-
-def _differences(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
-    """Yield differences of genders within subgroups, and of those between subgroups."""
-    known = {name: part for name, part in parts.items() if part.classes is not None}
-    gaps = {name: part.apart(part.shares()) for name, part in known.items()}
+        yield "shares", _with_sentiment(table.with_columns(**sizes), classes[name])
+    gaps = {name: parts[name].apart(four) for name, four in known.items()}
     for contrast in CONTRASTS:
         names = contrast.split(AGAINST)
         if set(names) <= set(gaps):
@@ -270,38 +251,32 @@ def _differences(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFram
             for name in names[1:]:
                 gap = [a - b for a, b in zip(gap, gaps[name], strict=True)]
             both, most = [parts[name] for name in names], float(len(names))
-            base = np.bincount(np.concatenate([known[name].classes for name in names]))
+            every = np.concatenate([classes[name] for name in names])
             some = all(part.size < len(part.words) for part in both)
-            no_test = ~(np.isin(np.arange(len(SENTIMENTS)), tested(base)) & some)
-            p = np.where(no_test, np.nan, _p(gap))
+            possible = np.isin(np.arange(len(SENTIMENTS)), tested(np.bincount(every))) & some
+            p = np.where(possible, _p(gap), np.nan)
             axes = {"sentiment": SENTIMENTS}
             table = _rows(axes, gap[0], gap[1], both, params, -most, most, p=p, contrast=contrast)
-            yield _known(table, both)
-
-
-def _agreement(parts: dict[str, Part], params: Params) -> Iterator[pl.DataFrame]:
-    """Yield Spearman's correlation, over words, of PMI female minus male in two subgroups."""
+            yield "differences", _with_sentiment(table, every)
     for pair in PAIRS:
         if not set(pair) <= set(parts):
             continue
-        of = [parts[name] for name in pair]
-        words = sorted(set(of[0].words) & set(of[1].words))
-        if len(words) < 4:
+        both = [parts[name] for name in pair]
+        words, *rows = np.intersect1d(both[0].words, both[1].words, return_indices=True)
+        if len(words) < LEAST_WORDS:
             continue
-        values = []
-        for part in of:
-            place = {word: i for i, word in enumerate(part.words)}
-            rows = [place[word] for word in words]
-            values.append(part.apart([x[..., rows] for x in part.deviations]))
-        found = [rank_correlations(a, b)[:, None] for a, b in zip(*values, strict=True)]
-        if np.isfinite(found[0]).all() and np.isfinite(found[2]).all():
+        values = (
+            part.apart([x[..., own] for x in part.deviations])
+            for part, own in zip(both, rows, strict=True)
+        )
+        rho = [rank_correlations(a, b)[:, None] for a, b in zip(*values, strict=True)]
+        if np.isfinite(rho[0]).all() and np.isfinite(rho[2]).all():
             axes = {"contrast": [AGAINST.join(pair)]}
-            yield _rows(axes, found[0], found[1], of, params, p=_p(found), words=len(words))
+            yield "agreement", _rows(axes, rho[0], rho[1], both, params, p=_p(rho))
 
 
-def _known(table: pl.DataFrame, of: list[Part]) -> pl.DataFrame:
+def _with_sentiment(table: pl.DataFrame, classes: NDArray[np.int64]) -> pl.DataFrame:
     """Return the rows of the sentiments that some word has."""
-    classes = np.concatenate([part.classes for part in of if part.classes is not None])
     return table.filter(pl.col("sentiment").is_in([SENTIMENTS[s] for s in np.unique(classes)]))
 
 
@@ -315,7 +290,7 @@ def _rows(
     axes: dict[str, Any],
     seen: NDArray[np.float64],
     drawn: NDArray[np.float64],
-    of: list[Part],
+    parts: list[Part],
     params: Params,
     least: float = -1.0,
     most: float = 1.0,
@@ -329,14 +304,12 @@ def _rows(
     ``least``, ``most``: values that there can be.
     """
     (value,) = seen
-    half, tested_half = (
-        np.nanquantile(np.abs(drawn - value), level, axis=0)
-        for level in (params.confidence, 1 - LEVEL)
-    )
-    return columns.rows_of(
+    half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)
+    return word_counts.rows_of(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
-        n=sum(part.counts.clusters for part in of),
-        **{TESTED_ERROR: tested_half / ndtri(1 - LEVEL / 2)},  # not cut at the ends of the scale
+        n=sum(part.counts.clusters for part in parts),
+        # not cut at the ends of the scale
+        **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

@@ -20,14 +20,12 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.words import columns, word_counts
-from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
+from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import over_names
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
     Resampling,
     estimates,
-    finite,
     significant,
 )
 from plumbline.probes.stats.pmi import pmi, smoothed
@@ -49,9 +47,9 @@ PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # of classes
 ROUNDING = 1e-5  # of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
-SUPERSENSES = columns.schema(
+SUPERSENSES = word_counts.schema(
     "language pos supersense first second deviation sentiment",
-    *columns.PLACE,
+    *word_counts.PLACE,
     Column("supersense", "category", "class of words", labels=CLASSES),
     Column("first", "category", "gender whose share is counted positive", labels=GENDERS),
     Column("second", "category", "gender that it is compared with", labels=GENDERS),
@@ -68,7 +66,6 @@ SUPERSENSES = columns.schema(
         "within which words are ranked; all: whatever their sentiment",
         labels=(WHOLE, *SENTIMENTS),
     ),
-    columns.share("share_first", "of the class among the first gender's words"),
     Column("words_first", "int64", "words of the first gender, of PMI those above 0", minimum=1),
     Column("words_second", "int64", "words of the second gender", minimum=1),
     *estimates(
@@ -78,18 +75,18 @@ SUPERSENSES = columns.schema(
         null="words of both lists relabelled; none by latent, whose lists have most words in "
         "common",
     ),
-    columns.share(
+    word_counts.share(
         "p_bonferroni",
         "p times the number of classes, 13 or 15: the family of the paper",
         nullable=True,
     ),
 )
-WORDS = columns.schema(
+WORDS = word_counts.schema(
     "language pos word supersense",
-    *columns.PLACE,
-    columns.LEMMA,
+    *word_counts.PLACE,
+    word_counts.LEMMA,
     Column("supersense", "category", "a class that fits it best", labels=CLASSES),
-    columns.share("share", "part of the word that is in the class"),
+    word_counts.share("share", "part of the word that is in the class"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
@@ -101,18 +98,10 @@ class Params(Resampling):
     smoothing: float = Field(0.5, gt=0, description="that of `analysis.pmi`")
 
 
-class Words(NamedTuple):
-    """Lemmas of one part of speech that have a class, and their deviations."""
-
-    words: list[str]
-    values: NDArray[np.float64]  # (words, genders), nan where there is none
-    parts: NDArray[np.float64]  # (words, classes): equal parts of a word in its best classes
-
-
 class Drawn(NamedTuple):
     """Deviations of words in bootstrap replicates over names."""
 
-    words: tuple[str, ...]
+    words: list[str]
     values: NDArray[np.float32]  # (replicates, words, genders), nan where nobody has the gender
     names: tuple[int, ...]  # (genders,): distinct names
 
@@ -134,8 +123,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     folders = (inputs.outputs("associations", model) / LANGUAGE,)
     replicates = {}
     for (pos,), part in table.group_by("pos"):
-        people = word_counts.read_people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
-        counts = word_counts.count(word_counts.Lists(folders, str(pos)), people)
+        people = inputs.datasets["politicians"] / f"{LANGUAGE}.parquet"
+        lists = word_counts.Lists(folders, str(pos))
+        counts = word_counts.count(lists, word_counts.read_people(people))
         replicates[str(pos)] = drawn(counts, part, params)
     parts = [by_class(table, classes, params, "pmi", replicates=replicates)]
     path = inputs.tables("latent", model) / "latent.parquet"
@@ -144,12 +134,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for source, sentiment in product(DEVIATIONS[1:], SENTIMENTS):
             ranked = within(eta, source, sentiment)
             parts.append(by_class(ranked, classes, params, source, sentiment))
+    words = []
+    for pos in POS:
+        lemmas, _, shares = classified(table, classes, pos)
+        axes = {"word": lemmas, "supersense": _classes_of(pos)}
+        words.append(
+            word_counts.rows_of(axes, (), share=shares, pos=pos).filter(pl.col("share") > 0)
+        )
     how = params.confidence, ["deviation"], "least"  # a family has all sentiments
-    words = [_classes(table, classes, pos) for pos in POS]
     same: dict[str, Any] = {"model": model, "language": LANGUAGE}
     return {
-        "supersenses": columns.table_of(SUPERSENSES, parts, *how, **same),
-        "words": columns.table_of(WORDS, words, None, **same),
+        "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **same),
+        "words": word_counts.table_of(WORDS, words, None, **same),
     }
 
 
@@ -160,26 +156,26 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
 
     Raises UserError if the values are not those of these lists with this smoothing.
     """
-    place = {word: i for i, word in enumerate(counts.words)}
-    chosen = np.array([place[w] for w in table["word"].unique().sort() if w in place], np.intp)
-    seen = np.full((len(place) + 1, len(GENDERS)), np.nan)  # the last row: of no word there
-    seen[:-1, counts.genders] = pmi(counts.distinct.astype(np.float64), params.smoothing)
-    gender = table["gender"].replace_strict(GENDERS, range(len(GENDERS))).to_numpy()
-    found = seen[[place.get(word, -1) for word in table["word"]], gender]
-    wrong = ~(np.abs(found - table["value"].to_numpy()) <= ROUNDING)
-    if wrong.any():
+    chosen = np.flatnonzero(counts.words["word"].is_in(table["word"].unique().implode()))
+    words = counts.words["word"][chosen]
+    seen = pmi(counts.distinct.astype(np.float64), params.smoothing)[chosen]
+    axes = {"word": words, "gender": [GENDERS[code] for code in counts.genders]}
+    again = word_counts.rows_of(axes, (), again=seen)
+    both = table.join(again, on=["word", "gender"], how="left")
+    same = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
+    if wrong := both.filter(~same.fill_null(value=False))["word"].to_list():
         raise UserError(
             f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
-            f"the table pmi ({table['word'][int(wrong.argmax())]!r}); set it to "
-            "analysis.pmi.smoothing, and make that table anew"
+            f"the table pmi ({wrong[0]!r}); set it to analysis.pmi.smoothing, and make that table "
+            "anew"
         )
-    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
+    draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
     cells = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
     values = np.full((params.n_bootstrap, len(chosen), len(GENDERS)), np.nan, dtype=np.float32)
     values[:, :, counts.genders] = pmi(np.moveaxis(cells, -1, 0))[:, : len(chosen)]
     names = np.zeros(len(GENDERS), dtype=np.int64)
     names[counts.genders] = counts.names
-    return Drawn(tuple(counts.words[w] for w in chosen), values, tuple(names.tolist()))
+    return Drawn(words.to_list(), values, tuple(names.tolist()))
 
 
 def by_class(
@@ -208,15 +204,14 @@ def by_class(
     -------
     Columns as in ``SUPERSENSES``, but for the model, the language and p_bh.
     """
-    rows: list[dict[str, Any]] = []
-    for pos in POS:
-        words = classified(deviations, classes, pos)
-        if words.words:
-            rows += _rows(words, pos, params, source, (replicates or {}).get(pos))
-    if not rows:
-        return pl.DataFrame()
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    return table.with_columns(deviation=pl.lit(source), sentiment=pl.lit(sentiment))
+    rows = [
+        {"pos": pos, "deviation": source, "sentiment": sentiment} | row
+        for pos in POS
+        for row in _rows(
+            *classified(deviations, classes, pos), pos, params, source, (replicates or {}).get(pos)
+        )
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
@@ -240,16 +235,28 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     return contrast.with_columns(value=value - value.mean().over("pos", "gender"))
 
 
-def classified(deviations: pl.DataFrame, classes: pl.DataFrame, pos: str) -> Words:
-    """Match lemmas to their best classes, else as they are in lower case."""
+def classified(
+    deviations: pl.DataFrame, classes: pl.DataFrame, pos: str
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Match lemmas to their best classes, else as they are in lower case.
+
+    Returns
+    -------
+    list
+        The lemmas of a part of speech that have a class, sorted.
+    (words, genders) array
+        Their deviations, nan where there is none.
+    (words, classes) array
+        Equal parts of a word in its best classes.
+    """
     best = classes.filter(pl.col("best"), pos=pos)
     names = _classes_of(pos)
-    column = best["supersense"].replace_strict(names, range(len(names)))
-    lemmas, at = np.unique(best["lemma"].to_list(), return_inverse=True)
+    lemmas = best["lemma"].unique().sort().to_list()
+    rows = {lemma: row for row, lemma in enumerate(lemmas)}
     parts = np.zeros((len(lemmas), len(names)))
-    parts[at, column.to_numpy()] = 1
+    for lemma, supersense in best.select("lemma", "supersense").iter_rows():
+        parts[rows[lemma], names.index(supersense)] = 1
     parts /= parts.sum(axis=1, keepdims=True)
-    row_of = {lemma: row for row, lemma in enumerate(lemmas.tolist())}
     wide = (
         deviations.filter(pl.col("pos") == pos)
         .drop_nulls("value")
@@ -257,10 +264,10 @@ def classified(deviations: pl.DataFrame, classes: pl.DataFrame, pos: str) -> Wor
         .agg(pl.col("value").filter(gender=gender).max().alias(gender) for gender in GENDERS)
         .sort("word")
     )
-    rows = [row_of.get(word, row_of.get(word.lower())) for word in wide["word"]]
-    kept = wide.with_columns(row=pl.Series(rows, dtype=pl.Int64)).drop_nulls("row")
-    values = kept.select(GENDERS).cast(pl.Float64).to_numpy().copy()
-    return Words(kept["word"].to_list(), values, parts[kept["row"].to_numpy()])
+    row = [rows.get(word, rows.get(word.lower())) for word in wide["word"]]
+    kept = wide.with_columns(row=pl.Series(row, dtype=pl.Int64)).drop_nulls("row")
+    values = kept.select(GENDERS).cast(pl.Float64).to_numpy()
+    return kept["word"].to_list(), values, parts[kept["row"].to_numpy()]
 
 
 def _classes_of(pos: str) -> list[str]:
@@ -268,63 +275,45 @@ def _classes_of(pos: str) -> list[str]:
     return [name for name in CLASSES if name.startswith(PREFIXES[pos])]
 
 
-def _classes(deviations: pl.DataFrame, classes: pl.DataFrame, pos: str) -> pl.DataFrame:
-    """Return the best classes of each word, a row each."""
-    words = classified(deviations, classes, pos)
-    row, column = np.nonzero(words.parts)
-    return pl.DataFrame(
-        {
-            "word": pl.Series(words.words, dtype=pl.String).gather(row),
-            "supersense": pl.Series(_classes_of(pos)).gather(column),
-            "share": words.parts[row, column].round(6),
-        }
-    ).with_columns(pos=pl.lit(pos))
-
-
 def _rows(
-    words: Words, pos: str, params: Params, source: str, replicates: Drawn | None
+    words: list[str],
+    values: NDArray[np.float64],
+    parts: NDArray[np.float64],
+    pos: str,
+    params: Params,
+    source: str,
+    replicates: Drawn | None,
 ) -> Iterator[dict[str, Any]]:
-    lists = {g: leading(words.values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
-    shares = _replicated(words, replicates, params) if replicates else {}
+    """Yield a row for each class and pair of genders; parameters as :func:`classified` returns."""
+    leaders = {g: leading(values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
+    shares = {}
+    if replicates:  # words are ranked again in each
+        place = {word: i for i, word in enumerate(replicates.words)}
+        drawn_values = replicates.values[:, [place[word] for word in words]]
+        for g, gender in enumerate(GENDERS):
+            shares[gender] = leading_shares(drawn_values[:, :, g], parts, params.top_k)
     for first, second in PAIRS:
-        one, two = lists[first], lists[second]
+        one, two = (parts[leaders[gender]] for gender in (first, second))
         if not (len(one) and len(two)):
             continue
-        compared = compare(
-            words.parts[one],
-            words.parts[two],
-            params.n_permutations,
-            params.seed,
-            params.confidence,
-        )
-        for c, (supersense, found) in enumerate(zip(_classes_of(pos), compared, strict=True)):
-            shown = found.difference
+        how = params.n_permutations, params.seed, params.confidence
+        compared = compare(one, two, *how)
+        for c, (supersense, comparison) in enumerate(zip(_classes_of(pos), compared, strict=True)):
+            shown = comparison.difference
             if replicates:
                 n = sum(replicates.names[GENDERS.index(gender)] for gender in (first, second))
                 drawn_shares = (shares[first] - shares[second])[:, c]
                 shown = over_names(shown.value, drawn_shares, n, params.confidence)
-            p = None if source == "latent" else found.p
+            p = None if source == "latent" else comparison.p
             row = shown.row(
                 p=p,
                 p_bonferroni=None if p is None else significant(min(1.0, p * len(compared))),
-                least=found.least_p,
-                pos=pos,
+                least=comparison.least_p,
                 supersense=supersense,
                 first=first,
                 second=second,
-                share_first=finite(found.first.value),
                 words_first=len(one),
                 words_second=len(two),
             )
             # the test's unit is the word, whatever the interval is over
-            yield row | {TESTED_ERROR: found.difference.standard_error(params.confidence)}
-
-
-def _replicated(words: Words, replicates: Drawn, params: Params) -> dict[str, NDArray[np.float64]]:
-    """Return shares (replicates, classes) of each gender: words ranked anew in each replicate."""
-    place = {word: i for i, word in enumerate(replicates.words)}
-    values = replicates.values[:, [place[word] for word in words.words]]
-    return {
-        gender: leading_shares(values[:, :, g], words.parts, params.top_k)
-        for g, gender in enumerate(GENDERS)
-    }
+            yield row | {TESTED_ERROR: comparison.difference.standard_error(params.confidence)}

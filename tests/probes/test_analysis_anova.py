@@ -50,7 +50,7 @@ class Study:
                 self.row(**row, sentiment=s, hits=hit, top_k=100)
 
     def row(self, *, hits, top_k, **at):
-        row = {"pos": "ADJ", "deviation": "pmi", "reading": "argmax", "hits": hits, "top_k": top_k}
+        row = {"pos": "ADJ", "deviation": "pmi", "reading": "argmax", "top_k": top_k}
         row |= {"candidates": 500, "base": 0.3}
         row |= {"value": hits / top_k, "low": None, "high": None, "n": 10}
         self.rows.append(row | at)

@@ -1,15 +1,11 @@
 """PMI of words and genders: known answers, exact tests, lists that must not be found."""
 
-from math import comb, log
+from math import log
 
 import associated
 import numpy as np
-import polars as pl
 import pytest
-from scipy.stats import binom, false_discovery_control
 
-from calibration.politicians import lists as simulated
-from calibration.politicians import pmi as simulated_pmi
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import pmi
 
@@ -114,22 +110,6 @@ def test_run_p_is_exact_and_adjusted_over_all_words(study):
             assert row["p"] == row["p_bh"] == pytest.approx(kind, rel=1e-5)
 
 
-def test_run_p_bh_is_that_of_scipy(study):
-    rng = np.random.default_rng(SEED)
-    study.write("en", {pos: random_lists(rng, 40) for pos in ("ADJ", "VERB")}, "mw" * 20)
-    for unit in ("lemma", "form"):
-        tested = study.run().filter(unit=unit).drop_nulls("p")
-        expected = false_discovery_control(tested["p"].to_numpy(), method="bh")
-        assert tested["p_bh"].to_numpy() == pytest.approx(expected, rel=1e-5)
-
-
-def test_run_smallest_p_is_not_zero(study):
-    study.write("en", {"ADJ": ["leads"] * 70 + ["waits"] * 70}, "m" * 70 + "w" * 70)
-    tested = study.run().filter(unit="form", reading="smoothed")
-    exact = 2 / comb(140, 70)  # all of one sort among the men, or all of the other
-    assert tested["p"].to_numpy() == pytest.approx(np.full(4, exact), rel=1e-5)
-
-
 def test_run_lemma_with_two_forms_counts_once(study):
     # the lists of women have the feminine, of one both; those of men have the masculine
     study.lemma = "bueno"
@@ -144,32 +124,6 @@ def test_run_lemma_with_two_forms_counts_once(study):
     assert buena["value"] == pytest.approx(log(3.5 * 9 / (4 * 5)), abs=1e-6)
     assert buena["p"] == pytest.approx(1 / 10, rel=1e-5)  # 2 of 20 relabellings
     assert set(found["list_length"]) == {1}
-
-
-def test_run_agreeing_forms_differ_and_their_lemmas_do_not(tmp_path):
-    """Grammar without bias: of each adjective men's lists have one form and women's another."""
-    rng = np.random.default_rng(SEED)
-    pairs = 30  # of forms of a lemma, equally frequent but for agreement
-    agreement = np.tile([1.5, -1.5], pairs)  # nats
-    frequency = np.repeat(rng.normal(0, 0.5, pairs), 2)
-    women = np.arange(300) >= 240
-    none = np.zeros(len(women), np.int64)
-    names = simulated.Names(
-        women.astype(np.int64), none, ~women, women, none + 50, np.arange(len(women))
-    )
-    inputs = simulated.write_people(tmp_path, names, ("m",))
-    utility = frequency + np.where(women, -0.5, 0.5)[:, None] * agreement
-    words = simulated.words_of(0, 2 * pairs)
-    lemmas = [words[n - n % 2] for n in range(2 * pairs)]
-    simulated.write_lists(inputs, "m", names, [utility], 15, rng, lemmas=[lemmas])
-    found = pmi.run(inputs, PARAMS)["pmi"].filter(reading="smoothed", gender="female")
-    forms, lemma = found.filter(unit="form"), found.filter(unit="lemma")
-    masculine = np.isin(forms["word"], words[::2])
-    assert ((forms["value"] < 0).to_numpy() == masculine).mean() > 0.95
-    assert (forms["p_bh"] <= 0.05).mean() > 0.5
-    assert len(lemma) == pairs
-    assert (lemma["p_bh"] <= 0.05).sum() == 0
-    assert (lemma["p"] <= 0.05).sum() <= binom.ppf(0.999, pairs, 0.05)
 
 
 def test_run_words_below_min_count_count_in_the_total(study):
@@ -196,56 +150,3 @@ def test_run_namesakes_are_people_and_one_name(study):
     assert row["value"] == pytest.approx(log(1.5 * 7 / (2 * 2)), abs=1e-6)
     # one man's name and four women's: 1 of the 5 ways to be the man
     assert row["p"] == pytest.approx(1 / 5, rel=1e-5)
-
-
-def test_run_lists_of_unequal_length_have_size(tmp_path):
-    """Women's lists have 15 words and men's 20, all of them or most, and words are anybody's."""
-    truth = simulated_pmi.TRUTHS["no word goes with a gender"]
-    families, p = 0, []
-    for number in range(20):
-        shape = simulated.ListsShape(men=400, women=100, short=1.0 if number % 2 else 0.8)
-        (tmp_path / str(number)).mkdir()
-        rng = np.random.default_rng(number)
-        drawn = simulated_pmi.draw(tmp_path / str(number), truth, shape, rng)
-        table = pmi.run(drawn.inputs, PARAMS.model_copy(update={"min_count": 5}))["pmi"]
-        tested = table.filter(unit="lemma", reading="smoothed")
-        families += bool((tested["p_bh"] <= 0.05).any())
-        p.append((tested["p"].drop_nulls() <= 0.05).mean() if tested["p"].count() else None)
-    assert families <= 4  # at the level of .05 4 or more in 2 of 100
-    assert p[1::2] == [None] * 10  # no two people of unequal gender have lists of one length
-    assert 0.02 < np.mean(p[::2]) < 0.06
-
-
-def test_run_swapped_labels_swap_values(tmp_path):
-    rng = np.random.default_rng(SEED)
-    lists = {"ADJ": random_lists(rng, 60), "VERB": random_lists(rng, 60)}
-    genders = "".join(rng.choice(["m", "w", "x"], 60, p=[0.5, 0.4, 0.1]))
-    one, other = Study(tmp_path / "one"), Study(tmp_path / "other")
-    one.write("en", lists, genders)
-    other.write("en", lists, genders.translate(str.maketrans("mw", "wm")))
-    theirs = other.cells()
-    for (language, word, gender, reading), row in one.cells().items():
-        swapped = theirs[language, word, {"m": "w", "w": "m", "x": "x"}[gender], reading]
-        for column in ("value", "count", "people", "p", "p_bh"):
-            assert row[column] == swapped[column]
-
-
-def test_run_order_and_files_of_outputs_do_not_matter(tmp_path):
-    rng = np.random.default_rng(SEED)
-    lists = {"ADJ": random_lists(rng, 40)}
-    one, other = Study(tmp_path / "one"), Study(tmp_path / "other")
-    one.write("en", lists, "mw" * 20)
-    other.write("en", lists, "mw" * 20, files=5, shuffle=rng)
-    assert one.run().equals(other.run())
-    assert not one.run().equals(one.run(seed=2))
-
-
-def test_run_paper_frame_comes_first(study):
-    study.write("en", {"ADJ": ["kind"] * 4 + ["calm"] * 4}, "mwmwmwmw")
-    path = study.outputs / "en" / "00000.parquet"
-    one = pl.read_parquet(path)
-    other = one.with_columns(word=pl.lit("loud"))
-    for frames, words in ((("said", "bare"), {"loud"}), (("said", "asked"), {"kind", "calm"})):
-        parts = zip((one, other), frames, strict=True)
-        pl.concat(part.with_columns(frame=pl.lit(name)) for part, name in parts).write_parquet(path)
-        assert {key[1] for key in study.cells()} == words

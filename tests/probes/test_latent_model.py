@@ -1,5 +1,3 @@
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
@@ -98,12 +96,6 @@ def test_fit_swapped_labels():
     assert (both[0].divergence == both[1].divergence).all()
 
 
-def test_labels_that_tell_nothing_get_equal_columns():
-    counts, q = tables(20)
-    found = one(np.repeat(counts[:, :1], 2, axis=1), q, 1e-4, 0.1)
-    assert (found.eta[0, :, 0] == found.eta[0, :, 1]).all()
-
-
 def test_growing_l1_gives_zeros_and_at_last_nothing_else():
     counts, q = tables(40)
     weights = np.array([0.0, 1e-4, 1e-3, 3e-3, 0.1])
@@ -161,13 +153,6 @@ def test_refit():
         for ours, theirs in zip(found, alone, strict=True):
             assert (ours[i] == theirs[0]).all()
     assert found.sentiments.sum(axis=1) == pytest.approx(np.ones((3, 2)))
-
-
-def test_grid_of_the_paper():
-    l1, posterior = grid(L1, POSTERIOR)
-    want = product((0, 1e-5, 1e-4, 1e-3, 1e-2), (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100))
-    assert set(zip(l1.tolist(), posterior.tolist(), strict=True)) == set(want)
-    assert len(l1) == 40
 
 
 def test_fit_planted_model():

@@ -9,7 +9,7 @@ from scipy.stats import hypergeom
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.words import resample_counts, word_counts
+from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.stats import bootstrap
 
 SEED = 515
@@ -105,7 +105,7 @@ class Made:
 def by_cell(counts, table):
     return {
         (word, int(g)): int(table[w, i])
-        for w, word in enumerate(counts.words)
+        for w, word in enumerate(counts.words["word"])
         for i, g in enumerate(counts.genders)
         if table[w, i]
     }
@@ -135,13 +135,13 @@ def test_count_naive(tmp_path, rng, models, unit):
             assert counts.people[i] == sum(gender == g for _, gender in made.people.values())
             assert counts.names[i] == sum(gender == g for _, gender in pairs)
         assert counts.clusters == len({name for name, _ in pairs}) < len(made.people)
-        assert counts.lemmas == [lemma(form) for form in counts.forms]
-        assert counts.words == (counts.lemmas if unit == "lemma" else counts.forms)
+        assert counts.words["lemma"].to_list() == [lemma(form) for form in counts.words["form"]]
+        assert counts.words["word"].equals(counts.words[unit].alias("word"))
         assert counts.rows == 60 * 4 * models
         if unit == "lemma":  # some list has both forms of a lemma
             assert counts.lists.sum() < counts.rows
             lists = Counter(r["word"] for rows in made.rows for r in rows if r["pos"] == pos)
-            for word, form in zip(counts.words, counts.forms, strict=True):
+            for word, form in counts.words.select("word", "form").iter_rows():
                 own = [f for f in lists if lemma(f) == word]
                 assert form == min(own, key=lambda f: (-lists[f], f))
 
@@ -158,10 +158,10 @@ def test_count_is_the_same_however_rows_are_spread(tmp_path, rng, unit):
         counts = made.counted("VERB", unit, name, **how)
         chosen = counts.common(int(np.median(counts.lists.sum(axis=1))) + 1)
         assert 0 < len(chosen) < len(counts.words)
-        draws = resample_counts.bootstrap_counts(counts, chosen, 100, 3)
+        draws = word_counts.bootstrap_counts(counts, chosen, 100, 3)
         found.append((counts, draws, word_counts.overlaps(counts, chosen)[0]))
     for counts, draws, overlaps in found[1:]:
-        assert counts.words == found[0][0].words
+        assert counts.words.equals(found[0][0].words)
         assert np.array_equal(counts.lists, found[0][0].lists)
         assert np.array_equal(counts.distinct, found[0][0].distinct)
         assert equal(draws, found[0][1])
@@ -172,9 +172,9 @@ def test_bootstrap_counts_naive(tmp_path, rng):
     made = Made(tmp_path, rng)
     counts = made.counted()
     chosen = np.array([1, 4, 5])
-    draws = resample_counts.bootstrap_counts(counts, chosen, 100, 9)
+    draws = word_counts.bootstrap_counts(counts, chosen, 100, 9)
     assert draws.merged == len(counts.words) - 3
-    labels = [*(counts.words[w] for w in chosen), None]
+    labels = [*(counts.words["word"][int(w)] for w in chosen), None]
     expected = {}
     for row in made.rows[0]:
         name, gender = made.people[row["qid"]]
@@ -190,30 +190,6 @@ def test_bootstrap_counts_naive(tmp_path, rng):
             ordinary, bayesian = expected.get((word, int(gender)), none)
             assert np.array_equal(draws.ordinary[i, j], ordinary)
             assert np.array_equal(draws.bayesian[i, j], bayesian)
-
-
-def test_bootstrap_counts_models_share_weights(tmp_path, rng):
-    made = Made(tmp_path, rng, models=2)
-    folders, people = made.write("plain"), made.known()
-
-    def drawn(*some):
-        counts = word_counts.count(word_counts.Lists(some, "ADJ", unit="form"), people)
-        return resample_counts.bootstrap_counts(counts, np.arange(12), 100, 1)
-
-    both, first, second = drawn(*folders), drawn(folders[0]), drawn(folders[1])
-    assert np.array_equal(both.ordinary, first.ordinary + second.ordinary)
-    assert np.array_equal(both.bayesian, first.bayesian + second.bayesian)
-
-
-def test_count_some_people(tmp_path, rng):
-    made = Made(tmp_path, rng)
-    qids = set(rng.permutation(sorted(made.people))[:25].tolist())
-    source = word_counts.Lists(made.write("plain"), "ADJ", unit="form")
-    counts = word_counts.count(source, made.known(sorted(qids)))
-    every, distinct = made.naive("ADJ", qids)
-    assert by_cell(counts, counts.lists) == every
-    assert by_cell(counts, counts.distinct) == distinct
-    assert counts.people.sum() == 25
 
 
 def test_count_form_of_several_lemmas(tmp_path):
@@ -232,28 +208,12 @@ def test_count_form_of_several_lemmas(tmp_path):
     folders = (tmp_path / "one", tmp_path / "two")
     known = word_counts.read_people(tmp_path / "people.parquet")
     lemmas = word_counts.count(word_counts.Lists(folders, "ADJ", unit="lemma"), known)
-    assert (lemmas.words, lemmas.forms) == (["leave", "left"], ["leaves", "left"])
+    assert lemmas.words.select("word", "form").rows() == [("leave", "leaves"), ("left", "left")]
     assert lemmas.lists.tolist() == [[1, 2], [1, 1]]  # one list has two forms of leave, once
     forms = word_counts.count(word_counts.Lists(folders, "ADJ", unit="form"), known)
-    assert forms.words == ["leaves", "left"]
     assert forms.lists.tolist() == [[1, 1], [2, 2]]
-    assert forms.lemmas == ["leave", "leave"]  # in as many rows: the first by the alphabet
-
-
-def test_count_other_frame(tmp_path, rng):
-    made = Made(tmp_path, rng)
-    folders = made.write("framed", files=2, frame="elsewhere")
-
-    def counted(*frame):
-        return word_counts.count(
-            word_counts.Lists(folders, "ADJ", *frame, unit="form"), made.known()
-        )
-
-    assert not any("elsewhere" in word for word in counted().words)
-    other = counted("other")
-    assert all("elsewhere" in word for word in other.words)
-    assert other.lists.sum() == 60 * 4
-    assert counted("none").words == []
+    # in as many rows: the first by the alphabet
+    assert forms.words.select("word", "lemma").rows() == [("leaves", "leave"), ("left", "leave")]
 
 
 def test_count_first_frame(tmp_path, rng):
@@ -272,7 +232,7 @@ def test_count_first_frame(tmp_path, rng):
         ]
         (pl.concat(frames) if first else frames[0]).write_parquet(path)
         source = word_counts.Lists((folder,), "ADJ", unit="form")
-        words = word_counts.count(source, made.known()).words
+        words = word_counts.count(source, made.known()).words["word"].to_list()
         assert words
         assert all(word.startswith(expected) for word in words)
 
@@ -286,7 +246,9 @@ def test_overlaps_naive(tmp_path, rng):
     for i, w in enumerate(chosen):
         having = Counter()
         for rows in made.rows:
-            here = (r for r in rows if r["pos"] == "ADJ" and r["word"] == counts.words[w])
+            here = (
+                r for r in rows if (r["pos"], r["word"]) == ("ADJ", counts.words["word"][int(w)])
+            )
             having.update({made.people[r["qid"]] for r in here})
         times = Counter(having[pair] for pair in set(made.people.values()))
         assert found[i].tolist() == [[times[j] for j in range(4)]]
@@ -304,7 +266,7 @@ def test_permute_counts_totals(tmp_path, rng):
     made = Made(tmp_path, rng)
     counts = made.counted()
     chosen = np.array([2, 3])
-    null = resample_counts.permute_counts(counts, chosen, (0, 1), 130, 5)
+    null = word_counts.permute_counts(counts, chosen, (0, 1), 130, 5)
     assert null.shape == (3, 3, 130)
     # every name has a list of four words, so a gender's total tells how many names have its label
     assert (null.sum(axis=0) == 4 * counts.names[:, None]).all()
@@ -313,14 +275,14 @@ def test_permute_counts_totals(tmp_path, rng):
     assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
     assert len(np.unique(null[0, 0])) > 3
     again = made.counted(name="shuffled", files=5, shuffled=True, groups=9)
-    found = resample_counts.permute_counts(again, chosen, (0, 1), 130, 5)
+    found = word_counts.permute_counts(again, chosen, (0, 1), 130, 5)
     assert np.array_equal(found, null)
 
 
 def test_permute_counts_hypergeometric(tmp_path, rng):
     counts = Made(tmp_path, rng).counted()
     chosen = np.arange(len(counts.words))
-    null = resample_counts.permute_counts(counts, chosen, (0, 1), 3000, 5)
+    null = word_counts.permute_counts(counts, chosen, (0, 1), 3000, 5)
     names, having = int(counts.names[:2].sum()), counts.distinct[:, :2].sum(axis=1)
     for w, number in enumerate(having):
         exact = hypergeom(names, int(number), int(counts.names[0]))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plumbline.probes.politicians.recovery.language import Planted, expected_counts, tastes
+from plumbline.probes.politicians.recovery.truth import Planted, expected_counts, tastes
 from plumbline.probes.stats.pmi import pmi
 from worlds.politicians import World, allot, plant
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +12,11 @@ from plumbline.probes.controls.compare import ROUNDING, Comparison, read_table
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.recovery.truth import (
     World,
+    by_language,
     class_differences,
-    list_sizes,
     sampled_shares,
     true_pmi,
+    with_true,
 )
 from plumbline.probes.politicians.recovery.words import LARGE
 from plumbline.probes.stats.estimate import LEVEL
@@ -32,42 +32,42 @@ CELL = "part of speech and sentiment"
 DIFFERENCE = "male minus female"
 
 
-def planted_shares(world: World, pmi: pl.DataFrame, pos: str, size: int) -> Shares:
+def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
     """Return the planted differences of shares, male minus female, of names without end.
 
     ``pmi``: rows of the table ``pmi`` of one part of speech: the words that differences can be of.
     ``size``: words taken for each gender.
     """
+    none = dict.fromkeys(SENTIMENTS, 0.0)
     if world.settings.null:
-        return dict.fromkeys(SENTIMENTS, 0.0)
-    true = true_pmi(world, pos, *list_sizes(pmi))
+        return none
+    true = true_pmi(world, pmi)
     true = true.filter(pl.col("word").is_in(pmi["word"].implode()))
     classes = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
-    return dict.fromkeys(SENTIMENTS, 0.0) | class_differences(true, classes, size, "male", "female")
+    return none | class_differences(true, classes, size, "male", "female")
 
 
 def sentiment_rows(rows: Comparison, world: World) -> None:
     """Compare differences of shares by every deviation and reading, by the last of its tests."""
     table, pmi = world.read("sentiment", "differences", ""), world.read("pmi", "pmi")
+    shares = world.read("sentiment", "shares", "")
     if table.is_empty() or pmi.is_empty():
         return
-    own = table.filter(model=world.model)
-    for (deviation, reading), part in own.group_by("deviation", "reading", maintain_order=True):
-        name = f"{deviation}, {reading}"
+    smoothed = pmi.filter(reading="smoothed")
+    for (deviation, reading), part in table.group_by("deviation", "reading", maintain_order=True):
+        name, pairs = f"{deviation}, {reading}", reading == "pairs"
         tests = [test for test in ("words", "names") if test in part["test"]]
-        pairs, compared = reading == "pairs", []
-        for (pos,), last in part.filter(test=tests[-1]).group_by("pos", maintain_order=True):
-            smoothed = pmi.filter(pos=pos, reading="smoothed")
-            size = last["top_k"][0] // (len(SENTIMENTS) if pairs else 1)
-            true = planted_shares(world, smoothed, str(pos), size)
-            for row in last.to_dicts():
-                share = true[row["sentiment"]]
-                item = f"{name}: {pos}, {row['sentiment']}"
-                measure = "direction" if pairs else "estimate"  # planted are shares of words
-                planted = float(np.sign(share)) if pairs else share
-                rows.copy(measure, row, "name", item=item, expected=planted)
-            compared.append(last.with_columns(true=pl.col("sentiment").replace_strict(true)))
-        both = pl.concat(compared)
+        own, true = shares.filter(deviation=deviation, reading=reading), {}
+        for pos, size in own.select("pos", "top_k").unique().iter_rows():
+            words = size // (len(SENTIMENTS) if pairs else 1)
+            planted = planted_shares(world, smoothed.filter(pos=pos), words)
+            true |= {(pos, sentiment): share for sentiment, share in planted.items()}
+        both = with_true(part.filter(test=tests[-1]), true)
+        for row in both.to_dicts():
+            item = f"{name}: {row['pos']}, {row['sentiment']}"
+            measure = "direction" if pairs else "estimate"  # planted are shares of words
+            expected = float(np.sign(row["true"])) if pairs else row["true"]
+            rows.copy(measure, row, "name", item=item, expected=expected)
         rows.coverage(both, CELL, item=name)
         large = both.filter(pl.col("true").abs() >= LARGE)
         rows.signs(large["true"].to_numpy(), large["value"].to_numpy(), CELL, item=name)
@@ -76,33 +76,29 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
             rows.discoveries(p, "discoveries_bh", CELL, item=f"{name}, {test}")
 
 
-def _share(rows: Comparison, measure: str, table: pl.DataFrame, held: pl.Expr, item: str) -> None:
-    """Add how often something holds in rows about parts of the same names.
+def _compare(
+    rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True, tests: bool = True
+) -> None:
+    """Compare differences about parts of the same names: coverage, large ones' signs, discoveries.
 
     They are no more evidence than one of them: the interval has as many clusters as there are parts
     of speech and sentiments.
+
+    ``table``: columns true, value, low, high and, if there are ``tests``, p and p_bh.
     """
-    table = table.filter(held.is_not_null())
-    clusters = table.select("pos", "sentiment").n_unique()
-    if clusters:
-        share = float(table.select(held.mean()).item())
-        rows.add(measure, wilson(share * clusters, clusters, rows.confidence), CELL, item=item)
-
-
-def _compare(rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True) -> None:
-    """Add coverage, and the signs of large differences: columns true, value, low and high."""
-    within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
-    _share(rows, "coverage", table, within, item)
-    same = pl.when(pl.col("true").abs() >= LARGE).then(
-        pl.col("true").sign() == pl.col("value").sign()
-    )
+    true, value = pl.col("true"), pl.col("value")
+    measures = {"coverage": true.is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)}
     if signs:
-        _share(rows, "sign_agreement", table, same, item)
-
-
-def _discoveries(rows: Comparison, table: pl.DataFrame, item: str) -> None:
-    for column, measure in (("p", "discoveries"), ("p_bh", "discoveries_bh")):
-        _share(rows, measure, table, pl.col(column) <= LEVEL, item)
+        large = true.abs() >= LARGE
+        measures["sign_agreement"] = pl.when(large).then(true.sign() == value.sign())
+    if tests:
+        measures["discoveries"] = pl.col("p") <= LEVEL
+        measures["discoveries_bh"] = pl.col("p_bh") <= LEVEL
+    for measure, held in measures.items():
+        known = table.filter(held.is_not_null())
+        if clusters := known.select("pos", "sentiment").n_unique():
+            share = float(known.select(held.mean()).item())
+            rows.add(measure, wilson(share * clusters, clusters, rows.confidence), CELL, item=item)
 
 
 def subgroup_rows(rows: Comparison, world: World) -> None:
@@ -112,24 +108,20 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
         return
     people = world.read("subgroups", "people").filter(pl.col("people") > 0)
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    true: dict[tuple[str, str], Shares] = {}
-    sizes = world.read("subgroups", "shares").unique(["pos", "subgroup"], maintain_order=True)
-    for row in sizes.to_dicts():
-        pos, name = row["pos"], row["subgroup"]
+    male_minus_female: dict[tuple[str, str], Shares] = {}
+    sizes = world.read("subgroups", "shares").select("pos", "subgroup", "top_k", "candidates")
+    for pos, name, *size in sizes.unique(maintain_order=True).iter_rows():
         genders = dict(people.filter(subgroup=name).select("gender", "people").iter_rows())
-        size = (row["top_k"], row["candidates"])
-        true[pos, name] = sampled_shares(world, pos, genders, *size, lengths[pos])
-    compared = []
-    for row in table.to_dicts():
-        both = row["contrast"].split(" against ")
-        male_minus_female = [true[row["pos"], name][row["sentiment"]] for name in both]
-        planted = sum(male_minus_female[1:]) - male_minus_female[0]
-        compared.append(row | {"true": planted, "between": len(both) > 1})
-    frame = pl.DataFrame(compared, infer_schema_length=None)
-    for between, item in ((False, "in a subgroup"), (True, "between subgroups")):
-        part = frame.filter(between=between)
-        _compare(rows, part, item, signs=not between)
-        _discoveries(rows, part, item)
+        shares = sampled_shares(world, pos, genders, *size, lengths[pos])
+        male_minus_female[pos, name] = shares
+    true = []
+    for pos, contrast, sentiment in table.select("pos", "contrast", "sentiment").iter_rows():
+        both = [male_minus_female[pos, name][sentiment] for name in contrast.split(" against ")]
+        true.append(sum(both[1:]) - both[0])
+    between = pl.col("contrast").str.contains(" against ")
+    table = table.with_columns(true=pl.Series(true, dtype=pl.Float64))
+    _compare(rows, table.filter(~between), "in a subgroup")
+    _compare(rows, table.filter(between), "between subgroups", signs=False)
     agreement = world.read("subgroups", "agreement")
     if not world.settings.null and len(agreement):  # the same was planted in all
         ones, values = np.ones(len(agreement)), agreement["value"].to_numpy()
@@ -147,8 +139,7 @@ def robustness_rows(rows: Comparison, world: World) -> None:
         return
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
     keys = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
-    own = table.filter(number=DIFFERENCE).drop_nulls("value")
-    parts = []
+    own, parts = table.filter(number=DIFFERENCE).drop_nulls("value"), []
     for values, part in own.group_by(keys, maintain_order=True):
         pos, kind, variation, *people, size, candidates = values
         length = int(variation) if kind == "list length" else lengths[pos]
@@ -158,58 +149,54 @@ def robustness_rows(rows: Comparison, world: World) -> None:
         parts.append(part.with_columns(true=pl.col("sentiment").replace_strict(true)))
     if parts:
         _compare(rows, pl.concat(parts), "pmi")
-        _discoveries(rows, pl.concat(parts), "pmi")
 
 
-def sampled_by_pos(world: World) -> dict[str, Shares]:
-    """Return the planted differences of shares of the ranking by PMI, by part of speech."""
+def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
+    """Return the planted differences of the ranking by PMI, by part of speech and sentiment."""
     shares = world.read("sentiment", "shares", "")
     coverage = read_table(world.inputs.outputs("associations", world.model) / "coverage")
     if shares.is_empty() or coverage.is_empty():
         return {}
-    own = shares.filter(model=world.model, deviation="pmi", reading="argmax")
     lengths = dict(coverage.select("pos", "list_length").iter_rows())
+    own, true = shares.filter(deviation="pmi", reading="argmax"), {}
     by = own.group_by("pos", "top_k", "candidates", maintain_order=True)
-    differences = {}
     for (pos, size, candidates), part in by:
         people = dict(part.select("gender", "n").unique(maintain_order=True).iter_rows())
         sizes = (int(str(size)), int(str(candidates)), lengths[pos])
-        differences[str(pos)] = sampled_shares(world, str(pos), people, *sizes)
-    return differences
+        differences = sampled_shares(world, str(pos), people, *sizes)
+        true |= {(str(pos), sentiment): share for sentiment, share in differences.items()}
+    return true
 
 
 def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare differences of shares, means over the worlds of a language."""
-    planted = [world for world in worlds if not world.settings.null]
-    for language in sorted({world.settings.language for world in planted}):
-        own = [world for world in planted if world.settings.language == language]
+    for own in by_language([world for world in worlds if not world.settings.null]):
         table = own[0].read("averages", "averages", "")
-        shares = [by_pos for world in own if (by_pos := sampled_by_pos(world))]
+        shares = [by_cell for world in own if (by_cell := sampled_by_cell(world))]
         if table.is_empty() or not shares:
             continue
         table = table.filter(people="everybody", response=DIFFERENCE, models="worlds")
         table = table.filter(deviation="pmi", reading="argmax", n=len(shares))
-        cells = product(sorted(set.intersection(*map(set, shares))), SENTIMENTS)
-        means = [(p, s, float(np.mean([by_pos[p][s] for by_pos in shares]))) for p, s in cells]
-        true = pl.DataFrame(means, ["pos", "sentiment", "true"], orient="row")
+        cells = set.intersection(*map(set, shares))
+        true = {cell: float(np.mean([share[cell] for share in shares])) for cell in cells}
         rows.at = {**own[0].key, "model": "worlds"}
-        _compare(rows, table.join(true, on=["pos", "sentiment"]), "")
+        _compare(rows, with_true(table, true), "", tests=False)
 
 
 def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare coefficients with those fitted to the planted differences, in percent."""
-    shares = {w.model: sampled_by_pos(w) for w in worlds if not w.settings.null}
-    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet")
-    if not shares or table.is_empty():
+    shares = {w.model: sampled_by_cell(w) for w in worlds if not w.settings.null}
+    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet") if shares else []
+    if not len(table):
         return
     table = table.filter(models="worlds", response=DIFFERENCE, language="all")
     table = table.filter(deviation="pmi", reading="argmax")
     parts = []
     for values, part in table.group_by("pos", "sentiment", "interval", maintain_order=True):
-        pos, sentiment = str(values[0]), str(values[1])
-        own = [world for world in worlds if pos in shares.get(world.model, {})]
+        cell = str(values[0]), str(values[1])
+        own = [world for world in worlds if cell in shares.get(world.model, {})]
         if len(own) == part["n"][0]:
-            response = [100 * shares[world.model][pos][sentiment] for world in own]
+            response = [100 * shares[world.model][cell] for world in own]
             parts.append(part.with_columns(true=fitted(own, response, part)))
     if not parts:
         return
@@ -224,11 +211,10 @@ def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 def fitted(worlds: Sequence[World], response: Sequence[float], part: pl.DataFrame) -> pl.Series:
     """Return the coefficient of each row of a design, by least squares on what was planted."""
-    facts = []
-    for world in worlds:
-        params = params_of(world.model, world.inputs.data)
-        own = {"family": params.family, "size": params.size, "language": world.settings.language}
-        facts.append(own)
+    facts = [
+        dict(params_of(world.model, world.inputs.data)) | {"language": world.settings.language}
+        for world in worlds
+    ]
     columns: dict[int, list[float]] = {}
     for i, row in enumerate(part.select("factor", "level", "reference").to_dicts()):
         if row["factor"] == "intercept":

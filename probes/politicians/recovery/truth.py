@@ -1,12 +1,19 @@
 """What is true of a world of names: of its words, and of lists for names without end.
 
-It follows from the planted probabilities, by nothing that the analyses compute with.
+For a word w and a name with gender g,
+
+    p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
+
+with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
+log-odds ratio female to male. What is true follows from the planted probabilities, by nothing that
+the analyses compute with.
 """
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,19 +22,93 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.controls.compare import PLANTED, read_table
-from plumbline.probes.politicians.recovery import language
-from plumbline.probes.politicians.recovery.language import Planted, expected_counts, tastes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
+    Array = NDArray[np.float64]
     Forms = tuple[tuple[float, float, int], ...]  # frequency, log-ratio, number of the lemma
 
+SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
+EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
 SAMPLES = 30  # of as many names
 HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
+
+
+class Settings(NamedTuple):
+    """Settings of a world that its truth depends on."""
+
+    language: str
+    name_noise: float
+    seed: int
+    sentiment_effect: float  # planted in the words, nats
+    null: bool  # genders do not differ
+
+
+def read_settings(weights: Path) -> Settings:
+    """Return the settings that are stored with the model of a world."""
+    settings = json.loads((weights / "world.json").read_text(encoding="utf-8"))
+    null = not any(settings[effect] for effect in EFFECTS)
+    return Settings(**{key: settings[key] for key in Settings._fields if key != "null"}, null=null)
+
+
+class Planted(NamedTuple):
+    """What is true of the words of one part of speech; all arrays (words,)."""
+
+    words: tuple[str, ...]
+    frequency: Array
+    log_ratio: Array
+    sentiment: NDArray[np.int64]  # places in SENTIMENTS
+    supersense: tuple[str, ...]  # empty where a word has none
+
+
+def tastes(
+    planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
+) -> Array:
+    """Return p(word | name), an array (names, words), drawing each name's own taste."""
+    sides = np.array([SIDES[g] for g in genders])[:, None]
+    own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
+    logits = planted.frequency + sides * planted.log_ratio / 2 + own
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def expected_counts(
+    planted: Planted,
+    shares: dict[str, float],
+    noise: float,
+    top_k: int,
+    seed: int,
+    lemmas: Sequence[int] | None = None,
+) -> Array:
+    """Return the expected share of lists in which a word is, for names without end.
+
+    By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
+    what the probe estimates, (words, genders), or (lemmas, genders).
+
+    ``shares``: share of each gender among the names.
+    ``top_k``: length of the lists, read off the planted probabilities themselves.
+    ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
+    has one of its words.
+    """
+    of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
+    rng = np.random.default_rng(seed)
+    names, block = 20_000, 2_000
+    counts = np.zeros((len(shares), of.max() + 1))
+    for row, gender in enumerate(shares):
+        for _ in range(names // block):
+            drawn = tastes(planted, [gender] * block, noise, rng)
+            top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
+            has = np.zeros((block, counts.shape[1]), dtype=bool)
+            has[np.arange(block)[:, None], of[top]] = True
+            counts[row] += has.sum(axis=0)
+    return counts.T * [share / names for share in shares.values()]
 
 
 class World(NamedTuple):
@@ -35,7 +116,7 @@ class World(NamedTuple):
 
     inputs: Inputs
     model: str
-    settings: language.World
+    settings: Settings
     words: pl.DataFrame  # of each lemma, under `word`: columns as in OWN
     forms: pl.DataFrame  # of each form, as it was planted: columns as in OWN, and its lemma
 
@@ -52,9 +133,9 @@ class World(NamedTuple):
         """
         folder = self.inputs.tables(analysis, self.model if model is None else model)
         table = read_table(folder / f"{name}.parquet")
-        if len(table):
-            table = table.filter(language=self.settings.language)
-        return table.filter(unit="lemma") if "unit" in table.columns else table
+        own = {"language": self.settings.language, "unit": "lemma"}
+        own |= {"model": self.model} if model == "" else {}
+        return table.filter(**{name: own[name] for name in own if name in table.columns})
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
@@ -67,7 +148,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    settings, forms = language.read_world(weights), pl.read_parquet(path)
+    settings, forms = read_settings(weights), pl.read_parquet(path)
     lemmas = pl.DataFrame(schema={"pos": pl.String, "word": pl.String, "lemma": pl.String})
     words = inputs.datasets.get("words")
     if words and (words / f"{settings.language}.parquet").is_file():
@@ -102,29 +183,34 @@ def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def list_sizes(pmi: pl.DataFrame) -> tuple[dict[str, int], int]:
-    """Return the people of each gender, and the length of lists, in rows of one part of speech."""
-    people = dict(pmi.select("gender", "people").unique().iter_rows())
-    return {gender: people[gender] for gender in GENDERS if gender in people}, pmi["list_length"][0]
-
-
-def true_pmi(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
+def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
     """Return the PMI of words and genders in the lists of names without end.
 
-    Parameters
-    ----------
-    people
-        How many people of each gender the lists are of.
-    length
-        Forms in a list.
+    ``pmi``: rows of the table ``pmi`` of one part of speech, for the people of each gender and the
+    length of lists.
 
-    Returns
-    -------
-    DataFrame
-        Columns word, sentiment, gender and value (nats), for each planted lemma and gender.
+    Returned: columns pos, word, sentiment, gender and value (nats), for each planted lemma and
+    gender.
     """
-    cells = true_cells(world, pos, people, length)
-    return cells.with_columns(value=pmi_of(cells)).drop("expected")
+    pos, length = pmi.row(0, named=True)["pos"], pmi["list_length"][0]
+    cells = true_cells(
+        world, pos, dict(pmi.select("gender", "people").unique().iter_rows()), length
+    )
+    return cells.with_columns(value=pmi_of(cells), pos=pl.lit(pos)).drop("expected")
+
+
+def with_true(
+    table: pl.DataFrame, true: dict[Any, float], keys: Sequence[str] = ("pos", "sentiment")
+) -> pl.DataFrame:
+    """Return the rows whose key has a true value, with it as the column ``true``."""
+    values = [true.get(key) for key in table.select(keys).iter_rows()]
+    return table.with_columns(true=pl.Series(values, dtype=pl.Float64)).drop_nulls("true")
+
+
+def by_language(worlds: Sequence[World]) -> list[list[World]]:
+    """Return the worlds of each language, languages sorted."""
+    languages = sorted({world.settings.language for world in worlds})
+    return [[w for w in worlds if w.settings.language == language] for language in languages]
 
 
 def pmi_of(cells: pl.DataFrame) -> pl.Series:
@@ -137,7 +223,7 @@ def pmi_of(cells: pl.DataFrame) -> pl.Series:
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
     """Return how many lists are expected to have a word: columns word, sentiment, gender, expected.
 
-    Parameters as in :func:`true_pmi`.
+    ``people``: how many of each gender the lists are of; ``length``: forms in a list.
     """
     forms, lemmas = _forms(world, pos)
     genders = tuple(gender for gender in GENDERS if gender in people)
@@ -167,9 +253,7 @@ def _planted(forms: Forms) -> Planted:
 
 
 @lru_cache(maxsize=64)  # the same for every share of men and women
-def _chances(
-    forms: Forms, genders: tuple[str, ...], noise: float, length: int, seed: int
-) -> NDArray[np.float64]:
+def _chances(forms: Forms, genders: tuple[str, ...], noise: float, length: int, seed: int) -> Array:
     """Return the chance of lemmas to be in a list of a name of a gender, (lemmas, genders)."""
     lemmas = [lemma for *_, lemma in forms]
     shares = dict.fromkeys(genders, 1.0)
@@ -234,7 +318,7 @@ def _counts(
     people: tuple[tuple[str, int], ...],
     length: int,
     seed: tuple[int, ...],
-) -> NDArray[np.float64]:
+) -> Array:
     """Draw names and count whose lists have each lemma, (draws, genders, lemmas)."""
     lemmas, planted = np.array([lemma for *_, lemma in forms]), _planted(forms)
     rng = np.random.default_rng(seed)

@@ -12,11 +12,12 @@ from plumbline.probes import POOLED
 from plumbline.probes.controls.compare import Comparison, read_table
 from plumbline.probes.politicians.recovery.truth import (
     World,
+    by_language,
     class_differences,
-    list_sizes,
     pmi_of,
     true_cells,
     true_pmi,
+    with_true,
 )
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
@@ -34,27 +35,26 @@ DEALT = "-null"  # end of the name of a corpus whose labels were dealt out at ra
 CHANCE = 1 / 3  # share that is right where labels say nothing
 
 
+def _discoveries(rows: Comparison, table: pl.DataFrame, cluster: str, **key: str) -> None:
+    for column, measure in (("p_bh", "discoveries_bh"), ("p", "discoveries")):
+        rows.discoveries(table[column], measure, cluster, **key)
+
+
 def pmi_rows(rows: Comparison, world: World) -> None:
     """Compare PMI with that of names without end: order, signs, coverage and discoveries."""
     pmi = world.read("pmi", "pmi")
     if pmi.is_empty():
         return
     smoothed = pmi.filter(reading="smoothed")
-    true = {
-        pos: true_pmi(world, str(pos), *list_sizes(part))
-        for (pos,), part in smoothed.group_by("pos", maintain_order=True)
-    }
     if world.settings.null:
         rows.share("any_discovery", [any(smoothed["p_bh"] <= LEVEL)], "world")
     else:
         _compare_contrasts(rows, contrast(smoothed).join(world.words, on="word"), "")
-    expected = pl.concat(
-        part.select("word", "gender", true="value", pos=pl.lit(pos)) for pos, part in true.items()
-    )
+    true = pl.concat(true_pmi(world, part) for part in smoothed.partition_by("pos"))
     both = smoothed.filter(pl.col("gender").is_in(BINARY))
-    rows.coverage(both.join(expected, on=["pos", "word", "gender"]), "word and gender")
-    rows.discoveries(smoothed["p_bh"], "discoveries_bh", "word and gender")
-    rows.discoveries(smoothed["p"], "discoveries", "word and gender")
+    keys = ["pos", "word", "gender"]
+    rows.coverage(both.join(true.select(*keys, true="value"), on=keys), "word and gender")
+    _discoveries(rows, smoothed, "word and gender")
 
 
 def contrast(table: pl.DataFrame) -> pl.DataFrame:
@@ -73,27 +73,28 @@ def _compare_contrasts(rows: Comparison, both: pl.DataFrame, item: str) -> None:
 
 def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare the PMI of each group of worlds, and its differences of genders."""
-    by_name = {world.model: world for world in worlds}
-    first = worlds[0]
-    pooled, differences = (first.read("pmi", name, POOLED) for name in ("pooled", "differences"))
-    if pooled.is_empty():
-        return
-    smoothed = pooled.filter(reading="smoothed")
-    for (group, names), part in smoothed.group_by("group", "members", maintain_order=True):
-        members = [by_name[name] for name in str(names).split(", ") if name in by_name]
-        complete = len(members) == len(str(names).split(", "))
-        if not complete or all(world.settings.null for world in members):
-            continue
-        rows.at = {**first.key, "model": str(group), "world": "planted"}
-        true = pl.concat(pooled_truth(members, part))
-        both = part.filter(pl.col("gender").is_in(BINARY))
-        rows.coverage(both.join(true, on=["pos", "word", "gender"]), "word and gender")
-        apart = contrast(true.rename({"true": "value"})).rename({"contrast": "log_ratio_nats"})
-        measured = differences.filter(group=group, reading="smoothed")
-        measured = measured.select("word", "low", "high", contrast="value").join(apart, on="word")
-        _compare_contrasts(rows, measured, "female minus male")
-        measured = measured.with_columns(true="log_ratio_nats")
-        rows.coverage(measured, "word", item="female minus male")
+    for own in by_language(worlds):
+        pooled, apart = (own[0].read("pmi", name, POOLED) for name in ("pooled", "differences"))
+        by_name = {world.model: world for world in own}
+        groups = (
+            pooled.filter(reading="smoothed").partition_by("group", "members")
+            if len(pooled)
+            else []
+        )
+        for part in groups:
+            group, names = part["group"][0], part["members"][0].split(", ")
+            planted = [by_name[name] for name in names if name in by_name]
+            if len(planted) < len(names) or all(w.settings.null for w in planted):
+                continue
+            rows.at = {**own[0].key, "model": group, "world": "planted"}
+            true = pl.concat(pooled_truth(planted, part))
+            both = part.filter(pl.col("gender").is_in(BINARY))
+            rows.coverage(both.join(true, on=["pos", "word", "gender"]), "word and gender")
+            ratio = contrast(true.rename({"true": "value"})).rename({"contrast": "log_ratio_nats"})
+            measured = apart.filter(group=group, reading="smoothed").join(ratio, on="word")
+            measured = measured.with_columns(contrast="value", true="log_ratio_nats")
+            _compare_contrasts(rows, measured, "female minus male")
+            rows.coverage(measured, "word", item="female minus male")
 
 
 def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -115,24 +116,27 @@ def latent_rows(rows: Comparison, world: World) -> None:
     The order of words by gender needs no sentiment: without the posterior term, or with another
     lexicon, it is the same. So sentiments are compared with the planted ones by themselves.
     """
-    latent, words = world.read("latent", "latent"), world.words
+    latent, shares = world.read("latent", "latent"), world.read("latent", "shares")
     if latent.is_empty():
         return
-    if not world.settings.null:
-        by_pos = world.read("latent", "words").group_by("pos", maintain_order=True)
-        both = (contrast(part).join(words.filter(pos=pos), on="word") for (pos,), part in by_pos)
-        _compare_contrasts(rows, pl.concat(both), "")
+    places = latent["pos"].unique(maintain_order=True).to_list()
     for row in world.read("latent", "tilt").to_dicts():
         effect = world.settings.sentiment_effect
         rows.copy("estimate", row, "name", item=f"{row['pos']}: tilt", expected=effect)
-    shares = world.read("latent", "shares")
-    agreed, sums = [], []
-    for (pos,), part in latent.group_by("pos", maintain_order=True):
-        own = words.filter(pos=pos)
-        agreed.append(_likeliest_agrees(part, shares.filter(pos=pos), own))
-        sums.append(_sentiment_differences(shares.filter(pos=pos), own))
+    parts = [(shares.filter(pos=pos), world.words.filter(pos=pos)) for pos in places]
+    agreed = [
+        _likeliest_agrees(latent.filter(pos=pos), *part)
+        for pos, part in zip(places, parts, strict=True)
+    ]
     rows.share("label_agreement", np.concatenate(agreed).tolist(), "word")
     if not world.settings.null:
+        words = world.read("latent", "words")
+        both = [
+            contrast(words.filter(pos=pos)).join(planted, on="word")
+            for pos, (_, planted) in zip(places, parts, strict=True)
+        ]
+        _compare_contrasts(rows, pl.concat(both), "")
+        sums = [_sentiment_differences(*part) for part in parts]
         true, measured = np.concatenate(sums, axis=1)
         large = np.abs(true) >= LARGE
         unit = "part of speech and sentiment"
@@ -142,8 +146,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
     if len(fits):
         most = float(fits["kl_word"].to_numpy().max())
         rows.add("divergence", Estimate(most, np.nan, np.nan, len(fits)), "fit")
-    for column, measure in (("p_bh", "discoveries_bh"), ("p", "discoveries")):
-        rows.discoveries(latent[column], measure, "word, sentiment and gender")
+    _discoveries(rows, latent, "word, sentiment and gender")
 
 
 def _likeliest_agrees(
@@ -154,11 +157,12 @@ def _likeliest_agrees(
     p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), by the deviations in the table.
     """
     table = table.sort("word", "sentiment", "gender")
-    genders, sentiments = (table[c].unique().sort().to_list() for c in ("gender", "sentiment"))
-    names = table["word"].unique(maintain_order=True).to_list()
-    eta = table["value"].to_numpy().reshape(len(names), len(sentiments), len(genders))
-    counts = table.filter(sentiment=sentiments[0]).sort("word", "gender")["count"].to_numpy()
-    counts = counts.reshape(len(names), len(genders)).astype(np.float64)
+    names, sentiments, genders = (
+        table[c].unique().sort().to_list() for c in ("word", "sentiment", "gender")
+    )
+    cells = (len(names), len(sentiments), len(genders))
+    eta, counts = (table[c].to_numpy().reshape(cells) for c in ("value", "count"))
+    counts = counts[:, 0].astype(np.float64)
     by_gender = shares.sort("sentiment", "gender")["value"].to_numpy()
     joint = np.exp(eta) * counts.sum(axis=1)[:, None, None]
     joint *= by_gender.reshape(len(sentiments), len(genders)) / joint.sum(axis=0)
@@ -187,27 +191,27 @@ def supersense_rows(rows: Comparison, world: World) -> None:
     table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
-    table = table.filter(first="female", second="male")
+    null, smoothed = world.settings.null, pmi.filter(reading="smoothed")
     classes = world.read("supersenses", "words").rename({"supersense": "class"})
     table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
-    smoothed = pmi.filter(reading="smoothed")
+    table = table.filter(first="female", second="male")
     for deviation in ("pmi", "latent contrast"):
-        parts = []
-        by = table.filter(deviation=deviation).group_by("pos", "sentiment", maintain_order=True)
-        for (pos, sentiment), part in by:
-            size = max(part["words_first"][0], part["words_second"][0])
-            words = true_pmi(world, str(pos), *list_sizes(smoothed.filter(pos=pos)))
+        own, true = table.filter(deviation=deviation), {}
+        keys = ["pos", "sentiment", "words_first", "words_second"]
+        for pos, sentiment, *sizes in own.select(keys).unique(maintain_order=True).iter_rows():
+            words = true_pmi(world, smoothed.filter(pos=pos))
             # all: whatever the sentiment is, of words above 0
-            own = pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
-            some = classes.filter(pos=pos).select("word", "class", "share")
-            true = class_differences(words.filter(own), some, size, "female", "male")
-            true = dict.fromkeys(true, 0.0) if world.settings.null else true
-            parts.append(part.with_columns(true=pl.col("supersense").replace_strict(true)))
-        if parts:
-            _classes(rows, pl.concat(parts), deviation, null=world.settings.null)
+            some = pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
+            parts = classes.filter(pos=pos).select("word", "class", "share")
+            size = ("female", "male")
+            planted = class_differences(words.filter(some), parts, max(sizes), *size)
+            true |= {(pos, sentiment, name): 0.0 if null else x for name, x in planted.items()}
+        if len(own):
+            both = with_true(own, true, ("pos", "sentiment", "supersense"))
+            _compare_classes(rows, both, deviation, null=null)
 
 
-def _classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: bool) -> None:
+def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: bool) -> None:
     """Compare the classes by one deviation with the column ``true``."""
     true, measured = (table[column].to_numpy() for column in ("true", "value"))
     decided = (true != 0) & (measured != 0)
@@ -247,8 +251,7 @@ def cluster_rows(rows: Comparison, world: World) -> None:
             side = (gendered["gender"] == "female").cast(pl.Float64) * 2 - 1
             rows.signs(gendered["log_ratio_nats"].to_numpy(), side.to_numpy(), "word", **key)
             rows.order(own["log_ratio_nats"].to_numpy(), own["women"].to_numpy(), "word", **key)
-        for column, measure in (("p", "discoveries"), ("p_bh", "discoveries_bh")):
-            rows.discoveries(part[column], measure, "cluster", **key)
+        _discoveries(rows, part, "cluster", **key)
 
 
 def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
@@ -269,8 +272,7 @@ def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
         for source, world in ((planted, "planted"), (null, "null")):
             rows.at = {"language": language, "model": source, "world": world}
             own = table.filter(language=language, source=source)
-            for column, measure in (("p_bh", "discoveries_bh"), ("p", "discoveries")):
-                rows.discoveries(own[column], measure, cluster)
+            _discoveries(rows, own, cluster)
             if world == "planted":
                 above = own["value"] - CHANCE
                 rows.signs(np.ones(len(own)), above.to_numpy(), cluster, item="above chance")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,20 +15,19 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
 from plumbline.builders.datasets.politicians.person import GENDERS
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import Estimate, Resampling, finite
 from plumbline.probes.stats.intervals import newcombe
 from plumbline.probes.stats.tests import fisher_p, permutation_p
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.politicians.words.word_counts import Named
-
-    Texts = Sequence[str] | pl.Series
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
@@ -57,16 +55,43 @@ class Lexicon(Params):
         "the paper has; the same in all analyses",
     )
 
-    def config(self, lexica: Path, language: str) -> str:
-        """Return the config of ``lexica`` that a language is looked up in."""
+    def file(self, lexica: Path, language: str) -> Path:
+        """Return the file of ``lexica`` that a language is looked up in; it may not be there."""
         if self.lexicon != PUBLISHED or language != OF:
-            return language
-        if not (lexica / f"{PUBLISHED}.parquet").is_file():
+            return lexica / f"{language}.parquet"
+        path = lexica / f"{PUBLISHED}.parquet"
+        if not path.is_file():
             raise UserError(
                 f"{lexica}: no config {PUBLISHED}, which `lexicon` asks for; set "
                 "datasets.lexica.published to true, or lexicon to combined"
             )
-        return PUBLISHED
+        return path
+
+    def sentiments(self, lexica: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
+        """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
+
+        A word is looked up as it is, then in lower case, then by its lemma, then by its form in
+        most lists; and if it is not found, so again as :func:`bare`.
+
+        ``lexica``: folder of the dataset, with a config for the language or without.
+        ``words``: columns word, lemma and form.
+        """
+        path = self.file(lexica, language)
+        none = np.full(NUMBER, np.nan)
+        if not path.is_file():
+            return np.tile(none, (len(words), 1))
+        lexicon = pl.read_parquet(path, columns=["word", *Q])
+        q = lexicon.select(Q).to_numpy().astype(np.float64)
+        q /= q.sum(axis=1, keepdims=True)  # were rounded
+        listed = dict(zip(lexicon["word"], q, strict=True))
+        for word in lexicon["word"]:
+            listed.setdefault(bare(word), listed[word])
+        rows = []
+        for word, lemma, form in words.select("word", "lemma", "form").iter_rows():
+            written = (word, word.lower(), lemma, form)
+            keys = (*written, *map(bare, written))
+            rows.append(next((listed[key] for key in keys if key in listed), none))
+        return np.array(rows).reshape(-1, NUMBER)
 
 
 class TopWords(Lexicon, Resampling):
@@ -103,33 +128,6 @@ class Ranking(NamedTuple):
     def sizes(self) -> dict[str, int]:
         """Return the columns of how many words are taken."""
         return {"top_k": self.top_k, "candidates": self.candidates}
-
-
-def of_words(
-    lexica: Path, language: str, words: Texts, lemmas: Texts, forms: Texts
-) -> NDArray[np.float64]:
-    """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
-
-    A word is looked up as it is, then in lower case, then by its lemma, then by its form in most
-    lists; and if it is not found, so again as :func:`bare`.
-
-    ``lexica``: folder of the dataset, with a config for the language or without.
-    """
-    path = lexica / f"{language}.parquet"
-    none = np.full(len(Q), np.nan)
-    if not path.is_file():
-        return np.tile(none, (len(words), 1))
-    lexicon = pl.read_parquet(path, columns=["word", *Q])
-    q = lexicon.select(Q).to_numpy().astype(np.float64)
-    of = dict(zip(lexicon["word"], q / q.sum(axis=1, keepdims=True), strict=True))  # were rounded
-    for word in lexicon["word"]:
-        of.setdefault(bare(word), of[word])
-    rows = []
-    for word, lemma, form in zip(words, lemmas, forms, strict=True):
-        written = (word, word.lower(), lemma, form)
-        keys = (*written, *map(bare, written))
-        rows.append(next((of[key] for key in keys if key in of), none))
-    return np.array(rows).reshape(-1, len(Q))
 
 
 def bare(word: str) -> str:
@@ -214,16 +212,18 @@ def by_latent(
     gender have is then the same for all words.
     ``names``: distinct names of each gender.
     """
-    code = pl.col("gender").replace_strict(GENDERS, range(len(GENDERS)))
-    words, row = np.unique(table["word"].to_numpy(), return_inverse=True)
-    genders, group = np.unique(table.select(code)["gender"], return_inverse=True)
+    axes = [table[name] for name in ("gender", "word", "sentiment")]
+    genders = [code for code, gender in enumerate(GENDERS) if gender in axes[0]]
     if len(genders) < 2:
         return None
-    sentiment = table["sentiment"].replace_strict(SENTIMENTS, range(NUMBER)).to_numpy()
-    eta = np.full((len(genders), len(words), NUMBER), np.nan)
-    eta[group, row, sentiment] = table["value"].to_numpy()
-    q = np.full((len(words), NUMBER), np.nan)
-    q[row, sentiment] = table["q"].cast(pl.Float64).to_numpy()
+    orders = ([GENDERS[code] for code in genders], axes[1].unique().sort(), SENTIMENTS)
+    at = tuple(
+        values.replace_strict(list(order), range(len(order))).to_numpy()
+        for values, order in zip(axes, orders, strict=True)
+    )
+    eta = np.full([len(order) for order in orders], np.nan)
+    eta[at], q = table["value"].to_numpy(), np.full(eta.shape[1:], np.nan)
+    q[at[1:]] = table["q"].cast(pl.Float64).to_numpy()
     there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
     if not there.any():
         return None
@@ -240,7 +240,7 @@ def by_latent(
     size = how.size(len(classes))
     chosen = classes[shares.largest(deviations, size)]
     return Ranking(
-        tuple(genders.tolist()),
+        tuple(genders),
         names,
         np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1),
         size,
@@ -265,18 +265,13 @@ def over_names(
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
-        hits = int(ranking.hits[g, s])
-        estimate = Estimate(hits / ranking.top_k, np.nan, np.nan, ranking.top_k)
+        share = float(ranking.hits[g, s] / ranking.top_k)
+        estimate = Estimate(share, np.nan, np.nan, ranking.top_k)
         if ranking.replicates is not None:
             drawn, names = ranking.replicates[:, g, s], ranking.names[gender]
-            estimate = over_names(estimate.value, drawn, names, confidence, 0.0)
-        yield estimate.row(
-            gender=GENDERS[gender],
-            sentiment=SENTIMENTS[s],
-            hits=hits,
-            base=finite(ranking.base[s]),
-            **ranking.sizes(),
-        )
+            estimate = over_names(share, drawn, names, confidence, 0.0)
+        key = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
+        yield estimate.row(**key, base=finite(ranking.base[s]), **ranking.sizes())
 
 
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
@@ -289,19 +284,19 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
-    m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
+    sides = [ranking.genders.index(MALE), ranking.genders.index(FEMALE)]
     sizes = np.full(2, ranking.top_k)
     for s in map(int, np.flatnonzero(ranking.base)):
-        hits, has_test = ranking.hits[[m, f], s], ranking.has_test(s)
+        hits, has_test = ranking.hits[sides, s], ranking.has_test(s)
         by_words = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence)
         if ranking.replicates is None:
             by_words = by_words._replace(low=np.nan, high=np.nan)
-        same = {"sentiment": SENTIMENTS[s], **ranking.sizes()}
         p = fisher_p(hits[None], sizes)[0, 0] if has_test else None
-        yield by_words.row(test="words", p=p, **same)
+        yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s])
         if ranking.replicates is None or ranking.permuted is None:
             continue
-        drawn, null = (x[:, m, s] - x[:, f, s] for x in (ranking.replicates, ranking.permuted))
+        drawn, null = (x[:, sides[0], s] - x[:, sides[1], s] for x in ranking[-2:])
         n = ranking.names[MALE] + ranking.names[FEMALE]
         p = float(permutation_p(by_words.value, null)) if has_test else None
-        yield over_names(by_words.value, drawn, n, confidence).row(test="names", p=p, **same)
+        by_names = over_names(by_words.value, drawn, n, confidence)
+        yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])

@@ -1,36 +1,144 @@
-"""Counting the words in the lists of ``associations``, by gender and by name.
+"""Lists of words from ``associations``, counted by gender and by name, and counted again.
 
 Stańczak et al. (2023), 3.2 and section 4, count lemmas, so that a form that agrees with a person's
 gender is no bias. A list has a lemma if it has a form of it, and a form is of the lemma that the
-outputs give it. All sums are of integers and so the same however rows are spread over files.
+outputs give it. All sums are of integers and so the same however rows are spread over files. What
+is drawn for a name follows from the name alone (``stats.bootstrap``), so that models, and parts of
+the people, are resampled together.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
+from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.prompts import BARE
 from plumbline.probes.stats import bootstrap
+from plumbline.probes.stats.estimate import Table, adjusted, rounded, typed
+from plumbline.probes.stats.pmi import weighted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.politicians.words.columns import Unit
 
     Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
-PIECES = "prompt_pieces"
+Unit = Literal["lemma", "form"]  # of what is counted in lists
+UNITS: tuple[Unit, ...] = get_args(Unit)
+OF_PMI = ("plug-in", "smoothed")  # its readings
+MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
+DIFFERENCE = "male minus female"
+RESPONSES = (*GENDERS, DIFFERENCE)
+MODELS = ("models", "worlds", "null worlds")  # never mixed
+CONTROLS = dict(zip((None, "positive", "negative"), MODELS, strict=True))
+LANGUAGE = Column("language", "string", "language of names and words")
+PART = Column("pos", "category", "universal part of speech", labels=POS)
+MODEL = Column("model", "string", "name of the model in params.yaml")
+PLACE = (MODEL, LANGUAGE, PART)
+LEMMA = Column("word", "string", "lemma that is counted")
+GENDER = Column("gender", "category", "the paper's grouping", labels=GENDERS)
+SENTIMENT = Column("sentiment", "category", "most probable sentiment of a word", labels=SENTIMENTS)
+TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
+CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from", minimum=0)
 COVERED = "coverage"  # no language, but how much of the words a model has
+PERSONS = 1024  # whose weights are held at once
+LABELS = 64  # permutations whose numbers are held at once for all names
+
+
+def schema(key: str, *columns: Column) -> Schema:
+    """Return a schema; the key is names of columns with spaces between them."""
+    return Schema(columns, tuple(key.split()))
+
+
+def share(name: str, description: str, *, nullable: bool = False) -> Column:
+    """Return a column of shares or probabilities."""
+    return Column(name, "float64", description, nullable=nullable, minimum=0, maximum=1)
+
+
+def sort_by_key(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Sort rows by the key of a schema, categories in their declared order."""
+    declared = (schema[name] for name in schema.key)
+    return table.sort(
+        pl.col(c.name).cast(pl.Enum(c.labels)) if c.labels else pl.col(c.name) for c in declared
+    )
+
+
+def table_of(
+    schema: Schema,
+    parts: Iterable[pl.DataFrame],
+    confidence: float | None,
+    over: Sequence[str] | None = None,
+    least: float | str = 0.0,
+    **same: Any,
+) -> pl.DataFrame:
+    """Return tables of one schema as one; without rows where there are none.
+
+    Parameters
+    ----------
+    confidence
+        Of the intervals, see :func:`typed`.
+    over, least
+        Columns of a family of tests, and the smallest p, see :func:`adjusted`; None: nothing is
+        adjusted.
+    same
+        Columns that have one value in all rows.
+    """
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return Table(schema, confidence).frame()
+    table = pl.concat(filled, how="diagonal_relaxed")
+    table = table.with_columns(pl.lit(value).alias(name) for name, value in same.items())
+    if over is not None:
+        table = adjusted(table, over=over, least=least)
+    return typed(table, schema, confidence)
+
+
+def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any) -> pl.DataFrame:
+    """Return a row for each cell of arrays, numbers rounded for a table; not finite is null.
+
+    Parameters
+    ----------
+    axes
+        For each axis of the arrays the name of its column, and the value at each place.
+    estimate
+        Value, and lower and upper end if there are such.
+    columns
+        Arrays that broadcast to all axes, or what is in all rows.
+
+    Examples
+    --------
+    >>> rows_of({"word": ["a", "b"]}, [np.array([0.5, np.nan])], n=9).rows()
+    [('a', 0.5, 9), ('b', None, 9)]
+    """
+    shape = tuple(len(labels) for labels in axes.values())
+    columns = dict(zip(("value", "low", "high"), estimate, strict=False)) | columns
+    at = np.indices(shape).reshape(len(shape), -1)
+    frame = pl.DataFrame(
+        {name: pl.Series(axes[name]).gather(i) for name, i in zip(axes, at, strict=True)}
+    ).with_columns(
+        **{
+            name: np.broadcast_to(values, shape).ravel()
+            if isinstance(values, np.ndarray)
+            else pl.lit(values)
+            for name, values in columns.items()
+        }
+    )
+    floats = [name for name in columns if frame[name].dtype.is_float() and name != "p"]
+    frame = rounded(frame, floats, ["p"] if "p" in columns else [])
+    return frame.with_columns(pl.col("p").fill_nan(None)) if "p" in columns else frame
 
 
 class People(NamedTuple):
@@ -43,9 +151,7 @@ class People(NamedTuple):
 
     def where(self, wanted: NDArray[np.bool_]) -> People:
         """Return some of the people, given a (people,) array."""
-        return People(
-            self.items[wanted], self.genders[wanted], self.names[wanted], self.first[wanted]
-        )
+        return People(*(values[wanted] for values in self))
 
 
 class Lists(NamedTuple):
@@ -58,23 +164,13 @@ class Lists(NamedTuple):
     unit: Unit = "lemma"  # what is counted
 
 
-class Entries(NamedTuple):
-    """Which words are in whose lists."""
-
-    matrix: csr_array  # (people, words): lists of the person that have the word, one of each model
-    words: pl.DataFrame  # word, form (that in most lists), lemma; by the alphabet
-    rows: int  # of the lists, one for each form
-
-
 class Counts(NamedTuple):
     """How many lists have a word; the words sorted, the genders those that somebody has."""
 
     source: Lists
     persons: People  # whose lists were counted
-    matrix: csr_array  # (people, words), as in :class:`Entries`
-    words: list[str]  # lemmas or forms, as was counted
-    lemmas: list[str]
-    forms: list[str]  # of each word the one in most lists
+    matrix: csr_array  # (people, words): lists of the person that have the word, one of each model
+    words: pl.DataFrame  # word (as was counted), form (that in most lists), lemma
     rows: int  # of the lists, one for each form
     genders: Integers  # (groups,) codes
     people: Integers  # (groups,) people with lists
@@ -87,6 +183,32 @@ class Counts(NamedTuple):
     def common(self, least: int) -> NDArray[np.intp]:
         """Return the indices of the words that are in at least so many lists."""
         return np.flatnonzero(self.lists.sum(axis=1) >= least)
+
+    def groups(self) -> Integers:
+        """Return the place of each person's gender among those of the groups, (people,)."""
+        return np.searchsorted(self.genders, self.persons.genders)
+
+    def with_rest(self, chosen: NDArray[np.intp]) -> csr_array:
+        """Return the lists, (people, words), of the chosen words and all others in a last column.
+
+        There is no such column if there are no others.
+        """
+        table = self.matrix[:, chosen]
+        if len(chosen) == len(self.words):
+            return table
+        others = self.matrix.sum(axis=1) - table.sum(axis=1)
+        return hstack([table, csr_array(others[:, None])], format="csr")
+
+
+class Draws(NamedTuple):
+    """Bootstrap replicates of counts, (words, groups, replicates), resampled by distinct name.
+
+    The words are the chosen ones and, if there are others, all others together in a last row.
+    """
+
+    ordinary: Floats  # with Poisson weights
+    bayesian: Floats  # with exponential weights; of people, or of distinct names
+    merged: int  # how many words the last row stands for; 0: there are no others
 
 
 class Named(NamedTuple):
@@ -101,8 +223,8 @@ class Named(NamedTuple):
     names: pl.DataFrame  # name, gender, qid (of one), people (who bear it), popularity (the best)
     words: pl.DataFrame  # word, form, lemma, count (names in whose list it is); most frequent first
 
-    def only(self, names: NDArray[np.bool_], min_count: int) -> Named:
-        """Return the part of some names, with the words that ``min_count`` of them have."""
+    def only(self, names: NDArray[np.bool_], min_count: int) -> Named | None:
+        """Return the part of some names, with the words that ``min_count`` of them have, if any."""
         rows = np.flatnonzero(names)
         return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
 
@@ -116,17 +238,17 @@ def languages(outputs: Path) -> list[str]:
     return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != COVERED)
 
 
-def sources(inputs: Inputs, *models: str, **how: Any) -> Iterator[tuple[str, Lists, Path]]:
-    """Yield language, lists, and file of people for all languages and parts of speech of models.
-
-    ``how``: other fields of :class:`Lists`.
-    """
+def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
+    """Yield language, lists, and file of people for all languages and parts of speech of models."""
     folders = [inputs.outputs("associations", model) for model in models]
     for language in sorted({language for folder in folders for language in languages(folder)}):
         there = tuple(folder / language for folder in folders if (folder / language).is_dir())
         for pos in POS:
-            people = inputs.datasets["politicians"] / f"{language}.parquet"
-            yield language, Lists(there, pos, **how), people
+            yield (
+                language,
+                Lists(there, pos),
+                inputs.datasets["politicians"] / f"{language}.parquet",
+            )
 
 
 def frames(folder: Path) -> list[str]:
@@ -158,8 +280,11 @@ def read_people(path: Path, only: pl.Series | None = None) -> People:
     )
 
 
-def _scanned(source: Lists, folder: Path) -> Iterator[pl.LazyFrame]:
-    """Yield the rows of lists in each file of a model."""
+def scan(source: Lists, folder: Path) -> Iterator[pl.LazyFrame]:
+    """Yield the rows of lists in each file of a model.
+
+    Raises UserError if there is no file.
+    """
     paths = sorted(folder.glob("*.parquet"))
     if not paths:
         raise UserError(f"{folder}: no outputs there; run `make repro STAGE=associations`")
@@ -170,11 +295,8 @@ def _scanned(source: Lists, folder: Path) -> Iterator[pl.LazyFrame]:
         yield pl.scan_parquet(path).filter(pl.col("pos") == source.pos, *wanted)
 
 
-def read_entries(source: Lists, people: People) -> Entries:
-    """Read which words are in the lists of these people, those of others left out.
-
-    Raises UserError if there is no file.
-    """
+def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, int]:
+    """Return the matrix, the words and the number of rows of :class:`Counts`, for these people."""
     item = pl.col("qid").str.slice(1).cast(pl.Int64).alias("item")
     known = pl.DataFrame({"item": people.items, "person": np.arange(len(people.items))})
     words = pl.col("word", "lemma").cast(pl.Categorical)
@@ -184,7 +306,7 @@ def read_entries(source: Lists, people: People) -> Entries:
         .drop("item")
         .collect()
         for number, folder in enumerate(source.folders)
-        for rows in _scanned(source, folder)
+        for rows in scan(source, folder)
     ]
     table = pl.concat(read).rename({"word": "form"})
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
@@ -202,8 +324,7 @@ def read_entries(source: Lists, people: People) -> Entries:
     at = cells["person"].to_numpy(), cells["code"].to_numpy()
     shape = len(people.items), len(vocabulary)
     matrix = csr_array((np.ones(len(cells), np.int64), at), shape=shape)  # models are added up
-    words_of = vocabulary.select("form", "lemma", word="text").select("word", "form", "lemma")
-    return Entries(matrix, words_of, len(table))
+    return matrix, vocabulary.select("text", "form", "lemma").rename({"text": "word"}), len(table)
 
 
 def count(source: Lists, people: People) -> Counts:
@@ -211,7 +332,7 @@ def count(source: Lists, people: People) -> Counts:
 
     Several models' lists of one name are counted each; people and names once.
     """
-    matrix, words, rows = read_entries(source, people)
+    matrix, words, rows = read_lists(source, people)
     seen = np.diff(matrix.indptr) > 0
     genders = np.unique(people.genders[seen])
     of_gender = people.genders == genders[:, None]
@@ -219,9 +340,7 @@ def count(source: Lists, people: People) -> Counts:
         source,
         people,
         matrix,
-        words["word"].to_list(),
-        words["lemma"].to_list(),
-        words["form"].to_list(),
+        words,
         rows,
         genders,
         (of_gender & seen).sum(axis=1),
@@ -244,17 +363,102 @@ def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Intege
     (lengths, groups) array
         How many names there are, by gender.
     """
-    people = counts.persons
-    units = np.flatnonzero(people.first & counts.seen)
+    units = np.flatnonzero(counts.persons.first & counts.seen)
     lists = counts.matrix[units]
     lengths, stratum = np.unique(lists.sum(axis=1), return_inverse=True)
     sizes = np.zeros((len(lengths), len(counts.genders)), dtype=np.int64)
-    np.add.at(sizes, (stratum, np.searchsorted(counts.genders, people.genders[units])), 1)
+    np.add.at(sizes, (stratum, counts.groups()[units]), 1)
     cells = lists[:, chosen].tocoo()
     times = np.zeros((len(chosen), len(lengths), len(counts.source.folders) + 1), dtype=np.int64)
     np.add.at(times, (cells.col, stratum[cells.row], cells.data), 1)
     times[:, :, 0] = sizes.sum(axis=1) - times.sum(axis=2)
     return times, sizes
+
+
+def bootstrap_counts(
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    n_bootstrap: int,
+    seed: int,
+    *,
+    once: bool = False,
+) -> Draws:
+    """Count lists again with bootstrap weights for distinct names.
+
+    ``once``: whether the Bayesian replicates count each name once for a gender.
+    ``chosen``, (words,) array: indices of the words with a row of their own.
+    """
+    people, table, groups = counts.persons, counts.with_rest(chosen), counts.groups()
+    ordinary, bayesian = np.zeros((2, table.shape[1], len(counts.genders), n_bootstrap))
+    persons = np.flatnonzero(counts.seen)
+    for some in np.split(persons, range(PERSONS, len(persons), PERSONS)):
+        uniform = bootstrap.bits(people.names[some], n_bootstrap, seed)
+        own = table[some], groups[some], len(counts.genders)
+        ordinary += weighted(*own, bootstrap.poisson(uniform))
+        weights = bootstrap.exponential(uniform) * (people.first[some, None] | (not once))
+        bayesian += weighted(*own, weights)
+    bayesian /= bootstrap.GRAIN
+    return Draws(ordinary, bayesian, len(counts.words) - len(chosen))
+
+
+def permute_counts(
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    genders: tuple[int, int],
+    n_permutations: int,
+    seed: int,
+) -> Floats:
+    """Count lists of distinct names with the labels of two genders permuted over the names.
+
+    Everybody else keeps the label. As many names have each label as before. The labels of a
+    permutation follow from the names that take part in it.
+
+    ``genders``: codes of the two; somebody has each.
+
+    Returns
+    -------
+    (words, groups, permutations) array
+        Of the chosen words and, if there are others, all others together in a last row.
+    """
+    people = counts.persons
+    names = np.flatnonzero(people.first)
+    by_word = counts.with_rest(chosen)[names].T.tocsr().astype(np.float64)
+    pair, groups = np.searchsorted(counts.genders, genders), counts.groups()[names]
+    free = np.isin(people.genders[names], genders)
+    units = people.names[names] ^ ((people.genders[names].astype(np.uint64) + 1) << np.uint64(61))
+    size = int((people.genders[names] == genders[0]).sum())
+    blocks = []
+    for start in range(0, n_permutations, LABELS):
+        # other numbers than those of the weights
+        stream = seed + ((start // LABELS + 1) << 32)
+        drawn = bootstrap.bits(units[free], min(LABELS, n_permutations - start), stream)
+        labels = np.repeat(groups[:, None], drawn.shape[1], axis=1)
+        inside = drawn <= np.partition(drawn, size - 1, axis=0)[size - 1]
+        labels[free] = np.where(inside, *pair)
+        every = range(len(counts.genders))
+        blocks.append(np.stack([by_word @ (labels == g).astype(np.float64) for g in every], axis=1))
+    return np.concatenate(blocks, axis=2)
+
+
+def permute_names(
+    counts: Counts, chosen: NDArray[np.intp], n_permutations: int, seed: int
+) -> Floats:
+    """Count lists with the labels of a name, one for each of its people, dealt to other names.
+
+    Lists follow from the name alone, so that one person's list stands for all of the name.
+
+    Returns
+    -------
+    (permutations, words, groups) array
+    """
+    persons = np.flatnonzero(counts.seen)
+    names = counts.persons.names[persons]
+    _, first, name = np.unique(names, return_index=True, return_inverse=True)
+    held = np.zeros((len(first), len(counts.genders)))
+    np.add.at(held, (name, counts.groups()[persons]), 1)
+    by_word = counts.matrix[persons[first]][:, chosen].T.tocsr()
+    rng = np.random.default_rng(seed)
+    return np.stack([by_word @ held[rng.permutation(len(first))] for _ in range(n_permutations)])
 
 
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
@@ -274,15 +478,13 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     Named or None
         None where no word is in enough lists.
     """
-    people = read_people(path)
-    matrix, words, _ = read_entries(source, people)
+    matrix, words, _ = read_lists(source, read_people(path))
     persons = np.flatnonzero(np.diff(matrix.indptr))
     if not len(persons):
         return None
     table = pl.read_parquet(path, columns=["qid", "name", "gender", "popularity"])
-    item = pl.col("qid").str.slice(1).cast(pl.Int64)
     names = (
-        table.sort(item)
+        table.sort(pl.col("qid").str.slice(1).cast(pl.Int64))
         .with_row_index("person")[persons]
         .group_by("name", "gender")
         .agg(
@@ -292,28 +494,19 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
         )
         .sort("name", "gender")
     )
-    named = _named(matrix[names["person"].to_numpy()], names.drop("person"), words, min_count)
-    return named if len(named.words) else None
+    return _named(matrix[names["person"].to_numpy()], names.drop("person"), words, min_count)
 
 
-def read_pieces(source: Lists, names: pl.DataFrame) -> Integers:
-    """Return the pieces of the prompt of each name (:attr:`Named.names`), (names,).
-
-    In one frame prompts differ by the pieces of the name alone.
-    """
-    (folder,) = source.folders
-    rows = pl.concat(_scanned(source, folder)).group_by("qid").agg(pl.col(PIECES).first())
-    pieces = names.lazy().join(rows, on="qid", how="left", maintain_order="left").collect()[PIECES]
-    return pieces.cast(pl.Int64).to_numpy()
-
-
-def _named(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int) -> Named:
+def _named(
+    matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int
+) -> Named | None:
     number = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
     words = words.with_columns(count=pl.Series(number)).with_row_index("column")
-    words = words.filter(pl.col("count") >= min_count).sort(
+    order = words.filter(pl.col("count") >= min_count).sort(
         "count", "word", descending=[True, False]
     )
+    if order.is_empty():
+        return None
     labels, genders = np.unique(names["gender"].to_numpy(), return_inverse=True)
-    columns = words["column"].to_numpy().astype(np.int64)
-    kept = matrix.tocsc()[:, columns].tocsr().astype(np.float64)
-    return Named(kept, genders, tuple(labels.tolist()), names, words.drop("column"))
+    kept = matrix.tocsc()[:, order["column"].to_numpy()].tocsr().astype(np.float64)
+    return Named(kept, genders, tuple(labels.tolist()), names, order.drop("column"))
