@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
@@ -50,6 +49,7 @@ FIELDS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
+COUNTS = ("reading gender",)  # of the card
 
 
 class Params(DatasetParams):
@@ -228,22 +228,3 @@ def _countries(known: gazetteer.Gazetteer, params: Params) -> list[str]:
             "derived.counterfactuals.countries"
         )
     return sorted(params.countries) or there
-
-
-def describe(folder: Path) -> str:
-    """Return texts and counterfactuals of each config, reading and gender, as Markdown."""
-    import polars as pl
-
-    rows = []
-    for config, frame in frames(folder):
-        texts = frame.select(pl.col("id").alias("reference_id"), before="text")
-        joined = frame.join(texts, "reference_id", "left")
-        for code, reading in enumerate(READINGS):
-            part = joined.filter(pl.col("reading") == code)
-            genders = [(part["gender"] == g).sum() for g in range(len(GENDERS))]
-            places = part["country"].n_unique() if code else 0
-            same = (part["text"] == part["before"].fill_null("")).sum()
-            rows.append((config, reading, part["target"].n_unique(), places, *genders, same))
-    head = "config | reading | :texts | :countries | :male | :female | :unknown | :as before"
-    said = "*as before*: the name drawn was the one that was there."
-    return page(table(head, rows, "Rows by reading"), [said])

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -55,6 +53,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
+COUNTS = ("split label", "group label")  # of the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -225,8 +224,3 @@ def _declared(snapshot: Snapshot, config: str) -> Corpus:
     authors = "; its authors give it out (https://osf.io/53tfs), bring a file of yours"
     hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
     return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by split, group and class, as Markdown."""
-    return count_rows(folder, SCHEMA, "split label", "group label")

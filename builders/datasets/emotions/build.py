@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -45,6 +43,7 @@ COLUMNS = (
     *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
+COUNTS = ("positive negative",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -94,17 +93,6 @@ def lexicon(body: bytes) -> Iterator[Entry]:
     if not rows:
         raise ValueError("no word in it")
     yield from _translated(rows) if rows[0][1][0].strip() == ENGLISH else _judged(rows)
-
-
-def describe(folder: Path) -> str:
-    """Return how many words go with each emotion, as Markdown."""
-    import polars as pl
-
-    some, each = pl.any_horizontal(AFFECTS).sum().alias("any"), pl.col(AFFECTS).sum()
-    sums = (pl.col("word").n_unique(), some, each)
-    rows = [(config, *frame.select(*sums).row(0)) for config, frame in frames(folder)]
-    head = f"language | :words | :with any affect | {' | '.join(f':{name}' for name in AFFECTS)}"
-    return page(table(head, rows, "Words by language and affect"))
 
 
 def _judged(lines: list[tuple[int, list[str]]]) -> Iterator[Entry]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
@@ -42,6 +40,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
+COUNTS = ("source split label",)  # of the card
 
 
 class Part(Section):
@@ -205,8 +204,3 @@ def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str,
     """Yield texts, made normal, the names of their labels, and lines; see :func:`tweeteval`."""
     found = tweeteval(texts, labels, mapping, whole=True)
     yield from ((normal(text), label, line) for line, (text, label) in enumerate(found, start=1))
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by corpus, split and label, as Markdown."""
-    return count_rows(folder, SCHEMA, "source split label")

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -24,10 +22,8 @@ from plumbline.builders.datasets.lexica.formats import Entry, View, entries
 from plumbline.builders.datasets.lexica.published import (
     FILE,
     GRID,
-    OF,
     PUBLISHED,
     Published,
-    agreement,
     rows,
 )
 from plumbline.builders.readers.declared import declared
@@ -42,19 +38,6 @@ EMISSIONS: dict[str, Any] = {
     **dict.fromkeys(("continuous", "pairs"), "normal"),
 }
 DECIMALS = 4
-HEAD = (
-    "language | :words | :positive | :negative | :neutral | :several views | :both sides | :seed SD"
-    " | :without a view | :publishable"
-)
-TEXT = (
-    "The largest of the three shares; words in several views, and those that views rate on\n"
-    "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
-)
-AGAINST = "of ours | :shared words | :Spearman | :95% interval | :same side"
-RANKS = (
-    "q(positive) - q(negative) of both; the interval is that of Fisher's z with the variance of\n"
-    "Bonett and Wright (2000), over words."
-)
 
 COLUMNS = (
     Column(
@@ -97,6 +80,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
+COUNTS = ("views", "view_names")  # of the card
 
 
 class Params(SnapshotParams):
@@ -289,30 +273,3 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
 
 def _shown(value: str | tuple[float, ...]) -> str:
     return value if isinstance(value, str) else " ".join(f"{x:.6g}" for x in value)
-
-
-def describe(folder: Path) -> str:
-    """Return the words of each view, their overlap and spread per language, as Markdown."""
-    import polars as pl
-
-    several, single = [], []
-    every: dict[str, pl.DataFrame] = {}
-    lowest, highest = (getattr(pl.col("view_scores").list, of)() for of in ("min", "max"))
-    for config, frame in frames(folder):
-        every[config] = frame
-        both = frame.filter(pl.col("views") > 1)
-        torn = both.filter((lowest < 0) & (highest > 0))
-        largest = frame.select(pl.concat_list(f"q_{axis}" for axis in AXES).list.arg_max())
-        counts = [int((largest.to_series() == i).sum()) for i in range(3)]
-        means: list[Any] = [frame[name].mean() for name in ("seed_sd", "leave_out_change")]
-        spread = ["" if mean is None else f"{mean:.3f}" for mean in means]
-        may = int(frame["redistributable"].sum())
-        several.append((config, len(frame), *counts, len(both), len(torn), *spread, may))
-        names = frame["view_names"].explode().drop_nulls().value_counts().sort("view_names")
-        single += [(config, *row) for row in names.iter_rows()]
-    words = table(HEAD, several, "Words by language", TEXT)
-    tables = [words, table("language | view | :words", single, "Words by view")]
-    if {OF, PUBLISHED} <= set(every):
-        found = agreement(every[OF], every[PUBLISHED])
-        tables.append(table(AGAINST, found, "English against the published lexicon", RANKS))
-    return page(*tables)

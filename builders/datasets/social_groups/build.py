@@ -7,11 +7,9 @@ released code lists them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
@@ -42,6 +40,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
+COUNTS = ("category kind",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -64,8 +63,3 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
         found = read(snapshot, name, groups, "mend it and fetch again")
         for entry in sorted(found, key=lambda g: (g.category, g.group)):
             yield Row(language, entry._asdict() | {"kind": KINDS.index(entry.kind)})
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by category, as Markdown."""
-    return count_rows(folder, SCHEMA, "category kind")

@@ -10,12 +10,10 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, frames, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import SnapshotParams
@@ -25,7 +23,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
-from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
+from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
@@ -66,6 +64,7 @@ COLUMNS = (
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
+COUNTS = ("category", "engines", "flags")  # of the card
 
 
 class Params(SnapshotParams):
@@ -217,20 +216,3 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
         query = (row.category, row.group, language, row.template, row.query.lower(), row.attribute)
         by: list[Any] = [[row.engine], [], about["wave"], sorted(told), row.number]
         yield _row(name, *query, row.number in kept, *by)
-
-
-def describe(folder: Path) -> str:
-    """Return the rows by category, by engine and by flag, as Markdown."""
-    import polars as pl
-
-    sums = (pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
-    head = "config | category | :groups | :rows | :single words"
-    found = [table(head, counted(folder, ["category"], *sums), "Rows by category")]
-    for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
-        rows = [
-            (name, *row)
-            for name, frame in frames(folder)
-            for row in frame[column].explode().drop_nulls().value_counts().sort(column).iter_rows()
-        ]
-        found.append(table(f"config | {column} | :rows", rows, title))
-    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])

@@ -11,13 +11,11 @@ import math
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import Field
 
-from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.limits import parsed
 from plumbline.builders.core.params import Reader, SnapshotParams
@@ -68,6 +66,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
+COUNTS = ("supersense best",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -148,22 +147,6 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
         if len(set(members)) < len(members):
             raise ValueError(f"{synset}: a member appears twice")
         yield str(synset), members
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of lemmas by class, as Markdown."""
-    import polars as pl
-
-    frame = pl.read_parquet(folder / f"{LANGUAGE}.parquet")
-    weight, rows = pl.col("weight"), []
-    for code, name in enumerate(CLASSES):
-        part = frame.filter(pl.col("supersense") == code)
-        (sums,) = part.select((weight > 0).sum(), pl.col("best").sum(), w=weight.sum()).rows()
-        rows.append((name, *sums[:2], f"{sums[2]:,.1f}"))
-    head = "class | :lemmas with weight above 0 | :lemmas whose best class it is | :sum of weights"
-    lemmas = [frame.filter(pl.col("pos") == i)["lemma"].n_unique() for i in range(len(POS))]
-    said = f"In all: {lemmas[0]:,} adjectives, {lemmas[1]:,} verbs."
-    return page(table(head, rows, "Lemmas by class"), [said])
 
 
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:

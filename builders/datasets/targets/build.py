@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
@@ -28,6 +26,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
+COUNTS = ("split label",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -156,8 +155,3 @@ def _rows(
             else:
                 seen[text.text] = text.label
                 yield Row(corpus.config, text._asdict() | {"id": place, "split": split} | facts)
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by split and class, as Markdown."""
-    return count_rows(folder, SCHEMA, "split label")

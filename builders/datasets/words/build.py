@@ -8,12 +8,10 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import count_rows
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
@@ -47,6 +45,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
+COUNTS = ("pos place",)  # of the card
 
 
 class Order(Section):
@@ -122,11 +121,6 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
     return (form if lemma[:1] != lemma[:1].lower() else form.lower()), lemma
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by part of speech, as Markdown."""
-    return count_rows(folder, SCHEMA, "pos place")
 
 
 def _letterlike(character: str) -> bool:
