@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
@@ -51,15 +50,8 @@ class Params(SnapshotParams):
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per category and group, sorted; nothing is rejected."""
-    there = set(snapshot.names(""))
+    then = "mend it, or add it under sources.social_groups.files, and fetch again"
     for language in params.languages:
-        name = f"{language}.csv"
-        if name not in there:
-            raise UserError(
-                f"{snapshot.folder}: no groups for {language!r}; add a file under "
-                "sources.social_groups.files and fetch, or take it out of "
-                "datasets.social_groups.languages"
-            )
-        found = read(snapshot, name, groups, "mend it and fetch again")
+        found = read(snapshot, f"{language}.csv", groups, then)
         for entry in sorted(found, key=lambda g: (g.category, g.group)):
             yield Row(language, entry._asdict() | {"kind": KINDS.index(entry.kind)})
