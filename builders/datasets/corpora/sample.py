@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject
@@ -241,11 +240,6 @@ def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
     have: Counter[str] = Counter()
     for one, weight in left:
         have[one.config] += weight
-    if empty := [config for config in CONFIGS if not have[config]]:
-        raise UserError(
-            f"no text left of {', '.join(empty)}; look at the snapshots, at words_min, and at "
-            "the threshold of hate"
-        )
     sizes = params.sizes
     if params.balance:  # all smaller alike where one has too little
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -123,22 +122,11 @@ def _model(params: Finder) -> Any:
     return nlp
 
 
-def _light_spacy() -> Any:
-    """Import spaCy without PyTorch, which rules and word lists do not use: half of the seconds."""
-    unloaded = "torch" not in sys.modules
-    if unloaded:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # an ImportError to whoever asks
-    try:
-        import spacy
-    finally:
-        if unloaded:
-            del sys.modules["torch"]
-    return spacy
-
-
 def _ruler(gazetteer: Gazetteer) -> Any:
     """Return a pipeline of spaCy's entity ruler over all usable names, with or without marks."""
-    nlp = _light_spacy().blank("xx")
+    import spacy
+
+    nlp = spacy.blank("xx")
     ruler: Any = nlp.add_pipe("entity_ruler")
     names = gazetteer.men | gazetteer.women | gazetteer.last
     spelled = names | {plain(name) for name in names}

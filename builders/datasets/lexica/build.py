@@ -18,20 +18,21 @@ from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.datasets.lexica.formats import Entry, View, entries
+from plumbline.builders.datasets.lexica.formats import AXES, Entry, View, entries
 from plumbline.builders.datasets.lexica.published import (
     FILE,
     GRID,
     PUBLISHED,
     Published,
     rows,
+    word_row,
 )
 from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
     from plumbline.builders.datasets.lexica.sentivae import Fits
 
-SENTIMENTS = AXES = ("positive", "negative", "neutral")
+SENTIMENTS = AXES
 EMISSIONS: dict[str, Any] = {
     "binary": "bernoulli",
     **dict.fromkeys(("classes", "counts"), "multinomial"),
@@ -142,7 +143,10 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per word of any view, sorted; rejects are counted by view and reason."""
     for language in params.languages:
         lexica = []
-        for view in _declared(snapshot, language):
+        views = declared(snapshot, View, "views", language)
+        if all(view.scale == "none" for view in views):
+            raise UserError(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
+        for view in sorted(views, key=lambda view: view.name):
             lexicon, refused = read(snapshot, view, language)
             lexica.append(lexicon)
             for reason, number in sorted(refused.items()):
@@ -174,7 +178,7 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
                 found[entry.word].append(entry.value)
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
-                refused[entry.reason] += 1
+                refused[entry] += 1
     for word, values in found.items():
         value = _resolve(view, values)
         if value is None:
@@ -191,14 +195,6 @@ def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
         return None if others and others[0][1] == most else str(best)
     sums = [sum(column) for column in zip(*values, strict=True)]
     return tuple(sums if view.scale == "counts" else (s / len(values) for s in sums))
-
-
-def _declared(snapshot: Snapshot, language: str) -> list[View]:
-    """Return the views of a language as the snapshot's manifest declares them."""
-    views = declared(snapshot, View, "views", language)
-    if all(view.scale == "none" for view in views):
-        raise UserError(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
-    return sorted(views, key=lambda view: view.name)
 
 
 def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str) -> Fits:
@@ -250,16 +246,9 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
         has = [v for v, lexicon in enumerate(rated) if word in lexicon.values]
         own = [rated[v] for v in has]
         change = [float(c[i]) for v, c in changes.items() if has != [v]]
-        mass = 3.0 + len(has)
-        two = [float(b) for b in beta[i, :2]]
-        shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))  # the third is what is left
         scores = [round(lexicon.score(word), 6) for lexicon in own]
-        values = {
-            "word": word,
+        values = word_row(word, [float(b) for b in beta[i, :2]], len(has)) | {
             "pos": sorted(set().union(*(lexicon.pos.get(word, set()) for lexicon in lexica))),
-            **{f"beta_{axis}": b for axis, b in shares.items()},
-            **{f"q_{axis}": b / mass for axis, b in shares.items()},
-            "views": len(has),
             "score": round(sum(scores) / len(scores), 6),
             "seed_sd": round(float(sd[i]), DECIMALS) if several else None,
             "leave_out_change": round(max(change), DECIMALS) if change else None,

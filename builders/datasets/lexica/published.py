@@ -7,17 +7,16 @@ Dirichlet distribution each; Stańczak et al. (2023) use it for English as it is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.datasets.lexica.formats import normal
+from plumbline.builders.datasets.lexica.formats import AXES, normal
 from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import decoded, records
 
-AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
 PUBLISHED = "published"  # name of the config
 OF = "en"  # its language
 FILE = f"{PUBLISHED}/lexicon.csv"
@@ -70,22 +69,21 @@ def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
         if word not in kept or sum(beta) > sum(kept[word]) + NEAR:
             kept[word] = beta
     for word, beta in sorted(kept.items()):
-        views = round(sum(beta)) - 3
         two = [max(1.0, math.floor(b / GRID) * GRID) for b in beta[:2]]
-        shares = dict(zip(AXES, [*two, views + 3 - sum(two)], strict=True))
-        q = {axis: b / (views + 3) for axis, b in shares.items()}
-        values: dict[str, Any] = {
-            "word": word,
-            "pos": [],
-            **{f"beta_{axis}": b for axis, b in shares.items()},
-            **{f"q_{axis}": x for axis, x in q.items()},
-            "views": views,
-            "score": round(q["positive"] - q["negative"], 6),
-            "seed_sd": None,
-            "leave_out_change": None,
-            "view_names": [],
-            "view_values": [],
-            "view_scores": [],
-            "redistributable": published.redistribute,
-        }
-        yield Row(PUBLISHED, values)
+        values = word_row(word, two, round(sum(beta)) - 3)
+        values["score"] = round(values["q_positive"] - values["q_negative"], 6)
+        yield Row(PUBLISHED, values | {"redistributable": published.redistribute})
+
+
+def word_row(word: str, two: Sequence[float], views: int) -> dict[str, Any]:
+    """Return a row with beta and q; neutral has what the first two axes leave of the mass."""
+    mass = views + 3.0
+    shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))
+    return {
+        "word": word,
+        **{f"beta_{axis}": beta for axis, beta in shares.items()},
+        **{f"q_{axis}": beta / mass for axis, beta in shares.items()},
+        "views": views,
+        **dict.fromkeys(("seed_sd", "leave_out_change")),
+        **{name: [] for name in ("pos", "view_names", "view_values", "view_scores")},
+    }

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from plumbline.builders.datasets.lexica.formats import AXES
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-AXES = ("positive", "negative", "neutral")
 SIGMA = 0.1  # of the Normal emissions
 HIDDEN = 32
 
@@ -52,7 +53,6 @@ class Fits:
     """Posteriors of all fits: ``beta`` is (fits, words, 3) with the columns of :data:`AXES`."""
 
     beta: Floats
-    seeds: tuple[int, ...]  # of each fit
     left_out: tuple[int | None, ...]  # the view that each fit did without
 
 
@@ -119,7 +119,7 @@ def fit(
     finally:
         torch.set_num_threads(threads)
     named = np.stack([_named(b, table.anchor) for b in beta])
-    return Fits(named[:, pattern.reshape(-1)], tuple(starts), tuple(out))
+    return Fits(named[:, pattern.reshape(-1)], tuple(out))
 
 
 class _Table(NamedTuple):

@@ -136,10 +136,13 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     request = snapshot.manifest["request"]
     if params.published:
         yield from _released(snapshot)
-    brought = {k: of for k, of in READERS.items() if k in request and k != PUBLISHED}
-    given = {k: list(read(snapshot, FILES[k], of, AGAIN)) for k, of in brought.items()}
-    counted = dict(given["mentions"]) if "mentions" in given else None
-    kept = {entry[:3] for entry in given["names"]} if "names" in given else None
+    brought = {
+        kind: list(read(snapshot, FILES[kind], READERS[kind], AGAIN))
+        for kind in ("mentions", "names")
+        if kind in request
+    }
+    counted = dict(brought["mentions"]) if "mentions" in brought else None
+    kept = {entry[:3] for entry in brought["names"]} if "names" in brought else None
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
             f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
@@ -220,13 +223,8 @@ READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {
 
 def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
     """Yield a row for each name that the authors released, sorted, as their file has it."""
-    if PUBLISHED not in snapshot.manifest["request"]:
-        raise UserError(
-            f"{snapshot.folder}: has no published names; name their file under "
-            "sources.wikidata.published and fetch again, or set datasets.politicians.published to "
-            "false"
-        )
-    found = Counter(read(snapshot, FILES[PUBLISHED], READERS[PUBLISHED], AGAIN))
+    then = "name their file under sources.wikidata.published and fetch again"
+    found = Counter(read(snapshot, FILES[PUBLISHED], names, then))
     for (language, name, gender, told), number in sorted(found.items()):
         if any(unicodedata.category(c).startswith("L") for c in name):
             values = (language, name, GENDERS.index(gender), told, number)

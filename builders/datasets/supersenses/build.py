@@ -85,7 +85,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     (language,) = params.languages
     found: dict[str, tuple[str, dict[str, float]]] = {}
-    for file in _files(snapshot, "adjectives/"):
+    for file in snapshot.names("adjectives/"):
         for spelled, choice, probabilities in read(snapshot, file, adjectives, "fetch it again"):
             lemma = unicodedata.normalize("NFC", spelled)
             if lemma in found:
@@ -151,7 +151,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
 
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     """Return for each verb how many of its synsets are in each class."""
-    files = _files(snapshot, "verbs/")
+    files = list(snapshot.names("verbs/"))
     if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
         raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -167,10 +167,3 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
             for member in members:
                 found[unicodedata.normalize("NFC", member)][name] += 1
     return found
-
-
-def _files(snapshot: Snapshot, folder: str) -> list[str]:
-    names = list(snapshot.names(folder))
-    if not names:
-        raise UserError(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
-    return names

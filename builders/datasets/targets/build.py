@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -123,14 +123,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, in the order of its corpus; a text is there once in a config."""
     every = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
-        corpora = [corpus for corpus in every if corpus.config == config]
-        if not corpora:
-            raise UserError(
-                f"{snapshot.folder}: declares no corpus for {config!r}; add one under "
-                "sources.targets.corpora and fetch, or take it out of datasets.targets.configs"
-            )
         seen: dict[str, str] = {}
-        for corpus in corpora:
+        for corpus in (corpus for corpus in every if corpus.config == config):
             for part in sorted(corpus.parts):
                 yield from _rows(snapshot, corpus, part, seen)
 
