@@ -15,7 +15,7 @@ from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.social_groups.read import groups
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.builders.datasets.statements.read import statements
-from plumbline.builders.datasets.stereotypes.choenni2021 import published
+from plumbline.builders.datasets.stereotypes.build import published
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.survey.responses import respondents
 from plumbline.builders.datasets.targets import build as targets

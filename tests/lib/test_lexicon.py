@@ -114,9 +114,3 @@ def test_each_word_of_a_synset_has_its_pair_and_part_of_speech():
         ("बढ़िया", (0.25, 0.375), "ADJ"),
     ]
     assert found[2] == "not five columns"
-
-
-def test_inflected_forms_give_parts_of_speech_alone():
-    declared = view(format="forms", scale="none")
-    found = list(entries(declared, {"http://x/a.txt": '\ufeff"bon","bon,bonne"\n'.encode()}))
-    assert [(e.word, e.pos) for e in found] == [("bon", "ADJ"), ("bonne", "ADJ")]

@@ -144,16 +144,13 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         lexica = []
         views = declared(snapshot, View, "views", language)
-        if all(view.scale == "none" for view in views):
-            raise UserError(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
         for view in sorted(views, key=lambda view: view.name):
             lexicon, refused = read(snapshot, view, language)
             lexica.append(lexicon)
             for reason, number in sorted(refused.items()):
                 yield Reject(language, view.name, reason, number=number)
-        rated = [lexicon for lexicon in lexica if lexicon.view.scale != "none"]
-        words = sorted(set().union(*(lexicon.values for lexicon in rated)))
-        fits = _fit(rated, words, params, language)
+        words = sorted(set().union(*(lexicon.values for lexicon in lexica)))
+        fits = _fit(lexica, words, params, language)
         yield from _rows(language, lexica, words, fits)
     if params.published:
         (theirs,) = declared(snapshot, Published, PUBLISHED)
@@ -231,7 +228,6 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
 def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) -> Iterator[Row]:
     import numpy as np
 
-    rated = [lexicon for lexicon in lexica if lexicon.view.scale != "none"]
     q = fits.beta / fits.beta.sum(-1, keepdims=True)
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = np.round(fits.beta[full].mean(0) / GRID) * GRID
@@ -243,8 +239,8 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
         if view is not None
     }
     for i, word in enumerate(words):
-        has = [v for v, lexicon in enumerate(rated) if word in lexicon.values]
-        own = [rated[v] for v in has]
+        has = [v for v, lexicon in enumerate(lexica) if word in lexicon.values]
+        own = [lexica[v] for v in has]
         change = [float(c[i]) for v, c in changes.items() if has != [v]]
         scores = [round(lexicon.score(word), 6) for lexicon in own]
         values = word_row(word, [float(b) for b in beta[i, :2]], len(has)) | {

@@ -43,13 +43,12 @@ class View(Terms):
         description="address of each file, or its place in the checkout; of a member of an archive "
         "ADDRESS#MEMBER. The keys are free, but for plain word lists they are the labels",
     )
-    format: Literal[
-        "table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet",
-        "forms",
-    ] = Field(description="which reader reads the files")  # fmt: skip
-    scale: Literal["binary", "classes", "counts", "continuous", "pairs", "none"] = Field(
-        description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), "
-        "pairs (positive, negative; two Normals), or none: only parts of speech"
+    format: Literal["table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet"] = (
+        Field(description="which reader reads the files")
+    )
+    scale: Literal["binary", "classes", "counts", "continuous", "pairs"] = Field(
+        description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), or "
+        "pairs (positive, negative; two Normals)"
     )
     labels: dict[str, float] = Field(
         default_factory=dict,
@@ -141,7 +140,7 @@ def _checked(view: View, word: str, value: Any, pos: str) -> Entry | str:
     if view.scale in ("binary", "classes"):
         if value not in view.labels:
             return "label that the view does not declare"
-    elif view.scale != "none":
+    else:
         value = _numbers(value)
         if value is None:
             return "not a number"
@@ -256,15 +255,6 @@ def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
         yield from ((word, tuple(cells[2:4]), cells[0]) for word in cells[4].split(",") if word)
 
 
-def _forms(_view: View, text: str, _key: str) -> Found:
-    """Adjectives with their inflected forms, without any value: parts of speech alone."""
-    for _, row in table_rows(text):
-        if len(row) != 2:
-            yield "not lemma and forms"
-            continue
-        yield from ((form, "", "adj") for form in sorted({row[0], *row[1].split(",")}))
-
-
 READERS: dict[str, Callable[[View, str, str], Found]] = {
     "table": _table,
     "list": _list,
@@ -273,5 +263,4 @@ READERS: dict[str, Callable[[View, str, str], Found]] = {
     "emolex": _emolex,
     "senticnet": _senticnet,
     "sentiwordnet": _sentiwordnet,
-    "forms": _forms,
 }

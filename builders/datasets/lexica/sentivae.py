@@ -10,7 +10,6 @@ outputs, each of which is a softmax and so adds one unit of mass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,28 +27,19 @@ SIGMA = 0.1  # of the Normal emissions
 HIDDEN = 32
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """What one lexicon says.
 
-    Attributes
-    ----------
-    emission
-        ``bernoulli`` (one column, 0 or 1), ``multinomial`` (one column of counts for each class;
-        a single label is a count of one) or ``normal`` (any columns, each with sigma 0.1).
-    words
-        (n,) indices of the words that it has, each once.
-    values
-        (n, columns) their values.
+    Emissions are ``bernoulli`` (one column, 0 or 1), ``multinomial`` (one column of counts for each
+    class; a single label is a count of one) or ``normal`` (any columns, each with sigma 0.1).
     """
 
     emission: Literal["bernoulli", "multinomial", "normal"]
-    words: Integers
-    values: Floats
+    words: Integers  # (n,) indices of the words that it has, each once
+    values: Floats  # (n, columns)
 
 
-@dataclass(frozen=True)
-class Fits:
+class Fits(NamedTuple):
     """Posteriors of all fits: ``beta`` is (fits, words, 3) with the columns of :data:`AXES`."""
 
     beta: Floats

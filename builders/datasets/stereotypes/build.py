@@ -7,10 +7,11 @@ and leaves a flag. Their own published suggestions are a config beside the waves
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -22,13 +23,16 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
-from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
+from plumbline.builders.readers.table import table
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 AGAIN = "fetch another wave"
 INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks within words
+PUBLISHED_COLUMNS = ["input", "target_category", "target_group", "completion", "search_engine"]
+PUBLISHED_ENGINES = ("duckduckgo", "google", "multiple", "yahoo")
+PLACE = "{group}"
 SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
@@ -216,3 +220,55 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
         query = (row.category, row.group, language, row.template, row.query.lower(), row.attribute)
         by: list[Any] = [[row.engine], [], about["wave"], sorted(told), row.number]
         yield _row(name, *query, row.number in kept, *by)
+
+
+class Published(NamedTuple):
+    """One row of the file, its fields stripped."""
+
+    number: int  # of the row in the file, from 1
+    query: str
+    category: str
+    group: str
+    attribute: str
+    engine: str
+
+    @property
+    def template(self) -> str:
+        """Return the query with a place where the group was."""
+        return re.sub(rf"(?<!\w){re.escape(self.group)}(?!\w)", PLACE, self.query, count=1)
+
+
+def published(body: bytes) -> list[Published]:
+    """Return the rows of a file in the authors' format."""
+    rows = []
+    for line, fields in table(body, PUBLISHED_COLUMNS, "\t")[1]:
+        number = line - 1
+        row = Published(number, *(" ".join(field.split()) for field in fields))
+        if not all(row):
+            raise ValueError(f"row {number} has an empty field")
+        if row.engine not in PUBLISHED_ENGINES:
+            raise ValueError(f"row {number}: {row.engine!r} is none of the engines")
+        if PLACE not in row.template:
+            raise ValueError(f"row {number}: {row.group!r} is not in its query")
+        rows.append(row)
+    if not rows:
+        raise ValueError("no row in it")
+    return rows
+
+
+def chosen(rows: list[Published], single: list[Published]) -> set[int]:
+    """Return the numbers of those rows that a second file, of single words, has too.
+
+    Each row of the second file stands for one of the first: of the same engine where there is
+    one, else the first that is left.
+    """
+    found: set[int] = set()
+    for end in (None, 5):  # with the engine, then without
+        # rows of the second file that have found theirs already are taken out
+        rest = Counter(row[1:end] for row in single)
+        rest.subtract(row[1:end] for row in rows if row.number in found)
+        for row in rows:
+            if row.number not in found and rest[row[1:end]] > 0:
+                rest[row[1:end]] -= 1
+                found.add(row.number)
+    return found

@@ -32,7 +32,7 @@ from plumbline.builders.core.snapshot import write_bytes, write_gzip
 from plumbline.builders.datasets.social_groups.fetch import MISSING
 from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
-from plumbline.builders.datasets.stereotypes.choenni2021 import published
+from plumbline.builders.datasets.stereotypes.build import published
 from plumbline.builders.fetch import mirror
 from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently
