@@ -100,7 +100,7 @@ def plan(name: str) -> list[Table]:
     of_schema = (of(builder.SCHEMA, params, folder) for of in (suite.tables, texts.tables))
     return [
         *chain(*of_schema),
-        *own.tables(params, folder),
+        *suite.own_tables(own, params, folder),
         *accepted.tables(builder.SCHEMA, folder),
     ]
 

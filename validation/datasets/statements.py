@@ -31,9 +31,10 @@ class Params(suite.Params):
 
 
 TOLD = ("id", "axis", "reversed", "weight", "polarity", "opposite")  # the same in all languages
+HALVES = "config scale axis statements share over_floor even"
 
 
-def _languages(_: Params, folder: Path) -> list[suite.Table]:
+def across(_: Params, folder: Path) -> list[suite.Table]:
     """Hold the languages of a scale to the same statements, and what is told of them."""
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
@@ -44,11 +45,7 @@ def _languages(_: Params, folder: Path) -> list[suite.Table]:
     return [suite.listed("languages", "config scale first same_ids", rows, 3)]
 
 
-COLUMNS = "config scale axis statements share over_floor even"
-
-
-@suite.each_config("halves", COLUMNS, 5, across=_languages)
-def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that texts fit into a frame, halves are even, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
     name, other, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
@@ -93,8 +90,10 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
     rows = []
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        free = scale not in params.even
-        even = free or abs(share - 0.5) <= params.half_tolerance
-        over = free or number >= params.axis_min
-        rows.append((config, scale, axis, number, round(share, 6), over, even))
-    return [suite.checked(f"texts-{config}", texts, 3)], rows
+        free, off = scale not in params.even, abs(share - 0.5)
+        fine = (free or number >= params.axis_min, free or off <= params.half_tolerance)
+        rows.append((config, scale, axis, number, round(share, 6), *fine))
+    return [
+        suite.checked(f"texts-{config}", texts, 3),
+        suite.listed(f"halves-{config}", HALVES, rows, 5),
+    ]

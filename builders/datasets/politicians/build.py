@@ -155,7 +155,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         qid: sorted({row["iso"]["value"].upper() for row in rows})
         for qid, rows in _answers(snapshot, "countries/").items()
     }
-    official = {code: official_languages(code) for codes in iso.values() for code in codes}
     for number, start in enumerate(range(0, len(ids), request["batch_size"])):
         kinds = (f"{kind}/{number:05d}" for kind in ("facts", "dates", "labels"))
         facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
@@ -167,7 +166,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 continue
             countries = found["country_qids"]
             codes = sorted({code for country in countries for code in iso.get(country, [])})
-            spoken = [of for code in codes if (of := official[code]) is not None]
+            spoken = [of for code in codes if (of := official_languages(code)) is not None]
             for language in params.languages:
                 native = any(language in of for of in spoken) if spoken else None
                 known = found | {"countries": codes, "native": native}
