@@ -28,7 +28,6 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
     """Hold that mass and views agree, shares sum to 1, sides agree, and none is empty."""
     mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
     least = pl.min_horizontal(f"beta_{axis}" for axis in AXES)
-    share = pl.sum_horizontal(f"q_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
     said = frame.select("view_values", "view_scores").iter_rows()
@@ -41,7 +40,6 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         "word",
         mass_is_three_and_views=mass - 3 == views,
         beta_is_over_prior=least >= 1 - 1e-9,
-        shares_sum_to_one=(share - 1).abs() < 1e-9,
         shares_of_mass=pl.all_horizontal(
             (pl.col(f"q_{a}") - pl.col(f"beta_{a}") / mass).abs() < 1e-9 for a in AXES
         ),

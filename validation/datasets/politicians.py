@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -11,12 +10,7 @@ from pydantic import Field
 
 from plumbline.builders.core import parquet as store
 from plumbline.builders.datasets.politicians.build import PUBLISHED
-from plumbline.builders.datasets.politicians.person import (
-    GENDERS,
-    PRECISIONS,
-    gender_of,
-    official_languages,
-)
+from plumbline.builders.datasets.politicians.person import GENDERS, PRECISIONS, gender_of
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.validation import suite
 
@@ -49,7 +43,6 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
     exact, first = pl.col("birth_precision"), (born.dt.month() == 1) & (born.dt.day() == 1)
     genders = [gender_of(qids)[0] for qids in frame["gender_qids"].to_list()]
     expected = pl.Series([GENDERS.index(g) if g else -1 for g in genders], dtype=pl.Int64)
-    native = [_native(config, codes) for codes in frame["countries"].to_list()]
     codes = pl.col("countries").list
     names = frame.select(
         "qid",
@@ -58,7 +51,6 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         gender_as_stated=expected == pl.col("gender"),
         countries_as_stated=codes.len() <= pl.col("country_qids").list.len(),
         country_codes=codes.eval(pl.element().str.contains(r"^[A-Z]{2}$")).list.all(),
-        native_to_its_countries=pl.col("native").eq_missing(pl.Series(native, dtype=pl.Boolean)),
         name_of_the_language=language.is_in([config, "mul"]),
         fallback_to_all_languages=pl.col("name_fallback") == (language == "mul"),
         born_in_time=born.is_between(*BORN),
@@ -103,11 +95,6 @@ def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) ->
     own = text.count_matches(rf"[\p{{{script}}}]") * 2 > text.count_matches(r"\p{L}")
     share = {"name_in_script": params.script_min_share}
     return [suite.checked(f"script-{name}", frame.with_columns(name_in_script=own), key, share)]
-
-
-def _native(language: str, codes: Sequence[str]) -> bool | None:
-    spoken = [own for code in codes if (own := official_languages(code)) is not None]
-    return any(language in own for own in spoken) if spoken else None
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:

@@ -15,9 +15,6 @@ from plumbline.validation import suite
 class Params(suite.Params):
     """Floors, and how even the halves are."""
 
-    axis_min: int = Field(
-        ge=1, description="fewest statements of an axis in a config of a scale of `even`"
-    )
     half_tolerance: float = Field(
         0.1,
         ge=0,
@@ -31,7 +28,7 @@ class Params(suite.Params):
 
 
 TOLD = ("id", "axis", "reversed", "weight", "polarity", "opposite")  # the same in all languages
-HALVES = "config scale axis statements share over_floor even"
+HALVES = "config scale axis statements share even"
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
@@ -90,9 +87,8 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
     rows = []
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        free, off = scale not in params.even, abs(share - 0.5)
-        fine = (free or number >= params.axis_min, free or off <= params.half_tolerance)
-        rows.append((config, scale, axis, number, round(share, 6), *fine))
+        even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
+        rows.append((config, scale, axis, number, round(share, 6), even))
     return [
         suite.checked(f"texts-{config}", texts, 3),
         suite.listed(f"halves-{config}", HALVES, rows, 5),

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import polars as pl
-from pydantic import Field
 
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, POS
-from plumbline.validation import suite
+from plumbline.validation.suite import Params, Table, checked
 
 ROUNDING = 1e-5  # weights are rounded to six decimals, and a lemma has at most fifteen
 
 
-class Params(suite.Params):
-    """Floors."""
-
-    class_min: int = Field(1, ge=0, description="fewest lemmas with some weight in every class")
-
-
-def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
+def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
     """Hold that weights are shares, every lemma has a best class, and all classes occur."""
     verb, weight, best = pl.col("pos") == POS.index("VERB"), pl.col("weight"), pl.col("best")
     of_verbs = pl.col("supersense") >= len(ADJECTIVES)
@@ -29,11 +22,12 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         only_verbs_have_senses=(pl.col("senses").is_not_null() == verb).all(),
         adjective_has_all_classes_and_one_choice=verb.all() | one_choice,
     )
-    some = frame.filter(weight > 0)["supersense"]
-    sizes = [
-        (name, n := int((some == i).sum()), n >= params.class_min) for i, name in enumerate(CLASSES)
-    ]
+    classes = frame.group_by("supersense").agg(some_lemma_has_weight=(weight > 0).any())
+    of_all = frame.select(
+        config=pl.lit(config), has_all_classes=pl.col("supersense").n_unique() == len(CLASSES)
+    )
     return [
-        suite.checked(f"lemmas-{config}", lemmas.sort("lemma", "pos"), 2),
-        suite.listed(f"classes-{config}", "class lemmas over_floor", sizes, 2),
+        checked(f"lemmas-{config}", lemmas.sort("lemma", "pos"), 2),
+        checked(f"classes-{config}", classes.sort("supersense")),
+        checked(f"supersenses-{config}", of_all),
     ]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from plumbline.builders.core.params import section
-from plumbline.builders.datasets.words.build import PLACES, POS
-from plumbline.builders.datasets.words.build import Params as Built
 from plumbline.validation.suite import Params, Table, checked, same
 
 # Languages that inflect words at their ends: in real treebanks .95 or more of the forms begin as
@@ -21,9 +18,6 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
     small = form == form.str.to_lowercase()
     first = pl.col("form", "lemma").str.slice(0, 1).str.normalize("NFD").str.slice(0, 1)
     begins = frame.select(first.str.to_lowercase())
-    order = section("datasets.words", Built).word_order.get(config)
-    by = {i: PLACES.index(order.place(pos)) for i, pos in enumerate(POS)} if order else {}
-    place = pl.col("pos").replace_strict(by, default=None, return_dtype=pl.Int64)
     forms = frame.select(
         "form",
         "lemma",
@@ -31,7 +25,6 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         counts_add_up=(counts.sum() == pl.col("count")) & (counts.len() == banks.len()),
         form_is_a_word=form.str.contains(r"^[\p{L}\p{M}\x{200c}\x{200d}]+$"),
         one_place=same("place", "pos"),
-        place_of_the_language=(place == pl.col("place")) | pl.lit(order is None),
         treebank_of_the_language=banks.eval(
             ~pl.element().str.contains(r"^[a-z]{2,3}_") | pl.element().str.starts_with(f"{config}_")
         ).list.all(),
