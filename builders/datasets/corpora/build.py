@@ -37,12 +37,7 @@ COLUMNS = (
     Column("id", "string", "source and id of the text in it"),
     Column("text", "string", "a paragraph a line, see Cleaning", prose="lines"),
     Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
-    Column(
-        "leaning",
-        "label",
-        "of the outlet's article or of the community",
-        labels=LEANINGS,
-    ),
+    Column("leaning", "label", "of the outlet's article or of the community", labels=LEANINGS),
     Column("outlet", "string", "outlet, or community as r/NAME"),
     Column(
         "date", "string", "of publication, ISO 8601; empty where missing or impossible", empty=True

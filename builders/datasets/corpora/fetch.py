@@ -79,10 +79,7 @@ def fetch(
 
 
 def _cut(
-    place: str,
-    politeness: Politeness,
-    path: Path,
-    posts: Callable[..., Iterator[bytes]],
+    place: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
 ) -> None:
     """Write the posts of one dump; what the dump was is written first, its posts last."""
     away = re.match(ADDRESS, place)

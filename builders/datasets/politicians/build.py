@@ -61,11 +61,7 @@ COLUMNS = (
         labels=PRECISIONS,
     ),
     Column("birth_year", "int32", "year of birth"),
-    Column(
-        "countries",
-        "strings",
-        "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)",
-    ),
+    Column("countries", "strings", "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)"),
     Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
     Column(
         "native",
@@ -93,11 +89,7 @@ RELEASED = Schema(
     ),
     key=("name_language", "name", "gender_stated"),
 )
-SCHEMA = Schema(
-    COLUMNS,
-    key=("qid",),
-    others=((PUBLISHED, RELEASED),),
-)
+SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
 COUNTS = ("gender", "name_language gender", "gender_qids gender")  # of the card
 
 

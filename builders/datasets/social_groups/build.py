@@ -25,12 +25,7 @@ COLUMNS = (
         "the group, spelled as the paper does: so it stands in prompts",
         prose="name",
     ),
-    Column(
-        "name",
-        "string",
-        "the group in usual spelling; mostly the same",
-        prose="name",
-    ),
+    Column("name", "string", "the group in usual spelling; mostly the same", prose="name"),
     Column(
         "kind",
         "label",

@@ -37,18 +37,12 @@ SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
     Column(
-        "group",
-        "string",
-        "the group, as `social_groups` spells it in its `group`",
-        prose="name",
+        "group", "string", "the group, as `social_groups` spells it in its `group`", prose="name"
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
     Column(
-        "query",
-        "string",
-        "what was asked, lower case; join with the probe by it",
-        prose="text",
+        "query", "string", "what was asked, lower case; join with the probe by it", prose="text"
     ),
     Column("attribute", "string", "how the engine went on", prose="word"),
     Column(
@@ -58,11 +52,7 @@ COLUMNS = (
         "their file of single words",
     ),
     Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
-    Column(
-        "ranks",
-        "integers",
-        "place in each engine's answer, from 1; empty if not known",
-    ),
+    Column("ranks", "integers", "place in each engine's answer, from 1; empty if not known"),
     Column("wave", "string", "day of the wave; for what others published, the year"),
     Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
@@ -135,7 +125,9 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
             continue
         for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz", known):
             query = known[line["query"]]
-            for suggestion in _suggestions(snapshot, about["format"], line):
+            with reading(f"{snapshot.folder}: the answer to {line['query']!r}", AGAIN):
+                suggestions = engines.read(about["format"], line["body"], line["query"])
+            for suggestion in suggestions:
                 reason, attribute = _completion(suggestion, query)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
@@ -150,11 +142,6 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         places = [ranks[engine] for engine in by]
         query_of = (category, group, language, template, text, attribute)
         yield _row(name, *query_of, "multi_word" not in told, by, places, wave, told, 0)
-
-
-def _suggestions(snapshot: Snapshot, form: str, line: dict[str, Any]) -> list[engines.Suggestion]:
-    with reading(f"{snapshot.folder}: the answer to {line['query']!r}", "fetch another wave"):
-        return engines.read(form, line["body"], line["query"])
 
 
 def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:

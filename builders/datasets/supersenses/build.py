@@ -140,10 +140,9 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
         raise ValueError("no synset in it")
     for synset, entry in tree.items():
         members = entry.get("members") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or entry.get("partOfSpeech") != "v" or not members:
+        listed = isinstance(members, list) and members and all(isinstance(m, str) for m in members)
+        if not listed or entry["partOfSpeech"] != "v":
             raise ValueError(f"{synset}: not a synset of verbs with members")
-        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
-            raise ValueError(f"{synset}: its members are not a list of texts")
         if len(set(members)) < len(members):
             raise ValueError(f"{synset}: a member appears twice")
         yield str(synset), members
