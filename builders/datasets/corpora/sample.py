@@ -86,13 +86,6 @@ class Snapshots(Section):
     reddit: str = Field(description="folder of the snapshot of posts")
 
 
-class MinWords(Section):
-    """Fewest words of a text."""
-
-    news: int = Field(20, ge=1, description="of an article")
-    social: int = Field(10, ge=1, description="of a post")
-
-
 class Params(DatasetParams):
     """The snapshots to build from, and what is taken of them."""
 
@@ -106,7 +99,9 @@ class Params(DatasetParams):
     oversample: float = Field(
         1.5, ge=1, description="texts looked at for duplicates and hate, as a multiple of the size"
     )
-    words_min: MinWords = Field(MinWords(), description="fewest words")
+    words_min: dict[Literal["news", "social"], int] = Field(
+        {"news": 20, "social": 10}, description="fewest words of an article, and of a post"
+    )
     hate: hate_filter.Params | None = Field(
         None, description="the classifier of hate; null: no filter"
     )
@@ -155,7 +150,8 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
     for found in texts(bool):
         text = "" if found.reason else found.clean()
         words = len(text.split())
-        short = words < getattr(params.words_min, found.config.partition("-")[0], 0)
+        least = {str(kind): number for kind, number in params.words_min.items()}
+        short = words < least.get(found.config.partition("-")[0], 0)
         if reason := found.reason or ("too short" if short else ""):
             left_out[found.config, found.outlet, reason] += 1
             continue
