@@ -128,12 +128,13 @@ def build(folder: Path, size: str) -> None:
     from plumbline.builders.core import parquet
     from plumbline.builders.core.snapshot import Snapshot
     from plumbline.builders.datasets.corpora import build as corpora
+    from plumbline.builders.datasets.corpora.sample import CONFIGS
 
     snapshots = {
         "news": Snapshot.open(TOP / "data/samples/news/2026-11-22"),
         "reddit": Snapshot.open(folder / f"cut-{size}" / "2026-11-22"),
     }
-    sizes = {c: SIZE if c.startswith("social") else 1000 for c in corpora.CONFIGS}
+    sizes = {c: SIZE if c.startswith("social") else 1000 for c in CONFIGS}
     params = corpora.Params(
         version="0.1.0", snapshots={"news": "", "reddit": ""}, sizes=sizes, even=False
     )

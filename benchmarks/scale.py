@@ -142,7 +142,10 @@ def project(folder: Path, people: int) -> None:
     (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     beside = Path("validation/params.yaml")
     checks = yaml.safe_load((TOP / beside).read_text(encoding="utf-8"))
-    checks["validation"]["politicians"] |= {"rows_min": floors, "gender_min": {"female": 1}}
+    checks["validation"]["politicians"] |= {
+        "rows_min": floors,
+        "counts_min": {"*": {"gender": {"female": 1}}},
+    }
     (folder / beside).parent.mkdir(parents=True)
     (folder / beside).write_text(yaml.safe_dump(checks), encoding="utf-8")
     page = Path("docs/datasets/politicians.md")

@@ -9,7 +9,7 @@ import whole
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
-from plumbline.validation import texts
+from plumbline.validation import suite, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,7 +58,7 @@ def tables(name: str, folder: Path, floors: Mapping[str, Any] | None = None) -> 
     own = importlib.import_module(f"plumbline.validation.datasets.{name}")
     params = own.Params(**(whole.tree()["validation"][name] if floors is None else floors))
     shared = texts.tables(builder(name).SCHEMA, params, folder)
-    return [*shared, *own.tables(params, folder)]
+    return [*shared, *suite.own_tables(own, params, folder)]
 
 
 def failing(name: str, folder: Path, floors: Mapping[str, Any] | None = None) -> dict[str, list]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.corpora import build as corpora
 from plumbline.builders.datasets.corpora import reddit_dump
+from plumbline.builders.datasets.corpora.sample import CONFIGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ CORPUS = {
 }
 LISTED = "community,leaning\nLeftOnes,left\nMiddle,center\nRightOnes,right\n"
 COMMUNITIES = {"left": "LeftOnes", "center": "Middle", "right": "RightOnes"}
-SIZES = dict.fromkeys(corpora.CONFIGS, 1000)
+SIZES = dict.fromkeys(CONFIGS, 1000)
 PARAMS = {
     "version": "0.1.0",
     "snapshots": {"news": "x", "reddit": "y"},

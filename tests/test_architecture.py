@@ -194,7 +194,9 @@ def test_help_imports_nothing_heavy(command):
 
 
 def test_closure_follows_imports_in_functions():
-    assert "builders/datasets/words/conllu.py" in closure("plumbline.builders.datasets.words.build")
+    assert "builders/datasets/lexica/sentivae.py" in closure(
+        "plumbline.builders.datasets.lexica.build"
+    )
     assert "probes/core/ray_runner.py" in closure("plumbline.probes.core.run_probe")
 
 

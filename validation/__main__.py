@@ -8,7 +8,6 @@ from pathlib import Path
 
 from plumbline.builders.core import cli
 from plumbline.builders.core.progress import during
-from plumbline.validation.processes import validate
 
 NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*.py"))
 
@@ -41,13 +40,14 @@ def _run(names: list[str], *, accept: bool) -> None:
 
         for name in names:
             print(accepted.accept(name))
-    elif "docs" in names:
-        from plumbline.validation import run
+        return
+    from plumbline.validation import run
 
+    if "docs" in names:
         with during("validation docs"):
             print(run.render(NAMES))
     else:
-        validate(names)
+        run.validate_all(names)
 
 
 if __name__ == "__main__":

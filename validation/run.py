@@ -6,7 +6,6 @@ import importlib
 import json
 import logging
 import os
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
+from plumbline.builders.core.progress import during
 from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.core.workers import each
 from plumbline.validation import accepted, suite, texts
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import
@@ -26,25 +27,51 @@ import great_expectations.expectations as gxe
 from plumbline.validation.suite import Table
 
 EXAMPLES = 5
-DOCS = "data/docs"
+DOCS = Path("data/docs")
 COUNTS = ("element_count", "unexpected_count", "unexpected_percent", "observed_value")
 logging.getLogger("great_expectations").setLevel(logging.ERROR)
+
+
+def validate_all(names: list[str]) -> None:
+    """Validate datasets, in a process for each core, and print a line for each.
+
+    Raises UserError with all that failed: one that does must not hide what the others say.
+    """
+    processes = min(len(os.sched_getaffinity(0)), len(names))
+    if processes > 1:
+        done = dict(each(_problem, [(name,) for name in names], processes))
+        problems = [done[place] for place in range(len(names))]
+    else:
+        problems = [_problem(name) for name in names]
+    if failed := "\n".join(filter(None, problems)):
+        raise UserError(failed)
+
+
+def _problem(name: str) -> str:
+    with during(f"validating {name}"):
+        try:
+            report = validate(name)
+        except UserError as problem:
+            return str(problem)
+    number = sum(len(table["expectations"]) for table in report["tables"].values())
+    print(f"{name}: {number} expectations met, {report['warnings']} warning(s)", flush=True)
+    return ""
 
 
 def validate(name: str) -> dict[str, Any]:
     """Check ``data/datasets/NAME`` and write ``data/validation/NAME.json``.
 
     Returned: the report: deterministic, the same for the same bytes and params.
+
+    Raises UserError with every expectation that is not met.
     """
     context, found, failures, warnings = _context(), {}, [], 0
     read = parquet.fingerprint(parquet.DATASETS / name)  # before: what changes since is not checked
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
-        described = result.describe_dict()
-        pairs = zip(described["expectations"], result.results, strict=True)
-        entries = [_tidy(said, whole, table.key) for said, whole in pairs]
-        found[table.name] = {"statistics": described["statistics"], "expectations": entries}
+        entries = [_tidy(one, table.key) for one in result.results]
+        found[table.name] = {"statistics": result.statistics, "expectations": entries}
         for entry in (entry for entry in entries if not entry["success"]):
             if entry["severity"] == "warning":
                 warnings += 1
@@ -56,13 +83,8 @@ def validate(name: str) -> dict[str, Any]:
             "\n  ".join([f"{name} failed {len(failures)} expectation(s):", *failures])
             + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
         )
-    report = {
-        "dataset": name,
-        "success": True,
-        "fingerprint": read,
-        "warnings": warnings,
-        "tables": found,
-    }
+    facts = {"dataset": name, "success": True, "fingerprint": read}
+    report = facts | {"warnings": warnings, "tables": found}
     text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(parquet.VALIDATION / f"{name}.json", text.encode())
     return report
@@ -71,12 +93,9 @@ def validate(name: str) -> dict[str, Any]:
 def render(names: list[str]) -> Path:
     """Render Data Docs of all suites under ``data/docs`` and return the index page."""
     context = _context()
-    folder = str(Path(DOCS).resolve())
-    site = {
-        "class_name": "SiteBuilder",
-        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": folder},
-        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-    }
+    store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(DOCS.resolve())}
+    site = {"class_name": "SiteBuilder", "store_backend": store}
+    site["site_index_builder"] = {"class_name": "DefaultSiteIndexBuilder"}
     context.add_data_docs_site(site_name="validation", site_config=site)
     for dataset, table in ((name, table) for name in names for table in plan(name)):
         batch, suite, parameters = _parts(context, table, prefix=f"{dataset}-")
@@ -88,20 +107,19 @@ def render(names: list[str]) -> Path:
         )
         context.checkpoints.add(checkpoint).run(batch_parameters=parameters)
     context.build_data_docs(site_names=["validation"])
-    return Path(DOCS) / "index.html"
+    return DOCS / "index.html"
 
 
 def plan(name: str) -> list[Table]:
     """Return all tables of a dataset with their checks."""
     own = importlib.import_module(f"plumbline.validation.datasets.{name}")
-    builder = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
+    schema, folder = suite.schema_of(name), parquet.DATASETS / name
     params = section(f"validation.{name}", own.Params)
-    folder = parquet.DATASETS / name
-    of_schema = (of(builder.SCHEMA, params, folder) for of in (suite.tables, texts.tables))
     return [
-        *chain(*of_schema),
-        *own.tables(params, folder),
-        *accepted.tables(builder.SCHEMA, folder),
+        *suite.tables(schema, params, folder),
+        *texts.tables(schema, params, folder),
+        *suite.own_tables(own, params, folder),
+        *accepted.tables(schema, folder),
     ]
 
 
@@ -136,28 +154,25 @@ def _format(table: Table) -> dict[str, Any]:
     }
 
 
-def _tidy(said: dict[str, Any], whole: Any, key: list[str]) -> dict[str, Any]:
-    """Keep of a described result what is the same in every run, and its severity."""
-    exception = whole.exception_info or {}
-    if exception.get("raised_exception"):
-        raise UserError(
-            f"{said['expectation_type']} could not run: {exception['exception_message']}"
-        )
-    result = said.get("result", {})
-    rows = result.get("partial_unexpected_index_list") or []
+def _tidy(outcome: Any, key: list[str]) -> dict[str, Any]:
+    """Return of a result what is the same in every run, and its severity."""
+    config = outcome.expectation_config
+    if (outcome.exception_info or {}).get("raised_exception"):
+        raise UserError(f"{config.type} could not run: {outcome.exception_info}")
+    rows = outcome.result.get("partial_unexpected_index_list") or []
     named = [{k: _plain(v) for k, v in row.items() if k in key or len(row) <= 2} for row in rows]
     return {
-        "expectation_type": said["expectation_type"],
-        "kwargs": {k: v for k, v in said["kwargs"].items() if k != "batch_id"},
-        "severity": str(whole.expectation_config.severity.value),
-        "success": said["success"],
-        "result": {k: v for k, v in result.items() if k in COUNTS},
+        "expectation_type": config.type,
+        "kwargs": {k: v for k, v in config.kwargs.items() if k != "batch_id"},
+        "severity": str(config.severity.value),
+        "success": outcome.success,
+        "result": {k: _plain(v) for k, v in outcome.result.items() if k in COUNTS},
         "offending": named[:EXAMPLES],
     }
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+    return value if isinstance(value, (str, int, float, bool, list, type(None))) else str(value)
 
 
 def _sentence(name: str, table: Table, entry: dict[str, Any]) -> str:

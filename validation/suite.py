@@ -10,11 +10,12 @@ import importlib
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from types import ModuleType
+from typing import Annotated, Any, NamedTuple, cast
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -31,6 +32,12 @@ class Params(Section):
     """Floors and ceilings of one dataset."""
 
     rows_min: dict[str, int] = Field(description="fewest rows, for each config")
+    counts_min: dict[str, dict[str, dict[str, int]]] = Field(
+        default_factory=dict,
+        description="fewest rows with a value of a column, by config (`*`: each), column, value; "
+        "a list counts once for each of its values. Names of several columns, and their values, "
+        "stand with spaces between them",
+    )
     rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
         description="largest share of the input that may be rejected, by beginning of the reason; "
@@ -57,9 +64,8 @@ class Params(Section):
     )
 
 
-@dataclass(frozen=True)
-class Check:
-    """One expectation: its Great Expectations class by name, and what it is given."""
+class Check(NamedTuple):
+    """One expectation: its Great Expectations class by name, and its arguments."""
 
     expectation: str
     arguments: dict[str, Any]
@@ -76,10 +82,7 @@ class Table:
     checks: list[Check] = field(default_factory=list)
 
 
-P = TypeVar("P", bound=Params)
 Row = tuple[object, ...]
-Found = tuple[list[Table], Sequence[Row]]
-OfConfig = Callable[[P, str, pl.DataFrame], Found]
 
 
 def checked(
@@ -103,22 +106,14 @@ def checked(
     return found
 
 
-def listed(
-    name: str, columns: str, rows: Sequence[Sequence[object]], key: int, warn: Collection[str] = ()
-) -> Table:
+def listed(name: str, columns: str, rows: Sequence[Row], key: int) -> Table:
     """Return :func:`checked` of rows; the names of the columns stand in one text."""
     frame = pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
-    return checked(name, frame, key, warn=warn)
+    return checked(name, frame, key)
 
 
-FILLED: dict[str, Any] = {
-    "string": "",
-    "label": -1,
-    "int32": -1,
-    "int64": -1,
-    "float64": math.nan,
-    "bool": False,
-}
+FILLED: dict[str, Any] = {"string": "", "float64": math.nan, "bool": False}
+FILLED |= dict.fromkeys(("label", "int32", "int64"), -1)
 
 
 def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -150,45 +145,14 @@ def schema_of(name: str) -> Schema:
     return cast("Schema", builder.SCHEMA)
 
 
-def each_config(
-    name: str,
-    columns: str,
-    key: int,
-    warn: Collection[str] = (),
-    across: Callable[[P, Path], list[Table]] = lambda params, folder: [],  # noqa: ARG005
-) -> Callable[[OfConfig[P]], Callable[[P, Path], list[Table]]]:
-    """Make of the checks of one config those of a dataset.
-
-    The decorated function is given the params, a config and its rows, and returns tables, and rows
-    of one more, :func:`listed`, that all configs have together.
-
-    ``name``, ``columns``, ``key``, ``warn``: of that table.
-    ``across``: returns what else looks at several configs of the dataset in a folder.
-    """
-
-    def decorate(of: OfConfig[P]) -> Callable[[P, Path], list[Table]]:
-        def tables(params: P, folder: Path) -> list[Table]:
-            found: list[Table] = []
-            rows: list[Row] = []
-            for config, frame in frames(folder):
-                own, counted = of(params, config, frame)
-                found += own
-                rows += counted
-            return [*found, listed(name, columns, rows, key, warn), *across(params, folder)]
-
-        return tables
-
-    return decorate
-
-
-def floors(config: str, numbers: Iterable[tuple[str, int, int]]) -> list[Row]:
-    """Return config, what is counted, its number, the floor, and whether it is over that."""
-    return [(config, what, n, floor, n >= floor) for what, n, floor in numbers]
-
-
 def same(column: str, by: str) -> pl.Expr:
     """Return whether all rows with one value of a column have one value of another."""
     return pl.col(column).n_unique().over(by) == 1
+
+
+def once(column: str) -> pl.Expr:
+    """Return whether no value of a list is in it twice."""
+    return pl.col(column).list.n_unique() == pl.col(column).list.len()
 
 
 def retrieved(folder: Path) -> date:
@@ -200,9 +164,12 @@ def retrieved(folder: Path) -> date:
     return max(known, default=datetime.now(UTC).date())
 
 
-def known(column: str, values: Collection[str]) -> pl.Expr:
-    """Return whether all of a list are among some values."""
-    return pl.col(column).list.set_difference(list(values)).list.len() == 0
+def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
+    """Return the checks of a dataset's own module: of each config, and across them."""
+    found: list[Table] = []
+    for config, frame in frames(folder):
+        found += module.tables(params, config, frame)
+    return [*found, *(module.across(params, folder) if hasattr(module, "across") else ())]
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
@@ -210,7 +177,9 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     found: list[Table] = []
     types: list[Row] = []
     finite: list[Row] = []
-    for config in store.configs(folder):
+    counts: list[Row] = []
+    there = store.configs(folder)
+    for config in there:
         path = folder / f"{config}.parquet"
         limits = {"min_value": params.rows_min.get(config, 1), "max_value": None}
         rows = Check("ExpectTableRowCountToBeBetween", limits)
@@ -225,15 +194,39 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
             values = values.explode() if values.dtype == pl.List else values
             number = int((~values.is_finite()).sum())
             finite.append((config, name, number, number == 0))
-    there = store.configs(folder)
+    for config, frame in frames(folder) if params.counts_min else ():
+        scopes = (config, store.EVERY) if schema.config(config) is schema else (config,)
+        floors = [item for scope in scopes for item in params.counts_min.get(scope, {}).items()]
+        for names, least in floors:
+            numbers = _count(schema.config(config), frame, names.split())
+            some = ((value, numbers.get(value, 0), floor) for value, floor in least.items())
+            counts += [(config, names, *row, row[1] >= row[2]) for row in some]
     built = [(config, config in there) for config in sorted({*there, *params.rows_min})]
     return [
         *found,
         listed("types", "config column declared found as_declared", types, 4),
         *([listed("numbers", "config column not_finite finite", finite, 3)] if finite else []),
+        *([listed("counts", COUNTS, counts, 5)] if counts else []),
         listed("configs", "config built", built, 1),
         _rejects(params, folder),
     ]
+
+
+COUNTS = "config column value rows floor over_floor"
+
+
+def _count(schema: Schema, frame: pl.DataFrame, names: list[str]) -> dict[str, int]:
+    """Return the number of rows by the values of some columns, with spaces between them."""
+    lists = [name for name in names if isinstance(frame.schema[name], pl.List)]
+    rows = frame.explode(lists) if lists else frame
+    texts = [
+        pl.col(name).replace_strict(dict(enumerate(schema[name].labels)), default="")
+        if schema[name].kind == "label"
+        else pl.col(name).cast(pl.String)
+        for name in names
+    ]
+    values = rows.select(pl.concat_str(texts, separator=" ", ignore_nulls=True)).to_series()
+    return dict(values.value_counts().iter_rows())
 
 
 def _columns(schema: Schema) -> list[Check]:
@@ -278,7 +271,4 @@ def _rejects(params: Params, folder: Path) -> Table:
         ceiling = next((v for start, v in ceilings if reason.startswith(start)), 0.0)
         share = count / inputs.get(config, count)
         out.append((config, reason, count, round(share, 6), ceiling, share <= ceiling))
-    kinds = [pl.String, pl.String, pl.Int64, pl.Float64, pl.Float64, pl.Boolean]
-    columns = ["config", "reason", "count", "share", "ceiling", "under_ceiling"]
-    frame = pl.DataFrame(out, dict(zip(columns, kinds, strict=True)), orient="row")
-    return checked("rejects", frame, 5)
+    return listed("rejects", "config reason count share ceiling under_ceiling", out, 5)

@@ -8,7 +8,7 @@ that makes the folder again. ``README.md`` is its YAML front matter alone, which
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,64 +118,39 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
             yield path.stem, pl.read_parquet(path)
 
 
-def counted(folder: Path, by: Sequence[str], *aggregates: pl.Expr) -> Iterator[tuple[Any, ...]]:
-    """Yield config, group and aggregates for each group of the rows of a config, sorted."""
-    for config, frame in frames(folder):
-        groups = frame.group_by(*by).agg(*aggregates).sort(*by)
-        yield from ((config, *row) for row in groups.iter_rows())
-
-
 def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
     """Return the rows of each config by the columns of each grouping, as Markdown.
 
-    Where the schema has ``redistributable``, a column says whether all rows may be published.
+    A row with a list counts once for each of its values. Where the schema has ``redistributable``,
+    a column says whether all rows may be published.
     """
     import polars as pl
 
     terms = [c.name for c in schema.columns if c.name == "redistributable"]
-    tables = []
-    for grouping in groupings:
-        by = grouping.split()
-        rows = [
-            (
-                config,
-                *(_shown(schema[c], v) for c, v in zip(by, row, strict=False)),
-                *row[len(by) :],
-            )
-            for config, *row in counted(folder, by, pl.len(), pl.col(terms).all())
-        ]
-        head = ["config", *by, ":rows", *("publishable" for _ in terms)]
-        tables.append(table(" | ".join(head), rows, f"Rows by {', '.join(by)}"))
-    return page(*tables)
+    lines: list[str] = []
+    for by in map(str.split, groupings):
+        head = ["config", *by, "rows", *("publishable" for _ in terms)]
+        lines += [f"### Rows by {', '.join(by)}", "", f"| {' | '.join(head)} |"]
+        lines.append(f"|{'|'.join('---:' if name == 'rows' else '---' for name in head)}|")
+        for config, frame in frames(folder):
+            if not set(by) <= set(frame.columns):  # a config with a schema of its own
+                continue
+            columns = [schema.config(config)[name] for name in by]
+            lists = [name for name in by if isinstance(frame.schema[name], pl.List)]
+            rows = frame.explode(lists) if lists else frame
+            groups = rows.group_by(by).agg(pl.len(), pl.col(terms).all()).sort(by)
+            for row in groups.iter_rows():
+                shown = [_shown(column, value) for column, value in zip(columns, row, strict=False)]
+                shown += [f"{row[len(by)]:,}", *("yes" if t else "no" for t in row[len(by) + 1 :])]
+                lines.append(f"| {' | '.join([config, *shown])} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
-def _shown(column: Column, value: Any) -> Any:
-    """Return the label of a code; "none" for an empty text or no value."""
+def _shown(column: Column, value: Any) -> str:
+    """Return the label of a code, yes or no; "none" for an empty text or no value."""
     if value is None or value == "":
         return "none"
-    return column.labels[value] if column.labels else value
-
-
-def table(head: str, rows: Iterable[Sequence[Any]], title: str = "", text: str = "") -> list[str]:
-    """Return a table, with its title and a paragraph before it, as lines.
-
-    ``head``: columns, with ``|`` between them; a colon before the name of those of numbers.
-    ``rows``: cells; whole numbers are written with commas, truth as yes and no.
-    """
-    columns = [name.strip() for name in head.split("|")]
-    lines = [f"### {title}", ""] if title else []
-    lines += [text, ""] if text else []
-    lines.append(f"| {' | '.join(name.removeprefix(':') for name in columns)} |")
-    lines.append(f"|{'|'.join('---:' if name[0] == ':' else '---' for name in columns)}|")
-    return lines + [f"| {' | '.join(map(_cell, row))} |" for row in rows]
-
-
-def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def page(*tables: Sequence[str]) -> str:
-    """Return tables with empty lines between them."""
-    return "\n\n".join("\n".join(lines) for lines in tables) + "\n"
+    return column.labels[value] if column.labels else str(value)

@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from plumbline.builders import DATASETS
 from plumbline.builders.core import front_matter, parquet
-from plumbline.builders.core.front_matter import CARD
+from plumbline.builders.core.front_matter import CARD, count_rows
 from plumbline.builders.core.schema import Schema
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.release import croissant
@@ -71,7 +71,7 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:
         builder = importlib.import_module(f"plumbline.builders.datasets.{dataset}.build")
-        extra.append(builder.describe(folder))
+        extra.append(count_rows(folder, builder.SCHEMA, *builder.COUNTS))
     configs: dict[Schema, list[str]] = defaultdict(list)
     for config, schema in facts.built.schemas.items():
         configs[schema].append(config)

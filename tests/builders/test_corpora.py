@@ -16,6 +16,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.corpora import build as corpora
 from plumbline.builders.datasets.corpora import near_duplicates
+from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.builders.release.card import render
 
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
@@ -173,27 +174,27 @@ def test_the_draw_does_not_depend_on_the_order_of_the_input(tmp_path):
     articles += [article(f"again{n}", text=articles[n]["text"]) for n in range(0, 60, 3)]
     articles += [article("5", text=words(12))]
     own = base()
-    params = {"sizes": dict.fromkeys(corpora.CONFIGS, 30), "oversample": 2}
+    params = {"sizes": dict.fromkeys(CONFIGS, 30), "oversample": 2}
     first = built(tmp_path / "a", articles + own[0], posts + own[1], params, without_base=True)
     for found in (articles, posts):
         rng.shuffle(found)
     second = built(tmp_path / "b", own[0] + articles, own[1] + posts, params, without_base=True)
     assert first[2] == second[2]
-    assert Counter(row.config for row in first[0].values()) == dict.fromkeys(corpora.CONFIGS, 30)
+    assert Counter(row.config for row in first[0].values()) == dict.fromkeys(CONFIGS, 30)
 
 
 def test_build_balances_sizes_in_words(tmp_path):
     articles = [article(f"{s}{n}", s) for s in corpora.LEANINGS for n in range(50)]
     posts = [post(f"{s}{n}", s) for s in ("left", "right") for n in range(50)]
     posts += [post(f"center{n}", "center") for n in range(9)]  # and one of the base: 120 words
-    sizes = dict.fromkeys(corpora.CONFIGS, 240) | {"news-left": 480}
+    sizes = dict.fromkeys(CONFIGS, 240) | {"news-left": 480}
     given = {"unit": "words", "sizes": sizes, "balance": True, "oversample": 10}
     rows, _, _ = built(tmp_path / "a", articles, posts, given)
-    assert Counter(r.config for r in rows.values()) == dict.fromkeys(corpora.CONFIGS, 10) | {
+    assert Counter(r.config for r in rows.values()) == dict.fromkeys(CONFIGS, 10) | {
         "news-left": 20
     }
     rows, _, _ = built(tmp_path / "b", articles, posts, given | {"balance": False})
-    assert Counter(r.config for r in rows.values()) == dict.fromkeys(corpora.CONFIGS, 20) | {
+    assert Counter(r.config for r in rows.values()) == dict.fromkeys(CONFIGS, 20) | {
         "news-left": 40,
         "social-center": 10,
     }
@@ -206,14 +207,13 @@ def test_build_sample_corpora_and_card(project):
     assert set(left["outlet"]) == {"r/FairShareTown", "r/PublicGoods"}
     card = render(Path("data/datasets/corpora"))["README.md"].decode()
     assert "- Hate: no filter." in card
-    assert "| news-left | news-right | 1 |" in card
-    assert "| social-right | social-left | 1 |" in card
+    assert "| social-left | social | left | from |" in card
     rejects = pl.read_parquet(folder / "rejects.parquet")
     by_reason = dict(rejects.group_by("reason").agg(pl.col("number").sum()).iter_rows())
     left_out = by_reason.pop("not sampled")
     known = {"deleted": 3, "bot": 3, "leak": 4, "not of the lists": 1}
     assert by_reason == known | {"duplicate": 3, "too short": 2}
-    rows = sum(len(pl.read_parquet(folder / f"{name}.parquet")) for name in corpora.CONFIGS)
+    rows = sum(len(pl.read_parquet(folder / f"{name}.parquet")) for name in CONFIGS)
     texts = 151 + 77 + 81  # articles, comments and submissions, as the manifests count them
     assert left_out == texts - rows - sum(by_reason.values())
 
@@ -231,11 +231,11 @@ def test_build_real_allsides_articles(tmp_path):
     request = {"corpora": {"en": [CORPUS | {"format": "parquet"}]}}
     write_manifest(tmp_path / "news", facts | {"source": "news", "request": request, "counts": {}})
     own["news"] = Snapshot.open(tmp_path / "news")
-    sizes = SIZES | dict.fromkeys(corpora.CONFIGS[:3], 300)
+    sizes = SIZES | dict.fromkeys(CONFIGS[:3], 300)
     found = corpora.build(own, corpora.Params(**(PARAMS | {"sizes": sizes})))
     rows, rejects = building.parted(found)
     assert len(rows) + sum(i.number for i in rejects) == len(part) + 3
     size = Counter(row.config for row in rows)
-    assert [size[c] for c in corpora.CONFIGS[:3]] == [300] * 3
+    assert [size[c] for c in CONFIGS[:3]] == [300] * 3
     told = Counter(i.reason for i in rejects)
     assert told["duplicate"] + told["leak"] < 30  # the collection has hardly any

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 import building
-import numpy as np
-import polars as pl
 import pytest
-from scipy.stats import spearmanr
 
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica import build as lexica
-from plumbline.builders.datasets.lexica.published import agreement
 
 SIGNS = {"positive": 1, "negative": -1}
 TERMS = {"licence": "CC0-1.0", "citation": "test", "redistribute": True}
@@ -152,14 +148,8 @@ def test_build_marks_words_not_redistributable(tmp_path):
 QUICK = {"published": True, "seeds": [1], "leave_out": False, "steps": 100, "learning_rate": 5e-3}
 
 
-@pytest.fixture(scope="module")
-def beside(tmp_path_factory):
-    """What is built beside a published lexicon."""
-    return built_from(tmp_path_factory.mktemp("published"), theirs=THEIRS, **QUICK)
-
-
-def test_build_published_lexicon(beside):
-    rows, rejects = building.parted(beside)
+def test_build_published_lexicon(tmp_path):
+    rows, rejects = building.parted(built_from(tmp_path, theirs=THEIRS, **QUICK))
     assert {row.config for row in rows} == {"en", "published"}
     theirs = {row.values["word"]: row.values for row in rows if row.config != "en"}
     assert list(theirs) == ["bad", "good", "green", "grim", "kind"]
@@ -173,40 +163,3 @@ def test_build_published_lexicon(beside):
         ("bad", "the same word in another case"),
         ("torn", "no word, or no mass of whole lexica"),
     ]
-
-
-def test_agreement_rank_correlation(beside, tmp_path):
-    # five words are in both; theirs are in the order bad, grim, green, good, kind
-    folder = building.written(tmp_path / "lexica", "lexica", building.parted(beside)[0])
-    ours, theirs = (pl.read_parquet(folder / f"{c}.parquet") for c in ("en", "published"))
-    (what, words, rho, interval, same), several, mean = agreement(ours, theirs)
-    assert (what, words, several[1], mean[1]) == ("combination", 5, 5, 5)
-    side = {row["word"]: row["q_positive"] - row["q_negative"] for row in ours.to_dicts()}
-    order = ["bad", "grim", "green", "good", "kind"]
-    expected = spearmanr(
-        [side[word] for word in order], [-2.25 / 6, -0.625 / 4, 0.0, 1.625 / 5, 2.25 / 6]
-    )
-    assert float(rho) == pytest.approx(expected.statistic, abs=1e-3)
-    assert float(same) >= 0.8
-    low, high = map(float, interval.split(" to "))
-    assert low < float(rho) < high <= 1
-    assert "English against the published lexicon" in lexica.describe(folder)
-    # upside down it is as far away as it was near
-    turned = theirs.with_columns(q_positive="q_negative", q_negative="q_positive")
-    assert float(agreement(ours, turned)[0][2]) == pytest.approx(-float(rho))
-
-
-def test_agreement_interval_of_bonett_and_wright():
-    # tanh(atanh(rho) +- 1.96 sqrt((1 + rho^2 / 2) / 3)) of six words
-    ours = pl.DataFrame({"word": list("abcdef"), "views": 1, "q_positive": [1, 2, 3, 4, 5, 6]})
-    ours = ours.with_columns(q_negative=0, score=0.0)
-    theirs = ours.with_columns(q_positive=pl.Series([2, 1, 5, 6, 3, 4]))
-    assert spearmanr([1, 2, 3, 4, 5, 6], [2, 1, 5, 6, 3, 4]).statistic == pytest.approx(
-        0.485714, abs=1e-5
-    )
-    rho = 0.485714
-    reach = 1.959964 * np.sqrt((1 + rho**2 / 2) / 3)
-    ends = [np.tanh(np.arctanh(rho) + s * reach) for s in (-1, 1)]
-    found = agreement(ours, theirs)
-    assert found[0][2:4] == ("0.486", f"{ends[0]:.3f} to {ends[1]:.3f}")
-    assert found[1][1:] == (0, "", "", "")  # no word of several views: nothing to tell

@@ -9,17 +9,17 @@ from published import compass, eight
 
 from plumbline.builders.datasets.downstream import read as downstream
 from plumbline.builders.datasets.emotions.build import lexicon
-from plumbline.builders.datasets.labelled_texts.build import labelled
 from plumbline.builders.datasets.lexica import formats
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.social_groups.read import groups
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.builders.datasets.statements.read import statements
-from plumbline.builders.datasets.stereotypes.choenni2021 import published
+from plumbline.builders.datasets.stereotypes.build import published
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.survey.responses import respondents
 from plumbline.builders.datasets.targets import build as targets
 from plumbline.builders.readers.name_lists import List, entries
+from plumbline.builders.readers.tweeteval import tweeteval
 
 TERMS = {"licence": "CC0-1.0", "citation": "the project"}
 NAMES = List(name="x", address="x", **TERMS)
@@ -40,7 +40,7 @@ READERS = {
     "verbs": supersenses.synsets,
     "emotions": lexicon,
     "groups": groups,
-    "labels": lambda body: labelled(b"a\nb\n", body, b"0\tnegative\n"),
+    "labels": lambda body: tweeteval(b"a\nb\n", body, b"0\tnegative\n"),
     "lexica": lambda body: formats.read(WORDS, "http://x/a.txt", body),
     "mentions": politicians.mentions,
     "names": lambda body: entries(NAMES, body),

@@ -17,7 +17,7 @@ from plumbline.builders.datasets.statements.read import statements as read
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 HEAD = "id,text,axis,weight,reversed,polarity,opposite\n"
-FLOORS = {"rows_min": {}, "axis_min": 1}
+FLOORS = {"rows_min": {}}
 
 
 def test_sample_calibration_and_values_are_balanced(sample):

@@ -19,7 +19,7 @@ from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.builders.datasets.social_groups.read import Query, groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import engines
-from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
+from plumbline.builders.datasets.stereotypes.build import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags
 from plumbline.validation.run import validate
 

@@ -30,7 +30,7 @@ def test_check_reports_problems_of_all_sections_at_once(project):
         params["datasets"]["words"] |= {"langauges": ["en"], "snapshot": "data/raw/ud/2020-01-01"}
         params["datasets"]["politicians"]["born_to"] = "1800-01-01"
         params["derived"]["corpora"]["snapshots"]["reddit"] = "data/raw/reddit/2020-01-01"
-        params["validation"]["politicians"]["gender_min"] = {"nonbinary": 3}
+        params["validation"]["politicians"]["counts_min"] = {"*": {"gender": 3}}
         params["models"]["mine"] = {"id": "a/b", "revison": "c"}
         names = ("bert-v1.0", 1, "a/b", "pooled")  # none can be a folder and a key
         params["models"] |= {name: {"id": "a/b", "revision": "f" * 40} for name in names}
@@ -44,7 +44,7 @@ def test_check_reports_problems_of_all_sections_at_once(project):
         "datasets.words.snapshot: no whole snapshot in data/raw/ud/2020-01-01",
         "born_from is after born_to",
         "derived.corpora.snapshots.reddit: no whole snapshot in data/raw/reddit/2020-01-01",
-        "validation.politicians.gender_min.nonbinary",
+        "validation.politicians.counts_min.*.gender",
         "models.mine.revison: unknown key",
         *(f"models.{n}: a name has" for n in ("bert-v1.0", 1, "a/b", "pooled")),
         "modles: unknown section; did you mean models?",

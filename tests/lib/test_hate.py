@@ -18,6 +18,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.corpora import build as corpora
 from plumbline.builders.datasets.corpora import hate_filter, near_duplicates
+from plumbline.builders.datasets.corpora.sample import CONFIGS
 
 WORDS = {"[PAD]": 0, "[UNK]": 1, "bad": 2}
 LOG_9 = math.log(9)
@@ -112,7 +113,7 @@ def test_the_draw_goes_on_until_there_is_enough_that_is_not_hate(folder, tmp_pat
     mean = [post(str(n), body=f"one two three {n} {'bad' if n % 3 else 'fine'}") for n in range(90)]
     articles, posts = base()
     own = snapshots(tmp_path, articles, posts + mean)
-    sizes = dict.fromkeys(corpora.CONFIGS, 1) | {"social-left": 20}
+    sizes = dict.fromkeys(CONFIGS, 1) | {"social-left": 20}
     chosen = PARAMS | {"sizes": sizes, "oversample": 5}
     items = list(corpora.build(own, corpora.Params(**(chosen | {"hate": params(folder)}))))
     rows = [i for i in items if isinstance(i, Row) and i.config == "social-left"]

@@ -124,9 +124,10 @@ WORDS = {
 }
 
 
-MANY = {"gender_min": {"non-binary": 1000}, "rejects_max_share": {"no label": 0.001}}
+GENDERS = {"*": {"gender": {"non-binary": 1000}}}
+MANY = {"counts_min": GENDERS, "rejects_max_share": {"no label": 0.001}}
 FLOORS = {  # and what is told of each
-    "genders": (MANY, ("config=en, gender=non-binary", "config=hi, reason=no label")),
+    "genders": (MANY, ("value=non-binary", "config=hi, reason=no label")),
     "configs": ({"rows_min": {"en": 1, "sw": 1}}, ("config=sw",)),
     "none": ({}, ()),
 }

@@ -24,34 +24,27 @@ class Params(suite.Params):
     )
 
 
-@suite.each_config("axes", "config axis share over_floor", 3)
-def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that mass and views agree, shares sum to 1, sides agree, and none is empty."""
-    mass, least = (
-        of(f"beta_{axis}" for axis in AXES) for of in (pl.sum_horizontal, pl.min_horizontal)
-    )
-    share = pl.sum_horizontal(f"q_{axis}" for axis in AXES)
+    mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
+    least = pl.min_horizontal(f"beta_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
-    against = [
-        any(
-            sign * score < 0
-            for value, score in zip(said or (), of or (), strict=False)
-            if (sign := SIGNS.get(value, 0))
-        )
-        for said, of in frame.select("view_values", "view_scores").iter_rows()
+    said = frame.select("view_values", "view_scores").iter_rows()
+    signs = [
+        all(SIGNS.get(value, 0) * score >= 0 for value, score in zip(*row, strict=False))
+        for row in said
     ]
     lists = pl.col("view_names", "view_values", "view_scores").list.len()
     words = frame.select(
         "word",
         mass_is_three_and_views=mass - 3 == views,
         beta_is_over_prior=least >= 1 - 1e-9,
-        shares_sum_to_one=(share - 1).abs() < 1e-9,
         shares_of_mass=pl.all_horizontal(
             (pl.col(f"q_{a}") - pl.col(f"beta_{a}") / mass).abs() < 1e-9 for a in AXES
         ),
-        views_once=pl.col("view_names").list.n_unique() == pl.col("view_names").list.len(),
-        sign_of_its_view=~pl.Series(against, dtype=pl.Boolean),
+        views_once=suite.once("view_names"),
+        sign_of_its_view=pl.Series(signs, dtype=pl.Boolean),
         views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
         score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
         # views that are all of one mind and clear leave no doubt about the side
@@ -59,9 +52,13 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
         blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
         seeds_agree=pl.col("seed_sd").fill_null(0) <= SEED_SD,
     )
+    of_all = frame.select(
+        config=pl.lit(config),
+        positive_over_floor=(side > 0).mean() >= params.axis_min_share,
+        negative_over_floor=(side < 0).mean() >= params.axis_min_share,
+    )
     shares = {"seeds_agree": 0.99}
-    rows = []
-    for axis, leaning in (("positive", side > 0), ("negative", side < 0)):
-        lean = frame.select(leaning.mean()).item() or 0.0
-        rows.append((config, axis, round(lean, 4), lean >= params.axis_min_share))
-    return [suite.checked(f"mass-{config}", words, shares=shares, warn=shares)], rows
+    return [
+        suite.checked(f"mass-{config}", words, shares=shares, warn=shares),
+        suite.checked(f"axes-{config}", of_all),
+    ]

@@ -7,14 +7,10 @@ from pathlib import Path
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.params import section
-from plumbline.builders.datasets.names.build import Params as Built
-from plumbline.builders.datasets.names.build import flags
-from plumbline.builders.readers.gazetteer import fold
+from plumbline.builders.datasets.names.build import FLAGS
 from plumbline.builders.readers.name_lists import KINDS, NOWHERE, codes
 from plumbline.validation import suite
 
-KIND = (False, True)  # whether a last name
 ALIKE = 0.9  # of the names of two countries, those that both have: one was put for the other
 
 
@@ -27,48 +23,43 @@ class Params(suite.Params):
     )
 
 
-def _others(_: Params, folder: Path) -> list[suite.Table]:
-    """Hold countries to differ, and first and last names to be that elsewhere too."""
-    frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
-    last, rows = pl.col("kind") == KINDS.index("last"), []
-    sets = {
-        (country, part): set(names)
-        for country, part, names in frame.group_by("country", last).agg("name").iter_rows()
-    }
-    for (country, part), names in sorted(sets.items()):
-        other = {p: [n for (c, of), n in sets.items() if c != country and of == p] for p in KIND}
-        nearest = max((len(names & o) / len(names | o) for o in other[part]), default=0.0)
-        here, there = (sum(len(names & o) for o in other[p]) for p in (part, not part))
-        fine = there <= max(here, len(names) // 2)
-        row = (country, "last" if part else "first", round(nearest, 4), here, there)
-        rows.append((*row, nearest < ALIKE, fine))
-    columns = "country names nearest here_elsewhere other_kind_elsewhere its_own of_its_kind"
-    return [suite.listed("others", columns, rows, 5)]
-
-
-@suite.each_config("countries", "country kind usable country_exists over_floor", 3, across=_others)
-def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that names are tidy, ranks are gapless, and countries exist and have enough."""
     rank, kind, clean = pl.col("rank"), pl.col("kind"), pl.col("flags").list.len() == 0
-    built = section("datasets.names", Built)
-    words = {fold(word) for word in built.words}
-    told = [flags(name or "", words) for name in frame["name"]]
     names = frame.select(
         "kind",
         "name",
         ranks_without_gap=rank.rank("ordinal").over("kind") == rank,
         has_a_source=pl.col("sources").list.len() > 0,
-        flags_of_its_name=pl.Series(told, dtype=pl.List(pl.String)) == pl.col("flags"),
-        lists_once=pl.col("sources").list.n_unique() == pl.col("sources").list.len(),
+        known_flags=pl.col("flags").list.set_difference(list(FLAGS)).list.len() == 0,
+        lists_once=suite.once("sources"),
         bearer_of_last_names_only=(pl.col("bearer") == 0) | (kind == KINDS.index("last")),
         begins_with_a_capital=~pl.col("name").str.contains(r"^\p{Ll}"),
         clean=clean,
     )
     shares = {"clean": 1 - params.flagged_max_share, "begins_with_a_capital": 0.95}
-    found = suite.checked(f"names-{config}", names, 2, shares)
-    there = config in {*codes().values(), NOWHERE}
-    rows = []
-    for code, name in enumerate(KINDS):
-        usable = frame.filter(clean, kind == code).height
-        rows.append((config, name, usable, there, usable >= params.usable_min or config == NOWHERE))
-    return [found], rows
+    there, free = config in {*codes().values(), NOWHERE}, config == NOWHERE
+    usable = [(name, frame.filter(clean, kind == code).height) for code, name in enumerate(KINDS)]
+    rows = [(config, name, n, there, n >= params.usable_min or free) for name, n in usable]
+    return [
+        suite.checked(f"names-{config}", names, 2, shares),
+        suite.listed(f"kinds-{config}", "config kind usable country_exists over_floor", rows, 3),
+    ]
+
+
+def across(_: Params, folder: Path) -> list[suite.Table]:
+    """Hold countries to differ, and first and last names to be that elsewhere too."""
+    frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
+    last, rows = pl.col("kind") == KINDS.index("last"), []
+    groups = frame.group_by("country", last).agg("name").sort("country", "kind")
+    sets = {(country, part): set(names) for country, part, names in groups.iter_rows()}
+    for (country, part), names in sets.items():
+        others = [other for (c, p), other in sets.items() if c != country and p == part]
+        swapped = [other for (c, p), other in sets.items() if c != country and p != part]
+        nearest = max((len(names & o) / len(names | o) for o in others), default=0.0)
+        here, there = (sum(len(names & o) for o in found) for found in (others, swapped))
+        fine = there <= max(here, len(names) // 2)
+        row = (country, "last" if part else "first", round(nearest, 4), here, there)
+        rows.append((*row, nearest < ALIKE, fine))
+    columns = "country names nearest here_elsewhere other_kind_elsewhere its_own of_its_kind"
+    return [suite.listed("others", columns, rows, 5)]

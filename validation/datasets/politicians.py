@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet as store
 from plumbline.builders.datasets.politicians.build import PUBLISHED
-from plumbline.builders.datasets.politicians.person import (
-    GENDERS,
-    PRECISIONS,
-    gender_of,
-    official_languages,
-)
+from plumbline.builders.datasets.politicians.person import GENDERS, PRECISIONS, gender_of
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.validation import suite
 
@@ -26,131 +19,103 @@ FEW = 20  # people who may all have as many links
 # Of 24,000 real labels .0005 have brackets or digits (of 2,300 Russian ones .005).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
+NAMED = {
+    "no_brackets_no_digits": ~pl.col("name").str.contains(BRACKETS),
+    "begins_with_a_capital": ~pl.col("name").str.contains(r"^\p{Ll}"),
+}
+SAME = ("gender", "gender_qids", "birth_date", "birth_precision")
+SAME += ("countries", "country_qids", "popularity")
 
 
 class Params(suite.Params):
-    """Floors and ceilings, and the fewest people of each gender."""
+    """Floors and ceilings."""
 
-    gender_min: dict[Literal["male", "female", "non-binary"], int] = Field(
-        description="fewest people in a config, for each gender"
-    )
     script_min_share: float = Field(
         0.9, ge=0, le=1, description="share of names in the language's script"
     )
 
 
-def _people(params: Params, folder: Path) -> list[suite.Table]:
-    """Hold that one person is the same in all languages, and none was lost in one."""
-    columns = ["gender", "gender_qids", "birth_date", "birth_precision", "countries"]
-    columns += ["country_qids", "popularity"]
-    configs = {c: f for c, f in suite.frames(folder) if c != PUBLISHED}
-    all_of = pl.concat(f.select("qid", *columns) for f in configs.values())
-    people = all_of.group_by("qid").agg(
-        **{f"one_{c}_in_all_languages": pl.col(c).n_unique() == 1 for c in columns},
-        _codes=pl.col("countries").first(),
-        _of=pl.col("country_qids").first(),
-    )
-    # a country has its codes, whoever is its citizen
-    people = people.with_columns(codes_of_its_countries=suite.same("_codes", "_of"))
-    checks = [c for c in people.columns if not c.startswith("_")]
-    rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())
-    lost = dict(rejects.iter_rows())
-    numbers = {c: (len(f), lost.get(c, 0)) for c, f in configs.items()}
-    most = max(map(sum, numbers.values()))
-    rows = [(c, *of, most, sum(of) == most) for c, of in numbers.items()]
-    return [
-        suite.checked("people", people.select(checks).sort("qid"), shares=_shares(params, checks)),
-        suite.listed("languages", "config rows rejects people nobody_lost", rows, 4),
-    ]
-
-
-def _shares(params: Params, checks: Iterable[str]) -> dict[str, float]:
-    return dict.fromkeys(checks, 1 - params.odd_max_share)
-
-
-@suite.each_config("genders", "config gender people floor over_floor", 4, across=_people)
-def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
-    """Hold that columns agree, nobody is there twice, and each gender has enough people."""
+def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
+    """Hold that columns agree, nobody is there twice, and names are of the language."""
     if config == PUBLISHED:
         return _released(params, frame)
-    name, born, language = pl.col("name"), pl.col("birth_date"), pl.col("name_language")
+    born, language = pl.col("birth_date"), pl.col("name_language")
     exact, first = pl.col("birth_precision"), (born.dt.month() == 1) & (born.dt.day() == 1)
-    genders = [gender_of(qids or [])[0] for qids in frame["gender_qids"].to_list()]
-    known = {
-        code: official_languages(code) for code in frame["countries"].explode().unique() if code
-    }
-    native = [_native(config, codes or [], known) for codes in frame["countries"].to_list()]
+    genders = [gender_of(qids)[0] for qids in frame["gender_qids"].to_list()]
+    expected = pl.Series([GENDERS.index(g) if g else -1 for g in genders], dtype=pl.Int64)
     codes = pl.col("countries").list
     names = frame.select(
         "qid",
         "name",
         year_of_its_date=born.dt.year() == pl.col("birth_year"),
-        gender_as_stated=pl.Series([GENDERS.index(g) if g else -1 for g in genders])
-        == pl.col("gender"),
+        gender_as_stated=expected == pl.col("gender"),
         countries_as_stated=codes.len() <= pl.col("country_qids").list.len(),
         country_codes=codes.eval(pl.element().str.contains(r"^[A-Z]{2}$")).list.all(),
-        native_to_its_countries=pl.col("native").eq_missing(pl.Series(native, dtype=pl.Boolean)),
         name_of_the_language=language.is_in([config, "mul"]),
         fallback_to_all_languages=pl.col("name_fallback") == (language == "mul"),
         born_in_time=born.is_between(*BORN),
         first_of_a_year=(exact != PRECISIONS.index("year")) | first,
-        no_brackets_no_digits=~name.str.contains(BRACKETS),
-        begins_with_a_capital=~name.str.contains(r"^\p{Ll}"),
         there_once=~(pl.struct("name", "birth_date").is_duplicated() & (exact == 0)),
+        **NAMED,
     )
-    shares = _shares(params, names.columns[2:])
-    if script := script_of(config):
-        names = names.with_columns(frame.select(name_in_script=_written(name, script)))
-    numbers = [
-        (label, int((frame["gender"] == GENDERS.index(label)).sum()), floor)
-        for label, floor in sorted(params.gender_min.items())
-    ]
+    shares = dict.fromkeys(names.columns[2:], 1 - params.odd_max_share) | USUAL
     lengths, links = frame["name"].str.len_chars(), frame["popularity"].drop_nulls()
-    cut = int((lengths == lengths.max()).sum())
-    rows = suite.floors(config, numbers)
-    rows.append(
-        (config, "names of the greatest length", cut, most := max(5, len(frame) // 20), cut <= most)
+    longest = (lengths == lengths.max()).sum()
+    of_all = pl.DataFrame(
+        {
+            "config": [config],
+            "names_not_cut": [longest <= max(5, len(frame) // 20)],
+            "popularities_differ": [len(links) < FEW or links.n_unique() > 1],
+        }
     )
-    rows.append(
-        (
-            config,
-            "different popularities",
-            links.n_unique(),
-            2,
-            len(links) < FEW or links.n_unique() > 1,
-        )
-    )
-    share = {"name_in_script": params.script_min_share} | USUAL
-    return [suite.checked(f"names-{config}", names, 2, shares | share)], rows
+    return [
+        suite.checked(f"names-{config}", names, 2, shares),
+        suite.checked(f"people-{config}", of_all),
+        *_in_script(params, config, config, frame.select("qid", "name")),
+    ]
 
 
-def _released(params: Params, frame: pl.DataFrame) -> suite.Found:
+def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that names are plausible, most in the script of their language, and one of a gender."""
-    name, language, found = pl.col("name"), pl.col("name_language"), []
-    of_a_name = pl.col("gender").n_unique().over("name_language", "name")
-    checks = {
-        "no_brackets_no_digits": ~name.str.contains(BRACKETS),
-        "begins_with_a_capital": ~name.str.contains(r"^\p{Ll}"),
-        "of_one_gender": of_a_name == 1,
-    }
+    one = pl.col("gender").n_unique().over("name_language", "name") == 1
+    names = frame.select("name_language", "name", "gender_stated", of_one_gender=one, **NAMED)
     shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
-    key = ["name_language", "name", "gender_stated"]
-    found.append(suite.checked(f"names-{PUBLISHED}", frame.select(*key, **checks), 3, shares))
-    for code in frame["name_language"].unique().sort():
-        if script := script_of(code):
-            own = frame.filter(language == code).select(*key, name_in_script=_written(name, script))
-            share = {"name_in_script": params.script_min_share}
-            found.append(suite.checked(f"names-{PUBLISHED}-{code}", own, 3, share))
-    return found, []
+    found = [suite.checked(f"names-{PUBLISHED}", names, 3, shares)]
+    for (code,), own in frame.group_by("name_language"):
+        name = f"{PUBLISHED}-{code}"
+        found += _in_script(params, name, str(code), own.select("name", "gender_stated"))
+    return found
 
 
-def _written(name: pl.Expr, script: str) -> pl.Expr:
-    letters = name.str.count_matches(r"\p{L}")
-    return name.str.count_matches(rf"[\p{{{script}}}]") * 2 > letters
+def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) -> list[suite.Table]:
+    """Hold most names to the script of a language, if it has one."""
+    if (script := script_of(language)) is None:
+        return []
+    text, key = pl.col("name").str, frame.width
+    own = text.count_matches(rf"[\p{{{script}}}]") * 2 > text.count_matches(r"\p{L}")
+    share = {"name_in_script": params.script_min_share}
+    return [suite.checked(f"script-{name}", frame.with_columns(name_in_script=own), key, share)]
 
 
-def _native(
-    language: str, codes: Iterable[str], known: Mapping[str, frozenset[str] | None]
-) -> bool | None:
-    spoken = [of for code in codes if (of := known[code]) is not None]
-    return any(language in of for of in spoken) if spoken else None
+def across(params: Params, folder: Path) -> list[suite.Table]:
+    """Hold that one person is the same in all languages, and none was lost in one."""
+    configs = {c: f for c, f in suite.frames(folder) if c != PUBLISHED}
+    everybody = pl.concat(f.select("qid", *SAME) for f in configs.values())
+    people = everybody.group_by("qid").agg(
+        **{f"one_{c}_in_all_languages": pl.col(c).n_unique() == 1 for c in SAME},
+        _codes=pl.col("countries").first(),
+        _of=pl.col("country_qids").first(),
+    )
+    # a country has its codes, whoever is its citizen
+    people = people.with_columns(codes_of_its_countries=suite.same("_codes", "_of"))
+    people = people.drop("_codes", "_of").sort("qid")
+    rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())
+    lost = dict(rejects.iter_rows())
+    numbers = {c: (len(f), lost.get(c, 0)) for c, f in configs.items()}
+    most = max(map(sum, numbers.values()))
+    rows = [(c, *own, most, sum(own) == most) for c, own in numbers.items()]
+    shares = dict.fromkeys(people.columns[1:], 1 - params.odd_max_share)
+    return [
+        suite.checked("people", people, shares=shares),
+        suite.listed("languages", "config rows rejects people nobody_lost", rows, 4),
+    ]

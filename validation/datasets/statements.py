@@ -15,9 +15,6 @@ from plumbline.validation import suite
 class Params(suite.Params):
     """Floors, and how even the halves are."""
 
-    axis_min: int = Field(
-        ge=1, description="fewest statements of an axis in a config of a scale of `even`"
-    )
     half_tolerance: float = Field(
         0.1,
         ge=0,
@@ -31,9 +28,10 @@ class Params(suite.Params):
 
 
 TOLD = ("id", "axis", "reversed", "weight", "polarity", "opposite")  # the same in all languages
+HALVES = "config scale axis statements share even"
 
 
-def _languages(_: Params, folder: Path) -> list[suite.Table]:
+def across(_: Params, folder: Path) -> list[suite.Table]:
     """Hold the languages of a scale to the same statements, and what is told of them."""
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
@@ -44,11 +42,7 @@ def _languages(_: Params, folder: Path) -> list[suite.Table]:
     return [suite.listed("languages", "config scale first same_ids", rows, 3)]
 
 
-COLUMNS = "config scale axis statements share over_floor even"
-
-
-@suite.each_config("halves", COLUMNS, 5, across=_languages)
-def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that texts fit into a frame, halves are even, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
     name, other, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
@@ -93,8 +87,9 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
     rows = []
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        free = scale not in params.even
-        even = free or abs(share - 0.5) <= params.half_tolerance
-        over = free or number >= params.axis_min
-        rows.append((config, scale, axis, number, round(share, 6), over, even))
-    return [suite.checked(f"texts-{config}", texts, 3)], rows
+        even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
+        rows.append((config, scale, axis, number, round(share, 6), even))
+    return [
+        suite.checked(f"texts-{config}", texts, 3),
+        suite.listed(f"halves-{config}", HALVES, rows, 5),
+    ]

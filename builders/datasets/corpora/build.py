@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.front_matter import page, table
-from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
+from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.corpora import reddit_dump, sample
 from plumbline.builders.datasets.corpora.near_duplicates import THRESHOLD, WORDS
 from plumbline.builders.datasets.corpora.people import masked
-from plumbline.builders.datasets.corpora.sample import CONFIGS, KINDS, LEANINGS, Params
+from plumbline.builders.datasets.corpora.sample import KINDS, LEANINGS, Params
 from plumbline.builders.readers.articles import corpora_of, every, published
 
 SOURCES = ("news", "reddit")
@@ -40,12 +37,7 @@ COLUMNS = (
     Column("id", "string", "source and id of the text in it"),
     Column("text", "string", "a paragraph a line, see Cleaning", prose="lines"),
     Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
-    Column(
-        "leaning",
-        "label",
-        "of the outlet's article or of the community",
-        labels=LEANINGS,
-    ),
+    Column("leaning", "label", "of the outlet's article or of the community", labels=LEANINGS),
     Column("outlet", "string", "outlet, or community as r/NAME"),
     Column(
         "date", "string", "of publication, ISO 8601; empty where missing or impossible", empty=True
@@ -63,6 +55,7 @@ COLUMNS = (
     Column("words", "int32", "words between spaces", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
+COUNTS = ("kind leaning period",)  # of the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
@@ -160,35 +153,3 @@ def recorded(params: Params) -> str:
 among {params.oversample:g} times the size of each corpus.
 - Hate: {params.hate or "no filter"}.
 """
-
-
-def describe(folder: Path) -> str:
-    """Return how large the corpora are, and which texts stood in several, as Markdown."""
-    import polars as pl
-
-    dated = pl.col("date").filter(pl.col("date") != "")
-    found = []
-    for config in (c for c in CONFIGS if (folder / f"{c}.parquet").is_file()):
-        one = pl.scan_parquet(folder / f"{config}.parquet").select(
-            pl.len().alias("texts"),
-            pl.col("words").sum(),
-            pl.col("outlet").n_unique().alias("outlets"),
-            *((pl.col("period") == i).sum().alias(p) for i, p in enumerate(PERIODS)),
-            dated.min().alias("first"),
-            dated.max().alias("last"),
-        )
-        (cells,) = one.collect().rows()
-        found.append((config, *(cell or "–" if cell != 0 else 0 for cell in cells)))
-    head = (
-        f"corpus | :texts | :words | :outlets | {' | '.join(f':{p}' for p in PERIODS)} | from | to"
-    )
-    corpora = table(head, found, "Corpora")
-    rejects = pl.read_parquet(folder / REJECTS).filter(pl.col("reason") == "leak")
-    if not rejects.height:
-        return page(corpora, ["### Leaks", "", "No text stood in several corpora."])
-    pairs: Counter[tuple[str, str]] = Counter()
-    for config, detail in rejects.select("config", "detail").iter_rows():
-        pairs.update({(config, told.partition(" ")[0]) for told in detail.split("; ")})
-    rows = [(*pair, number) for pair, number in sorted(pairs.items())]
-    text = "Texts left out of both, because they stood in two or more corpora."
-    return page(corpora, table("corpus | also in | :texts", rows, "Leaks", text))

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.private import pseudonym
-from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import write_bytes, writing
+from plumbline.builders.core.snapshot import digest, write_bytes, writing
 from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness, download
@@ -54,7 +53,12 @@ def fetch(
     ``hide``: makes of a post's id, by which anybody finds its author, the one that is kept; None
     keeps it, as that of a text which nobody posted.
     """
-    body = _read(params.communities)
+    if not Path(params.communities).is_file():
+        raise UserError(
+            f"{params.communities}: no such list of communities; name one under "
+            "sources.reddit.communities"
+        )
+    body = Path(params.communities).read_bytes()
     listed = reddit_dump.communities(body, params.communities)
     sha256 = hashlib.sha256(body).hexdigest()
     more: dict[str, Any] = {"ids": "salted"} if hide else {}
@@ -73,20 +77,8 @@ def fetch(
     fetch.close(places, params.stated, params.citation, counts)
 
 
-def _read(place: str) -> bytes:
-    path = Path(place)
-    if not path.is_file():
-        raise UserError(
-            f"{place}: no such list of communities; name one under sources.reddit.communities"
-        )
-    return path.read_bytes()
-
-
 def _cut(
-    place: str,
-    politeness: Politeness,
-    path: Path,
-    posts: Callable[..., Iterator[bytes]],
+    place: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
 ) -> None:
     """Write the posts of one dump; what the dump was is written first, its posts last."""
     away = re.match(ADDRESS, place)
@@ -95,18 +87,10 @@ def _cut(
         download(place, politeness, whole, _wrong)
     if not whole.is_file():
         raise UserError(f"{place}: no such dump; name your copy of one under sources.reddit.dumps")
-    size = whole.stat().st_size
-    sha256, count = hashlib.sha256(), Counter[str]()
+    count = Counter[str]()
     with writing(path) as part:
         try:
-            with Bar(total=size, desc=path.name, unit="B", unit_scale=True) as bar:
-
-                def watch(piece: bytes) -> None:
-                    sha256.update(piece)
-                    bar.update(len(piece))
-
-                found = reddit_dump.lines(whole, watch)
-                reddit_dump.write(part, posts(found, count=count))
+            reddit_dump.write(part, posts(reddit_dump.lines(whole), count=count))
         except ValueError as error:
             if away:
                 whole.unlink()
@@ -114,7 +98,7 @@ def _cut(
                 f"{place}: {error}; look at the address or the file under sources.reddit.dumps, "
                 "and fetch it again"
             ) from error
-        facts = {"place": place, "bytes": size, "sha256": sha256.hexdigest()}
+        facts = {"place": place, "bytes": whole.stat().st_size, "sha256": digest(whole)}
         facts |= {"lines": count.pop("lines", 0), "kept": count.pop("kept", 0)}
         text = json.dumps(facts | {"posts": dict(count)}, indent=1, sort_keys=True) + "\n"
         write_bytes(path.with_suffix("").with_suffix(".json"), text.encode())

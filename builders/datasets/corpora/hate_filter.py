@@ -87,8 +87,6 @@ class Classifier:
                 f"{params.model}: could not be loaded ({said}); check hate.model and hate.revision "
                 "in params.yaml (safetensors are needed, and no own code)"
             ) from error
-        finally:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
         self._device = os.environ.get("PLUMBLINE_DEVICE") or (
             "cuda" if torch.cuda.is_available() else "cpu"
         )
@@ -101,7 +99,11 @@ class Classifier:
             )
         self._column = labels[params.label.casefold()]
         self._several = config.problem_type == "multi_label_classification" or len(labels) == 1
-        self._window = min(TOKENS, self._tokenizer.model_max_length, _places(config))
+        self._window = min(
+            TOKENS,
+            self._tokenizer.model_max_length,
+            getattr(config, "max_position_embeddings", TOKENS),
+        )
         self._batch = params.batch
 
     def scores(self, texts: Sequence[str]) -> list[float]:
@@ -141,13 +143,3 @@ class Classifier:
             logits = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
             shares = logits.sigmoid() if self._several else logits.softmax(-1)
             return [float(share) for share in shares[:, self._column]]
-
-
-def _places(config: Any) -> int:
-    """Return how many tokens a model has positions for."""
-    places = getattr(config, "max_position_embeddings", None)
-    if not places:
-        return 1 << 20
-    # RoBERTa and its kin count positions from the padding token's on.
-    taken = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
-    return int(places) - taken

@@ -12,7 +12,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
+from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.corpora.people import masked
 from plumbline.builders.readers.table import parsed
 
@@ -32,25 +32,21 @@ SIDES = ("left", "center", "right")
 GONE = "[deleted]"  # the dumps' own name for an author who has left
 
 
-def nothing(piece: bytes) -> None:
-    """Look at a piece of a file, and do nothing."""
-
-
-def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[bytes]:
-    """Yield the lines of a dump, one piece of it in memory at a time.
-
-    ``watch``: is shown every piece of the compressed file.
-    """
+def lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a dump, one piece of it in memory at a time."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
-    frame, rest = None, b""
-    with path.open("rb") as file:
+    frame, rest, size = None, b"", path.stat().st_size
+    with (
+        path.open("rb") as file,
+        Bar(total=size, desc=path.name, unit="B", unit_scale=True, leave=False) as bar,
+    ):
         if wrong := begins_wrong(file.read(256)):
             raise ValueError(wrong)
         file.seek(0)
         while piece := file.read(PIECE):
-            watch(piece)
+            bar.update(len(piece))
             while piece:
                 frame = frame or decompressor.decompressobj()
                 try:
@@ -91,13 +87,10 @@ class Bots(Params):
         description="regular expression that is looked for in the name of an account",
     )
 
-    @cached_property
-    def _small(self) -> frozenset[str]:
-        return frozenset(name.lower() for name in self.names)
-
     def has(self, author: str) -> bool:
         """Return whether an account is a program's."""
-        return author.lower() in self._small or bool(re.search(self.pattern, author))
+        listed = author.lower() in (name.lower() for name in self.names)
+        return listed or bool(re.search(self.pattern, author))
 
 
 def posts(
@@ -132,37 +125,31 @@ def posts(
             continue
         record = _object(line, number)
         community = communities.get(str(record.get("subreddit", "")).lower())
-        if community is not None:
-            count.update(("kept", community))
-            yield _line(record, community, bots, number, hide)
+        if community is None:
+            continue
+        count.update(("kept", community))
+        try:
+            kept = {"subreddit": community, **_cleared(record, bots, hide)}
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"line {number}: no {error} that can be read") from error
+        yield json.dumps(kept, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
-def _line(
-    record: dict[str, Any],
-    community: str,
-    bots: Bots,
-    number: int,
-    hide: Callable[[str], str] | None,
-) -> bytes:
+def _cleared(
+    record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
+) -> dict[str, Any]:
+    """Return what is kept of a post, without its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
-    if author is None:
-        account = record.get("account", "")
-    else:
-        account = "deleted" if author == GONE else "bot" if bots.has(str(author)) else ""
-    try:
-        own = re.sub("^t[13]_", "", str(record["id"]))
-        own = hide(own) if hide and "account" not in record else own
-        texts = ("body",) if kind == "t1" else ("title", "selftext")
-        kept = {
-            "id": f"{kind}_{own}",
-            "subreddit": community,
-            "created_utc": record.get("created_utc"),
-            "account": account,
-            **{name: masked(record[name] or "") for name in texts},
-        }
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"line {number}: no {error} that can be read") from error
-    return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    account = "bot" if bots.has(str(author)) else ""
+    account = "deleted" if author == GONE else account
+    name = re.sub("^t[13]_", "", str(record["id"]))
+    texts = ("body",) if kind == "t1" else ("title", "selftext")
+    return {
+        "id": f"{kind}_{hide(name) if hide and 'account' not in record else name}",
+        "created_utc": record.get("created_utc"),
+        "account": record.get("account", "") if author is None else account,
+        **{name: masked(record[name] or "") for name in texts},
+    }
 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:

@@ -13,10 +13,8 @@ from datetime import date
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-import numpy as np
 from pydantic import Field, field_validator
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject
@@ -88,13 +86,6 @@ class Snapshots(Section):
     reddit: str = Field(description="folder of the snapshot of posts")
 
 
-class MinWords(Section):
-    """Fewest words of a text."""
-
-    news: int = Field(20, ge=1, description="of an article")
-    social: int = Field(10, ge=1, description="of a post")
-
-
 class Params(DatasetParams):
     """The snapshots to build from, and what is taken of them."""
 
@@ -108,7 +99,9 @@ class Params(DatasetParams):
     oversample: float = Field(
         1.5, ge=1, description="texts looked at for duplicates and hate, as a multiple of the size"
     )
-    words_min: MinWords = Field(MinWords(), description="fewest words")
+    words_min: dict[Literal["news", "social"], int] = Field(
+        {"news": 20, "social": 10}, description="fewest words of an article, and of a post"
+    )
     hate: hate_filter.Params | None = Field(
         None, description="the classifier of hate; null: no filter"
     )
@@ -157,7 +150,8 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
     for found in texts(bool):
         text = "" if found.reason else found.clean()
         words = len(text.split())
-        short = words < getattr(params.words_min, found.config.partition("-")[0], 0)
+        least = {str(kind): number for kind, number in params.words_min.items()}
+        short = words < least.get(found.config.partition("-")[0], 0)
         if reason := found.reason or ("too short" if short else ""):
             left_out[found.config, found.outlet, reason] += 1
             continue
@@ -172,11 +166,11 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
     if params.hate is not None:
         _reject_hate(candidates, params.hate)
     chosen = _choose(candidates, params)
-    rejected = [one for one in candidates if one.reject is not None]
-    yield from (one.reject for one in rejected if one.reject is not None)
+    yield from (one.reject for one in candidates if one.reject)
     for key, number in sorted(again.items()):
         yield Reject(*key, "duplicate", "the same id and text", number)
-    done = Counter((one.config, one.outlet) for one in [*chosen, *rejected])
+    done = Counter((one.config, one.outlet) for one in candidates if one.reject)
+    done.update((one.config, one.outlet) for one in chosen)
     for key, number in sorted((sound - done - again).items()):
         yield Reject(*key, "not sampled", number=number)
     yield from sorted(chosen, key=lambda one: (CONFIGS.index(one.config), one.id))
@@ -195,13 +189,11 @@ def _read_candidates(
         key = rank(params.seed, found.id), found.digest(text), found.config
         if found.reason or key not in wanted:
             continue
-        if key in candidates:
-            again[found.config, found.outlet] += 1
-        else:
-            facts = found.config, found.id, found.outlet, found.when
-            candidates[key] = Candidate(*facts, text, len(text.split()))
+        again[found.config, found.outlet] += key in candidates
+        facts = found.config, found.id, found.outlet, found.when
+        candidates.setdefault(key, Candidate(*facts, text, len(text.split())))
     order = sorted(candidates, key=lambda key: (*key[:2], CONFIGS.index(key[2])))
-    return [candidates[key] for key in order], again
+    return [candidates[key] for key in order], +again
 
 
 def _reject_repeated_ids(candidates: list[Candidate]) -> None:
@@ -218,18 +210,13 @@ def _reject_repeated_ids(candidates: list[Candidate]) -> None:
 
 def _reject_near_duplicates(candidates: list[Candidate]) -> None:
     """Reject texts that an earlier one of their corpus is like, and those of several corpora."""
-    sign = near_duplicates.Signer().sign
-    buckets = near_duplicates.buckets(np.stack([sign(one.text) for one in candidates]))
-    suspects = sorted(place for place in buckets if candidates[place].reject is None)
-    words = near_duplicates.WORDS
-    sets = {place: near_duplicates.shingles(candidates[place].text, words) for place in suspects}
-    corpus = [CONFIGS.index(one.config) for one in candidates]
-    found = near_duplicates.compare(suspects, corpus, buckets, sets)
+    left = [one for one in candidates if one.reject is None]
+    found = near_duplicates.compare([one.text for one in left], [one.config for one in left])
     for place, earlier in found.same.items():
-        candidates[place].leave_out("duplicate", candidates[earlier].id)
+        left[place].leave_out("duplicate", left[earlier].id)
     for place, others in found.leaks.items():
-        told = sorted(f"{candidates[other].config} {candidates[other].id}" for other in others)
-        candidates[place].leave_out("leak", "; ".join(told))
+        detail = "; ".join(sorted(f"{left[other].config} {left[other].id}" for other in others))
+        left[place].leave_out("leak", detail)
 
 
 def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> None:
@@ -243,30 +230,22 @@ def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> Non
 
 
 def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
-    """Return of each corpus the texts that are first in rank, as much as its size."""
-    left: dict[str, list[Candidate]] = {config: [] for config in CONFIGS}
-    for one in candidates:
-        if one.reject is None:
-            left[one.config].append(one)
-    if empty := [config for config, texts in left.items() if not texts]:
-        raise UserError(
-            f"no text left of {', '.join(empty)}; look at the snapshots, at words_min, and at "
-            "the threshold of hate"
-        )
-    weights = {
-        config: [one.words if params.unit == "words" else 1 for one in texts]
-        for config, texts in left.items()
-    }
-    sizes = {config: params.sizes[config] for config in CONFIGS}
+    """Return the texts that are first in rank, of each corpus as much as its size."""
+    left = [(one, one.words if params.unit == "words" else 1) for one in candidates]
+    left = [(one, weight) for one, weight in left if one.reject is None]
+    have: Counter[str] = Counter()
+    for one, weight in left:
+        have[one.config] += weight
+    sizes = params.sizes
     if params.balance:  # all smaller alike where one has too little
-        have = {config: sum(own) for config, own in weights.items()}
-        # whole numbers: the share that one corpus has of its size is taken of every size
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
-        if (part := have[least]) < (whole := sizes[least]):
+        part, whole = have[least], sizes[least]
+        if part < whole:  # whole numbers
             sizes = {config: size * part // whole for config, size in sizes.items()}
-    return [
-        one
-        for config, texts in left.items()
-        for one, total in zip(texts, accumulate(weights[config]), strict=True)
-        if total <= sizes[config]
-    ]
+    total: Counter[str] = Counter()
+    chosen = []
+    for one, weight in left:
+        total[one.config] += weight
+        if total[one.config] <= sizes[one.config]:
+            chosen.append(one)
+    return chosen

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
 from plumbline.builders.core.schema import Column, Schema
@@ -50,6 +49,7 @@ FIELDS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
+COUNTS = ("reading gender",)  # of the card
 
 
 class Params(DatasetParams):
@@ -102,13 +102,12 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
             made = list(making.of(row, spans))
             persons = substitute.named(row["text"], spans, known)
-            left = any(substitute.remains(row["text"], person) for person in persons)
-            if left:
-                yield Reject(config, row["id"], "person of whom a name would stay")
-            elif not spans:
-                yield Reject(config, row["id"], "no person found in it")
-            elif not made:
-                yield Reject(config, row["id"], "person of a name that no list has")
+            reason = "" if made else "person of a name that no list has"
+            reason = reason if spans else "no person found in it"
+            if any(substitute.remains(row["text"], person) for person in persons):
+                reason = "person of whom a name would stay"
+            if reason:
+                yield Reject(config, row["id"], reason)
             if made:
                 yield from (Row(config, one) for one in [_row(row), *made])
 
@@ -175,19 +174,13 @@ class _Making:
         self, person: substitute.Person, country: str, key: str, number: int
     ) -> list[substitute.Name]:
         """Return names for a person, none twice before all were used; empty where none fits."""
-        needed = person.parts()
         columns = {"first": [""] * number, "last": [""] * number}
-        for part in columns:
-            if part not in needed:
-                continue
+        for part in person.parts():
             kind = person.gender if part == "first" else "last"
             pool = self.known.pool(country, kind, person.gender)
-            if not pool:
-                return []
-            columns[part] = [
-                pool[at] for at in substitute.draws(f"{key}/{part}", len(pool), number)
-            ]
-        return [substitute.Name(*pair) for pair in zip(*columns.values(), strict=True)]
+            drawn = substitute.draws(f"{key}/{part}", len(pool), number if pool else 0)
+            columns[part] = [pool[at] for at in drawn]
+        return [substitute.Name(*pair) for pair in zip(*columns.values(), strict=False)]
 
 
 def _row(
@@ -228,22 +221,3 @@ def _countries(known: gazetteer.Gazetteer, params: Params) -> list[str]:
             "derived.counterfactuals.countries"
         )
     return sorted(params.countries) or there
-
-
-def describe(folder: Path) -> str:
-    """Return texts and counterfactuals of each config, reading and gender, as Markdown."""
-    import polars as pl
-
-    rows = []
-    for config, frame in frames(folder):
-        texts = frame.select(pl.col("id").alias("reference_id"), before="text")
-        joined = frame.join(texts, "reference_id", "left")
-        for code, reading in enumerate(READINGS):
-            part = joined.filter(pl.col("reading") == code)
-            genders = [(part["gender"] == g).sum() for g in range(len(GENDERS))]
-            places = part["country"].n_unique() if code else 0
-            same = (part["text"] == part["before"].fill_null("")).sum()
-            rows.append((config, reading, part["target"].n_unique(), places, *genders, same))
-    head = "config | reading | :texts | :countries | :male | :female | :unknown | :as before"
-    said = "*as before*: the name drawn was the one that was there."
-    return page(table(head, rows, "Rows by reading"), [said])

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.datasets.counterfactuals.context import Context, particles
+from plumbline.builders.core.params import yaml_of
 from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
+
+LISTS = Path(__file__).with_name("beside_names.yaml")
+WORD_BEFORE = re.compile(r"([^\W\d_][\w'’-]*)\.? $")
+AFTER = re.compile(r" ([^\W\d_][\w-]*)")
+INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
+STOPS = re.compile(r"[.!?:…]+\s+")
+BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
+ANYWHERE = "en"  # English words beside names are in texts of all languages
+NOUNS = ("de",)  # languages that write nouns with a capital
+
+
+@cache
+def _lists() -> dict[str, Any]:
+    found: dict[str, Any] = yaml_of(LISTS.read_bytes())
+    return found
+
+
+def particles() -> frozenset[str]:
+    """Return the words that stand within names, folded."""
+    return frozenset(map(fold, _lists()["particles"].split()))
+
 
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
@@ -79,7 +101,7 @@ def finder(
     """Return a function that yields for each text the people in it, in their order.
 
     Without a model what stands beside a name decides whether it is one; see
-    :class:`~plumbline.builders.datasets.counterfactuals.context.Context`.
+    :class:`Context`.
 
     What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
     part of a name.
@@ -123,22 +145,11 @@ def _model(params: Finder) -> Any:
     return nlp
 
 
-def _light_spacy() -> Any:
-    """Import spaCy without PyTorch, which rules and word lists do not use: half of the seconds."""
-    unloaded = "torch" not in sys.modules
-    if unloaded:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # an ImportError to whoever asks
-    try:
-        import spacy
-    finally:
-        if unloaded:
-            del sys.modules["torch"]
-    return spacy
-
-
 def _ruler(gazetteer: Gazetteer) -> Any:
     """Return a pipeline of spaCy's entity ruler over all usable names, with or without marks."""
-    nlp = _light_spacy().blank("xx")
+    import spacy
+
+    nlp = spacy.blank("xx")
     ruler: Any = nlp.add_pipe("entity_ruler")
     names = gazetteer.men | gazetteer.women | gazetteer.last
     spelled = names | {plain(name) for name in names}
@@ -244,3 +255,73 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 def _run(text: str, at: int) -> str:
     """Return the run of characters without a space that a place is in."""
     return text[text.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
+
+
+class Context(NamedTuple):
+    """What the words of a text are that no list of names has, all of them folded."""
+
+    titles: frozenset[str]
+    places: frozenset[str]
+    suffixes: frozenset[str]
+    ordinary: frozenset[str]  # function words, and those that these texts mostly write small
+    nouns: bool  # a capital says little
+
+    @classmethod
+    def of(cls, language: str, ordinary: frozenset[str]) -> Context:
+        """Return what is known of a language, and of every one."""
+        own = [_lists().get(key, {}) for key in {ANYWHERE, language}]
+        titles, places = (
+            frozenset(fold(word) for each in own for word in each.get(kind, "").split())
+            for kind in ("titles", "places")
+        )
+        suffixes = frozenset(_lists()["suffixes"].split())
+        return cls(titles, places, suffixes, ordinary, language in NOUNS)
+
+    def person(
+        self,
+        text: str,
+        span: tuple[int, int],
+        lasts: set[str],
+        gazetteer: Gazetteer,
+        common: frozenset[str],
+    ) -> bool:
+        """Return whether what was found is a person's name there, and the whole of it.
+
+        A name that is part of a longer one, of a person, a place or a firm, has a word with a
+        capital beside it. A last name alone is a word or a firm as often as a person: it needs a
+        title before it, or the text has to have it in a full name too; so does a first name that no
+        country's list has, for long lists have words too. Capitals are those of an
+        abbreviation unless most of the text has them.
+
+        ``lasts``: last names, folded, that the text has in full names.
+        ``common``: first names, folded, that some country has in its lists.
+        """
+        start, end = span
+        names = [fold(name) for name in text[start:end].split()]
+        left, right = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
+        before, after = (fold(found[1]) if found else "" for found in (left, right))
+        shouted = _shouted(text, start)
+        if self.places & {before, after, *names} or names[0] in self.suffixes | self.titles:
+            return False
+        if right and after not in self.suffixes and not (shouted and len(names) > 1):
+            large = right[1][0].isupper() and len(right[1]) > 1
+            goes_on = (large or after in gazetteer.surnames) and after not in self.ordinary
+            if goes_on or (large and len(names) == 1 and not shouted):
+                return False
+        large = left is not None and left[1][0].isupper() and not (shouted or self.nouns)
+        if len(names) > 1:
+            first = names[0] in gazetteer.genders or names[0] in gazetteer.words
+            return first or (not large and INITIALS.match(text, start) is not None)
+        if before in self.titles or names[0] not in common:
+            return before in self.titles or names[0] in lasts
+        begins = left is not None and BEGINS.search(text[: left.start()]) is not None
+        free = not large or (begins and before in self.ordinary)
+        return free and (shouted or not text[start:end].isupper())
+
+
+def _shouted(text: str, at: int) -> bool:
+    """Return whether most letters of a sentence are large, so that they say nothing."""
+    begins = max((stop.end() for stop in STOPS.finditer(text, 0, at)), default=0)
+    ends = STOPS.search(text, at)
+    sentence = text[begins : ends.start() if ends else None]
+    return sum(map(str.isupper, sentence)) > sum(map(str.islower, sentence))

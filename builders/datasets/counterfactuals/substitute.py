@@ -8,8 +8,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from plumbline.builders.datasets.counterfactuals.context import particles
-from plumbline.builders.datasets.counterfactuals.find_people import Span
+from plumbline.builders.datasets.counterfactuals.find_people import Span, particles
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]

@@ -7,14 +7,12 @@ and by whom the hate is aimed at or where the misinformation comes from.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -55,6 +53,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
+COUNTS = ("split label", "group label")  # of the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -150,7 +149,12 @@ def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[
 
 
 def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
-    """Return the split of each text: the source's own, or drawn by what must stay together."""
+    """Return the split of each text: the source's own, or drawn by what must stay together.
+
+    Texts are put in order, by label and groups and within these by a hash of seed and name; each
+    goes to the split that is furthest behind its share of the rows so far. So every stratum, and
+    the whole, is within a unit or so of the shares.
+    """
     given = {text.id: text.split for text, _ in kept if text.split}
     free = [(text, label) for text, label in kept if not text.split]
     has = set(given.values())
@@ -158,50 +162,24 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     if not free and "train" in has and "validation" not in has:
         free = [(text, label) for text, label in kept if text.split == "train"]
         shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
-    members: dict[str, list[str]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)  # of what must stay together
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")
-    units = (Unit(name, "; ".join(sorted(set(own))), len(own)) for name, own in members.items())
-    shares = {split: shares[split] for split in SPLITS if split in shares}
-    found = drawn(units, shares, params.seed)
-    return given | {text.id: found[text.together] for text, _ in free}
-
-
-class Unit(NamedTuple):
-    """What goes into one split as a whole."""
-
-    name: str
-    stratum: str  # units of one stratum are spread over the splits as the shares say
-    size: int = 1  # rows in it
-
-
-def drawn(units: Iterable[Unit], shares: Mapping[str, float], seed: int) -> dict[str, str]:
-    """Return the split of each unit.
-
-    Units are put in order, stratum by stratum and within it by a hash of seed and name; each goes
-    to the split that is furthest behind its share of the rows so far, the first one of those that
-    are alike. So every stratum, and the whole, is within a unit or so of the shares.
-
-    ``shares``: share of each split, in any unit; those that are 0 stay empty.
-
-    Examples
-    --------
-    >>> found = drawn([Unit(str(i), "") for i in range(10)], {"train": 0.7, "test": 0.3}, 1)
-    >>> sorted(found.values())
-    ['test', 'test', 'test', 'train', 'train', 'train', 'train', 'train', 'train', 'train']
-    """
     total = sum(shares.values())
-    wanted = {split: share / total for split, share in shares.items() if share > 0}
-    filled = dict.fromkeys(wanted, 0)
-    found = {}
-    rows = 0
-    for unit in sorted(units, key=lambda u: (u.stratum, hash64(f"{seed}\n{u.name}"), u.name)):
-        rows += unit.size
+    wanted = {split: shares[split] / total for split in SPLITS if shares.get(split)}
+    filled, rows = dict.fromkeys(wanted, 0), 0
+    drawn: dict[str, str] = {}
+
+    def order(name: str) -> tuple[str, int, str]:
+        return "; ".join(sorted(set(members[name]))), hash64(f"{params.seed}\n{name}"), name
+
+    for name in sorted(members, key=order):
+        size = len(members[name])
+        rows += size
         behind = {split: share * rows - filled[split] for split, share in wanted.items()}
-        split = max(behind, key=lambda s: round(behind[s], 9))
-        filled[split] += unit.size
-        found[unit.name] = split
-    return found
+        drawn[name] = max(behind, key=lambda s: round(behind[s], 9))
+        filled[drawn[name]] += size
+    return given | {text.id: drawn[text.together] for text, _ in free}
 
 
 def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
@@ -225,8 +203,3 @@ def _declared(snapshot: Snapshot, config: str) -> Corpus:
     authors = "; its authors give it out (https://osf.io/53tfs), bring a file of yours"
     hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
     return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by split, group and class, as Markdown."""
-    return count_rows(folder, SCHEMA, "split label", "group label")

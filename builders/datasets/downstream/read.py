@@ -67,11 +67,6 @@ class Corpus(Terms):
             return f"{config}/{place.rpartition('/')[2]}"
         return f"{config}/{part}.{self.format}"
 
-    def body(self, part: str, kept: bytes) -> bytes:
-        """Return a part's own bytes, out of the archive where it is in one."""
-        member = self.parts[part].partition("#")[2]  # type: ignore[index]
-        return unpacked(kept, member) if member else kept
-
 
 class Text(NamedTuple):
     """A text, made normal, and what its source says about it."""
@@ -90,8 +85,9 @@ def read(corpus: Corpus, part: str, kept: bytes) -> list[Text]:
 
     Rows with one id that agree in all but their groups are one text with the groups of all.
     """
+    member = corpus.parts[part].partition("#")[2]  # type: ignore[index]
     try:
-        text = decoded(corpus.body(part, kept))
+        text = decoded(unpacked(kept, member) if member else kept)
     except ValueError as error:
         raise ValueError(f"{part}: {error}") from error
     rows: Iterator[tuple[int, dict[str, Any]]]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
+from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
@@ -44,21 +44,12 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     fetch = Fetch("emotions", params, politeness, into)
     wanted = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
     if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in wanted))):
-        body = get(params.address, politeness, partial(_wrong, params.files))
+        body = get(params.address, politeness, web_page)
+        then = "look at the paths under sources.emotions.files, and fetch again"
         for path, name in Bar(wanted, desc="emotions", unit="file"):
-            write_bytes(into / path, unpacked(body, name))
+            with reading(f"{params.address}: {name}", then):
+                text = unpacked(body, name)
+                deque(lexicon(text), maxlen=0)
+            write_bytes(into / path, text)
         write_bytes(into / DIGEST, f"{hashlib.sha256(body).hexdigest()}\n".encode())
     fetch.close(params.address, params.licence, CITATION, {"languages": len(wanted)})
-
-
-def _wrong(files: dict[str, str], body: bytes) -> str | None:
-    """Return what is wrong with an archive, or None if every file in it is a whole lexicon."""
-    where = ""
-    try:
-        for name in files.values():
-            where, text = "", unpacked(body, name)
-            where = f"{name}: "
-            deque(lexicon(text), maxlen=0)
-    except ValueError as error:
-        return web_page(body) or f"{where}{error}"
-    return None

@@ -8,13 +8,11 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import reading
-from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
@@ -32,16 +30,12 @@ Sentiment = Literal["positive", "negative", "neutral"]
 COLUMNS = (
     Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "label", "its sentiment, as people judged it", labels=LABELS),
-    Column(
-        "split",
-        "label",
-        "for choosing settings, or for judging them",
-        labels=SPLITS,
-    ),
+    Column("split", "label", "for choosing settings, or for judging them", labels=SPLITS),
     Column("source", "string", "name of the corpus"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
+COUNTS = ("source split label",)  # of the card
 
 
 class Part(Section):
@@ -113,7 +107,8 @@ class Corpus(Terms):
         ``bodies``: of the files of the split, in their order.
         """
         if self.format == "tweeteval":
-            yield from labelled(*bodies)
+            pairs = enumerate(tweeteval(*bodies, whole=True), start=1)
+            yield from ((normal(text), label, line) for line, (text, label) in pairs)
             return
         part: Part = getattr(self, split)
         (body,) = bodies
@@ -199,14 +194,3 @@ def _drawn(corpus: Corpus, texts: dict[str, str]) -> dict[str, dict[str, str]]:
         tuning = hash64(f"{corpus.name}/{text}") < corpus.tuning_share * 2**64
         found[SPLITS[not tuning]][text] = label
     return found
-
-
-def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str, str, int]]:
-    """Yield texts, made normal, the names of their labels, and lines; see :func:`tweeteval`."""
-    found = tweeteval(texts, labels, mapping, whole=True)
-    yield from ((normal(text), label, line) for line, (text, label) in enumerate(found, start=1))
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by corpus, split and label, as Markdown."""
-    return count_rows(folder, SCHEMA, "source split label")

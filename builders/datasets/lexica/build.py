@@ -9,52 +9,36 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.datasets.lexica.formats import Entry, View, entries
+from plumbline.builders.datasets.lexica.formats import AXES, Entry, View, entries
 from plumbline.builders.datasets.lexica.published import (
     FILE,
     GRID,
-    OF,
     PUBLISHED,
     Published,
-    agreement,
     rows,
+    word_row,
 )
 from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
     from plumbline.builders.datasets.lexica.sentivae import Fits
 
-SENTIMENTS = AXES = ("positive", "negative", "neutral")
+SENTIMENTS = AXES
 EMISSIONS: dict[str, Any] = {
     "binary": "bernoulli",
     **dict.fromkeys(("classes", "counts"), "multinomial"),
     **dict.fromkeys(("continuous", "pairs"), "normal"),
 }
 DECIMALS = 4
-HEAD = (
-    "language | :words | :positive | :negative | :neutral | :several views | :both sides | :seed SD"
-    " | :without a view | :publishable"
-)
-TEXT = (
-    "The largest of the three shares; words in several views, and those that views rate on\n"
-    "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
-)
-AGAINST = "of ours | :shared words | :Spearman | :95% interval | :same side"
-RANKS = (
-    "q(positive) - q(negative) of both; the interval is that of Fisher's z with the variance of\n"
-    "Bonett and Wright (2000), over words."
-)
 
 COLUMNS = (
     Column(
@@ -97,6 +81,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
+COUNTS = ("views", "view_names")  # of the card
 
 
 class Params(SnapshotParams):
@@ -158,14 +143,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per word of any view, sorted; rejects are counted by view and reason."""
     for language in params.languages:
         lexica = []
-        for view in _declared(snapshot, language):
+        views = declared(snapshot, View, "views", language)
+        for view in sorted(views, key=lambda view: view.name):
             lexicon, refused = read(snapshot, view, language)
             lexica.append(lexicon)
             for reason, number in sorted(refused.items()):
                 yield Reject(language, view.name, reason, number=number)
-        rated = [lexicon for lexicon in lexica if lexicon.view.scale != "none"]
-        words = sorted(set().union(*(lexicon.values for lexicon in rated)))
-        fits = _fit(rated, words, params, language)
+        words = sorted(set().union(*(lexicon.values for lexicon in lexica)))
+        fits = _fit(lexica, words, params, language)
         yield from _rows(language, lexica, words, fits)
     if params.published:
         (theirs,) = declared(snapshot, Published, PUBLISHED)
@@ -190,7 +175,7 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
                 found[entry.word].append(entry.value)
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
-                refused[entry.reason] += 1
+                refused[entry] += 1
     for word, values in found.items():
         value = _resolve(view, values)
         if value is None:
@@ -207,14 +192,6 @@ def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
         return None if others and others[0][1] == most else str(best)
     sums = [sum(column) for column in zip(*values, strict=True)]
     return tuple(sums if view.scale == "counts" else (s / len(values) for s in sums))
-
-
-def _declared(snapshot: Snapshot, language: str) -> list[View]:
-    """Return the views of a language as the snapshot's manifest declares them."""
-    views = declared(snapshot, View, "views", language)
-    if all(view.scale == "none" for view in views):
-        raise UserError(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
-    return sorted(views, key=lambda view: view.name)
 
 
 def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str) -> Fits:
@@ -251,7 +228,6 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
 def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) -> Iterator[Row]:
     import numpy as np
 
-    rated = [lexicon for lexicon in lexica if lexicon.view.scale != "none"]
     q = fits.beta / fits.beta.sum(-1, keepdims=True)
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = np.round(fits.beta[full].mean(0) / GRID) * GRID
@@ -263,19 +239,12 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
         if view is not None
     }
     for i, word in enumerate(words):
-        has = [v for v, lexicon in enumerate(rated) if word in lexicon.values]
-        own = [rated[v] for v in has]
+        has = [v for v, lexicon in enumerate(lexica) if word in lexicon.values]
+        own = [lexica[v] for v in has]
         change = [float(c[i]) for v, c in changes.items() if has != [v]]
-        mass = 3.0 + len(has)
-        two = [float(b) for b in beta[i, :2]]
-        shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))  # the third is what is left
         scores = [round(lexicon.score(word), 6) for lexicon in own]
-        values = {
-            "word": word,
+        values = word_row(word, [float(b) for b in beta[i, :2]], len(has)) | {
             "pos": sorted(set().union(*(lexicon.pos.get(word, set()) for lexicon in lexica))),
-            **{f"beta_{axis}": b for axis, b in shares.items()},
-            **{f"q_{axis}": b / mass for axis, b in shares.items()},
-            "views": len(has),
             "score": round(sum(scores) / len(scores), 6),
             "seed_sd": round(float(sd[i]), DECIMALS) if several else None,
             "leave_out_change": round(max(change), DECIMALS) if change else None,
@@ -289,30 +258,3 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
 
 def _shown(value: str | tuple[float, ...]) -> str:
     return value if isinstance(value, str) else " ".join(f"{x:.6g}" for x in value)
-
-
-def describe(folder: Path) -> str:
-    """Return the words of each view, their overlap and spread per language, as Markdown."""
-    import polars as pl
-
-    several, single = [], []
-    every: dict[str, pl.DataFrame] = {}
-    lowest, highest = (getattr(pl.col("view_scores").list, of)() for of in ("min", "max"))
-    for config, frame in frames(folder):
-        every[config] = frame
-        both = frame.filter(pl.col("views") > 1)
-        torn = both.filter((lowest < 0) & (highest > 0))
-        largest = frame.select(pl.concat_list(f"q_{axis}" for axis in AXES).list.arg_max())
-        counts = [int((largest.to_series() == i).sum()) for i in range(3)]
-        means: list[Any] = [frame[name].mean() for name in ("seed_sd", "leave_out_change")]
-        spread = ["" if mean is None else f"{mean:.3f}" for mean in means]
-        may = int(frame["redistributable"].sum())
-        several.append((config, len(frame), *counts, len(both), len(torn), *spread, may))
-        names = frame["view_names"].explode().drop_nulls().value_counts().sort("view_names")
-        single += [(config, *row) for row in names.iter_rows()]
-    words = table(HEAD, several, "Words by language", TEXT)
-    tables = [words, table("language | view | :words", single, "Words by view")]
-    if {OF, PUBLISHED} <= set(every):
-        found = agreement(every[OF], every[PUBLISHED])
-        tables.append(table(AGAINST, found, "English against the published lexicon", RANKS))
-    return page(*tables)

@@ -1,6 +1,6 @@
 """Sentiment lexica: how a view is declared, and a reader for each file format.
 
-A reader turns a view's files into entries; every line that gives none is a refusal with its reason.
+A reader turns a view's files into entries; of every line that gives none the reason is told.
 Python source is parsed, never executed.
 """
 
@@ -21,8 +21,9 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
-from plumbline.builders.readers.table import literal, table_rows, text_of
+from plumbline.builders.readers.table import literal, table_rows, text_of, web_page
 
+AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
 RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
 POS = {
     **dict.fromkeys(("adj", "a", "s"), "ADJ"),
@@ -41,13 +42,12 @@ class View(Terms):
         description="address of each file, or its place in the checkout; of a member of an archive "
         "ADDRESS#MEMBER. The keys are free, but for plain word lists they are the labels",
     )
-    format: Literal[
-        "table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet",
-        "forms",
-    ] = Field(description="which reader reads the files")  # fmt: skip
-    scale: Literal["binary", "classes", "counts", "continuous", "pairs", "none"] = Field(
-        description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), "
-        "pairs (positive, negative; two Normals), or none: only parts of speech"
+    format: Literal["table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet"] = (
+        Field(description="which reader reads the files")
+    )
+    scale: Literal["binary", "classes", "counts", "continuous", "pairs"] = Field(
+        description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), or "
+        "pairs (positive, negative; two Normals)"
     )
     labels: dict[str, float] = Field(
         default_factory=dict,
@@ -78,7 +78,8 @@ class View(Terms):
     def paths(self, language: str) -> dict[str, str]:
         """Return for each address without its member the file of the snapshot that keeps it."""
         plain = sorted({urldefrag(a).url for a in self.files.values()})
-        return {a: f"{language}/{self.name}/{_basename(a)}" for a in plain}
+        names = (urlsplit(a).path.rstrip("/").rpartition("/")[2] or "file" for a in plain)
+        return {a: f"{language}/{self.name}/{name}" for a, name in zip(plain, names, strict=True)}
 
 
 class Entry(NamedTuple):
@@ -89,32 +90,30 @@ class Entry(NamedTuple):
     pos: str | None = None
 
 
-class Refusal(NamedTuple):
-    """A line that gives no entry."""
-
-    reason: str
-
-
 Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or a reason
 
 
-def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
+def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
     """Read a view's files.
 
     ``files``: the bytes as sent, by address without member.
 
     Yields
     ------
-    Entry or Refusal
-        Words are NFC, lower-cased, with spaces for underscores. Labels are known ones; numbers
-        finite and, for continuous views, brought linearly to -1 to 1; counts are those of VADER's
-        nine ratings; pairs are (positive, negative) from 0 to 1.
+    Entry or str
+        The reason where a line gives no entry. Words are NFC, lower-cased, with spaces for
+        underscores. Labels are known ones; numbers finite and, for continuous views, brought
+        linearly to -1 to 1; counts are those of VADER's nine ratings; pairs are (positive,
+        negative) from 0 to 1.
     """
     for key, address in sorted(view.files.items()):
         plain, member = urldefrag(address)
-        text = _text(files[plain], member, view.encoding)
+        body = unpacked(files[plain], member, ending=True) if member else files[plain]
+        if wrong := web_page(body):
+            raise ValueError(wrong)
+        text = text_of(body, view.encoding)
         for found in READERS[view.format](view, text, key):
-            yield Refusal(found) if isinstance(found, str) else _checked(view, *found)
+            yield found if isinstance(found, str) else _checked(view, *found)
 
 
 def read(view: View, address: str, body: bytes) -> list[Entry]:
@@ -133,22 +132,22 @@ def normal(word: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _checked(view: View, word: str, value: Any, pos: str) -> Entry | Refusal:
+def _checked(view: View, word: str, value: Any, pos: str) -> Entry | str:
     word = normal(word)
     if not word:
-        return Refusal("no word")
+        return "no word"
     if view.scale in ("binary", "classes"):
         if value not in view.labels:
-            return Refusal("label that the view does not declare")
-    elif view.scale != "none":
+            return "label that the view does not declare"
+    else:
         value = _numbers(value)
         if value is None:
-            return Refusal("not a number")
+            return "not a number"
         if view.scale == "continuous":
             value = tuple(round(2 * (x - view.low) / (view.high - view.low) - 1, 9) for x in value)
         low, high = {"continuous": (-1, 1), "pairs": (0, 1), "counts": (0, math.inf)}[view.scale]
         if not all(low <= x <= high for x in value):
-            return Refusal("out of range")
+            return "out of range"
     return Entry(word, value, POS.get(pos.lower()))
 
 
@@ -160,19 +159,8 @@ def _numbers(value: Any) -> tuple[float, ...] | None:
     return found if all(map(math.isfinite, found)) else None
 
 
-def _is_number(value: Any) -> bool:
-    """Tell a number, nan and infinity too, from a label."""
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def _lines(text: str, comment: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if line.strip() and not line.startswith(comment):
-            yield line
+def _lines(text: str, comment: str = "\n") -> Iterator[str]:
+    return (line for line in text.splitlines() if line.strip() and not line.startswith(comment))
 
 
 def _table(view: View, text: str, _key: str) -> Found:
@@ -207,7 +195,7 @@ def _vader(_view: View, text: str, _key: str) -> Found:
 
 def _mpqa(_view: View, text: str, _key: str) -> Found:
     """Clues as ``key=value`` pairs."""
-    for line in filter(str.strip, text.splitlines()):
+    for line in _lines(text):
         fields = dict(part.split("=", 1) for part in line.split() if "=" in part)
         if {"word1", "priorpolarity"} <= set(fields):
             yield fields["word1"], fields["priorpolarity"], fields.get("pos1", "")
@@ -218,7 +206,7 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 def _emolex(_view: View, text: str, _key: str) -> Found:
     """Word, emotion, 0 or 1: the lines positive and negative make a pair."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for line in filter(str.strip, text.splitlines()):
+    for line in _lines(text):
         cells = line.strip().split("\t")
         if len(cells) != 3 or cells[2] not in ("0", "1"):
             yield "not word, emotion and 0 or 1"
@@ -238,7 +226,7 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
 
     Some releases have a label (``"positive"``) before the polarity.
     """
-    for line in filter(str.strip, text.splitlines()):
+    for line in _lines(text):
         name, is_item, rest = line.partition("[")
         if line.lstrip().startswith("#") or not is_item:
             continue
@@ -248,9 +236,10 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
         except ValueError:
             yield "not an assignment of a list"
             continue
-        last = next(filter(_is_number, items[6:8] if isinstance(items, list) else ()), None)
-        if isinstance(word, str) and last is not None and name.strip().isidentifier():
-            yield word, (last,), ""
+        after = items[6:8] if isinstance(items, list) else []
+        labelled = len(after) > 1 and after[0] in AXES
+        if isinstance(word, str) and after and name.strip().isidentifier():
+            yield word, (after[labelled],), ""
         else:
             yield "no polarity in the list"
 
@@ -265,15 +254,6 @@ def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
         yield from ((word, tuple(cells[2:4]), cells[0]) for word in cells[4].split(",") if word)
 
 
-def _forms(_view: View, text: str, _key: str) -> Found:
-    """Adjectives with their inflected forms, without any value: parts of speech alone."""
-    for _, row in table_rows(text):
-        if len(row) != 2:
-            yield "not lemma and forms"
-            continue
-        yield from ((form, "", "adj") for form in sorted({row[0], *row[1].split(",")}))
-
-
 READERS: dict[str, Callable[[View, str, str], Found]] = {
     "table": _table,
     "list": _list,
@@ -282,19 +262,4 @@ READERS: dict[str, Callable[[View, str, str], Found]] = {
     "emolex": _emolex,
     "senticnet": _senticnet,
     "sentiwordnet": _sentiwordnet,
-    "forms": _forms,
 }
-
-
-def _text(body: bytes, member: str, encoding: str) -> str:
-    """Return a file's text, or that of the member of an archive whose name ends so."""
-    if member:
-        body = unpacked(body, member, ending=True)
-    text = text_of(body, encoding)
-    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
-        raise ValueError("a web page in place of the file")
-    return text
-
-
-def _basename(address: str) -> str:
-    return urlsplit(address).path.rstrip("/").rsplit("/", 1)[-1] or "file"

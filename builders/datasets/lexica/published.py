@@ -1,4 +1,4 @@
-"""A combined lexicon as its authors published it, and how near ours comes to it.
+"""A combined lexicon as its authors published it.
 
 Hoyle et al. (2019) give out what their model says of 53,683 English words, the parameters of a
 Dirichlet distribution each; Stańczak et al. (2023) use it for English as it is.
@@ -7,26 +7,21 @@ Dirichlet distribution each; Stańczak et al. (2023) use it for English as it is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.datasets.lexica.formats import normal
+from plumbline.builders.datasets.lexica.formats import AXES, normal
 from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import decoded, records
 
-if TYPE_CHECKING:
-    import polars as pl
-
-AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
 PUBLISHED = "published"  # name of the config
 OF = "en"  # its language
 FILE = f"{PUBLISHED}/lexicon.csv"
 GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
 NEAR = 0.01  # of a whole number of views; the file has single precision
-Z = 1.959964
 
 
 class Published(Terms):
@@ -74,57 +69,21 @@ def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
         if word not in kept or sum(beta) > sum(kept[word]) + NEAR:
             kept[word] = beta
     for word, beta in sorted(kept.items()):
-        views = round(sum(beta)) - 3
         two = [max(1.0, math.floor(b / GRID) * GRID) for b in beta[:2]]
-        shares = dict(zip(AXES, [*two, views + 3 - sum(two)], strict=True))
-        q = {axis: b / (views + 3) for axis, b in shares.items()}
-        values: dict[str, Any] = {
-            "word": word,
-            "pos": [],
-            **{f"beta_{axis}": b for axis, b in shares.items()},
-            **{f"q_{axis}": x for axis, x in q.items()},
-            "views": views,
-            "score": round(q["positive"] - q["negative"], 6),
-            "seed_sd": None,
-            "leave_out_change": None,
-            "view_names": [],
-            "view_values": [],
-            "view_scores": [],
-            "redistributable": published.redistribute,
-        }
-        yield Row(PUBLISHED, values)
+        values = word_row(word, two, round(sum(beta)) - 3)
+        values["score"] = round(values["q_positive"] - values["q_negative"], 6)
+        yield Row(PUBLISHED, values | {"redistributable": published.redistribute})
 
 
-def agreement(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[tuple[str, int, str, str, str]]:
-    """Compare ours with the published lexicon over the words that both have.
-
-    Compared is q(positive) - q(negative) of both: Spearman's correlation, whose interval is that of
-    Fisher's z with the variance of Bonett and Wright (2000), Psychometrika 65(1), (1 + rho^2 / 2) /
-    (n - 3); and the share of words on the same side. The unit is a word.
-
-    Returned: what of ours, words, rho, its 95% interval and the share; of the combination, of those
-    words that several of our views have, and of the plain mean of the views.
-    """
-    import polars as pl
-
-    side = pl.col("q_positive") - pl.col("q_negative")
-    published = theirs.select("word", theirs=side)
-    found = []
-    for what, of, kept in (
-        ("combination", side, pl.lit(value=True)),
-        ("combination, words of several views", side, pl.col("views") > 1),
-        ("plain mean of the views", pl.col("score"), pl.lit(value=True)),
-    ):
-        both = ours.filter(kept).select("word", ours=of).join(published, on="word")
-        rho: Any = both.select(pl.corr("ours", "theirs", method="spearman")).item()
-        if len(both) < 4 or rho is None or not math.isfinite(rho):
-            found.append((what, len(both), "", "", ""))
-            continue
-        ends = ""  # of a rho of 1 or -1 there are none
-        if abs(rho) < 1 - 1e-12:
-            reach = Z * math.sqrt((1 + rho**2 / 2) / (len(both) - 3))
-            low, high = (math.tanh(math.atanh(rho) + sign * reach) for sign in (-1, 1))
-            ends = f"{low:.3f} to {high:.3f}"
-        same = both.select((pl.col("ours").sign() == pl.col("theirs").sign()).mean()).item()
-        found.append((what, len(both), f"{rho:.3f}", ends, f"{same:.3f}"))
-    return found
+def word_row(word: str, two: Sequence[float], views: int) -> dict[str, Any]:
+    """Return a row with beta and q; neutral has what the first two axes leave of the mass."""
+    mass = views + 3.0
+    shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))
+    return {
+        "word": word,
+        **{f"beta_{axis}": beta for axis, beta in shares.items()},
+        **{f"q_{axis}": beta / mass for axis, beta in shares.items()},
+        "views": views,
+        **dict.fromkeys(("seed_sd", "leave_out_change")),
+        **{name: [] for name in ("pos", "view_names", "view_values", "view_scores")},
+    }

@@ -10,11 +10,12 @@ outputs, each of which is a softmax and so adds one unit of mass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+
+from plumbline.builders.datasets.lexica.formats import AXES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,37 +23,26 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-AXES = ("positive", "negative", "neutral")
 SIGMA = 0.1  # of the Normal emissions
 HIDDEN = 32
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """What one lexicon says.
 
-    Attributes
-    ----------
-    emission
-        ``bernoulli`` (one column, 0 or 1), ``multinomial`` (one column of counts for each class;
-        a single label is a count of one) or ``normal`` (any columns, each with sigma 0.1).
-    words
-        (n,) indices of the words that it has, each once.
-    values
-        (n, columns) their values.
+    Emissions are ``bernoulli`` (one column, 0 or 1), ``multinomial`` (one column of counts for each
+    class; a single label is a count of one) or ``normal`` (any columns, each with sigma 0.1).
     """
 
     emission: Literal["bernoulli", "multinomial", "normal"]
-    words: Integers
-    values: Floats
+    words: Integers  # (n,) indices of the words that it has, each once
+    values: Floats  # (n, columns)
 
 
-@dataclass(frozen=True)
-class Fits:
+class Fits(NamedTuple):
     """Posteriors of all fits: ``beta`` is (fits, words, 3) with the columns of :data:`AXES`."""
 
     beta: Floats
-    seeds: tuple[int, ...]  # of each fit
     left_out: tuple[int | None, ...]  # the view that each fit did without
 
 
@@ -105,10 +95,10 @@ def fit(
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seeds[0])
-            table = _Table(patterns[:, 0], count, patterns[:, 1:].T, inputs)
             emissions = [view.emission for view in views]
             weights = _initial([i.shape[1] for i in inputs], starts)
-            loss, posterior = _bound(table, emissions, keep, weights, draws, divergence)
+            pieces = (patterns, count, inputs)
+            loss, posterior = _bound(*pieces, emissions, keep, weights, draws, divergence)
             optimiser = torch.optim.Adam(weights, lr=learning_rate, fused=True)
             for _ in range(steps):
                 optimiser.zero_grad()
@@ -118,46 +108,44 @@ def fit(
                 beta = posterior().numpy()
     finally:
         torch.set_num_threads(threads)
-    named = np.stack([_named(b, table.anchor) for b in beta])
-    return Fits(named[:, pattern.reshape(-1)], tuple(starts), tuple(out))
-
-
-class _Table(NamedTuple):
-    """Patterns of words."""
-
-    anchor: Integers  # (patterns,)
-    words: Integers  # (patterns,) how many
-    codes: Integers  # (views, patterns) index into the view's inputs, or -1
-    inputs: Sequence[Floats]  # per view: distinct values
+    named = np.stack([_named(b, patterns[:, 0]) for b in beta])
+    return Fits(named[:, pattern.reshape(-1)], tuple(out))
 
 
 def _bound(
-    table: _Table,
+    patterns: Integers,
+    words: Integers,
+    distinct: Sequence[Floats],
     emissions: Sequence[str],
     keep: Floats,
     weights: list[Any],
     draws: int,
     divergence: float,
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return the loss of a step, and beta of every fit and pattern, (fits, patterns, 3)."""
+    """Return the loss of a step, and beta of every fit and pattern, (fits, patterns, 3).
+
+    ``patterns``: (patterns, 1 + views) anchor, and index into the view's distinct values, or -1.
+    ``words``: (patterns,) how many.
+    """
     import torch
     from torch.distributions import Dirichlet
     from torch.nn.functional import elu, log_softmax, logsigmoid, softmax
 
+    codes = patterns[:, 1:].T
     nets = [weights[8 * v : 8 * v + 8] for v in range(len(emissions))]  # encoder and decoder
-    inputs = [torch.tensor(i) for i in table.inputs]
+    inputs = [torch.tensor(i) for i in distinct]
     kept = torch.tensor(keep)
-    times = np.minimum(table.words, draws)
-    drawn_of = np.repeat(np.arange(len(table.words)), times)  # pattern of each Monte Carlo draw
-    rows, number = torch.tensor(drawn_of), float(table.words.sum())
-    weight = torch.tensor(np.repeat(table.words / times, times) / number)
-    count = torch.tensor(table.words / number)
-    has = [torch.tensor(np.flatnonzero(c >= 0)) for c in table.codes]
-    code = [torch.tensor(c[c >= 0]) for c in table.codes]
-    own = [c[drawn_of] for c in table.codes]
+    times = np.minimum(words, draws)
+    drawn_of = np.repeat(np.arange(len(words)), times)  # pattern of each Monte Carlo draw
+    rows, number = torch.tensor(drawn_of), float(words.sum())
+    weight = torch.tensor(np.repeat(words / times, times) / number)
+    count = torch.tensor(words / number)
+    has = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes]
+    code = [torch.tensor(c[c >= 0]) for c in codes]
+    own = [c[drawn_of] for c in codes]
     drawn = [torch.tensor(np.flatnonzero(c >= 0)) for c in own]
     target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, own, strict=True)]
-    raised = torch.tensor(np.eye(4)[table.anchor][:, :3])  # -1 is the fourth: on no axis
+    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 is the fourth: on no axis
     prior = 1 + raised * kept.sum(1)[:, None, None]
 
     def layers(x: Any, net: list[Any]) -> Any:
@@ -165,7 +153,7 @@ def _bound(
         return torch.baddbmm(net[3], hidden, net[2])
 
     def posterior() -> Any:
-        beta = torch.ones(len(keep), len(table.words), 3, dtype=torch.float64)
+        beta = torch.ones(len(keep), len(words), 3, dtype=torch.float64)
         for v, net in enumerate(nets):
             share = softmax(layers(inputs[v].expand(len(keep), -1, -1), net[:4]), -1)
             share = share * kept[:, v, None, None]

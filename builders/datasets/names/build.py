@@ -12,13 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import reading
-from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -49,18 +47,13 @@ COLUMNS = (
     Column("name", "string", "the name; see Spelling", prose="name"),
     Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
     Column("rank", "int32", "within country and kind; 1: the most frequent", minimum=1),
-    Column(
-        "count",
-        "int64",
-        "people of that name; null: its lists only rank",
-        True,
-        minimum=1,
-    ),
+    Column("count", "int64", "people of that name; null: its lists only rank", True, minimum=1),
     Column("bearer", "label", "whose form of a last name it is", labels=BEARERS),
     Column("sources", "strings", "lists that have the name, in the order of the params"),
     Column("flags", "strings", "why it is not to be used; empty: it may be"),
 )
 SCHEMA = Schema(COLUMNS, key=("kind", "name"))
+COUNTS = ("kind", "flags")  # of the card
 
 
 class Params(SnapshotParams):
@@ -217,21 +210,3 @@ def flags(name: str, words: set[str]) -> list[str]:
         "script": not latin,
     }
     return [flag for flag in FLAGS if wrong[flag]]
-
-
-def describe(folder: Path) -> str:
-    """Return the names of each country and kind, and the flags, as Markdown."""
-    import polars as pl
-
-    rows = []
-    for config, frame in frames(folder):
-        cells = []
-        for kind in range(len(KINDS)):
-            part = frame.filter(pl.col("kind") == kind)
-            usable = part.filter(pl.col("flags").list.len() == 0)
-            cells.append(f"{len(usable):,} ({len(part):,})")
-        told = frame["flags"].explode().drop_nulls().to_list()
-        marks = ", ".join(f"{flag} {told.count(flag)}" for flag in FLAGS if flag in told)
-        rows.append((config, *cells, f"{len(frame.drop_nulls('count')) / len(frame):.0%}", marks))
-    head = "country | :male | :female | :last | :counted | flags"
-    return page(table(head, rows, "Names by country and kind", "Usable, and in brackets all."))

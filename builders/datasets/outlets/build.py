@@ -10,16 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from datetime import date
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.front_matter import counted, page, table
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers import articles as news
@@ -27,17 +24,11 @@ from plumbline.builders.readers import articles as news
 CONTROL = "control"
 UNDRAWN = "not drawn"
 REPEATS = 5  # a paragraph in so many articles of an outlet is boilerplate
-FEWER = "Where all sound articles of an outlet are here it may have had fewer than were asked for."
 
 SOURCE = "news"
 COLUMNS = (
     Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
-    Column(
-        "leaning",
-        "label",
-        "political leaning, as the source has it",
-        labels=news.LEANINGS,
-    ),
+    Column("leaning", "label", "political leaning, as the source has it", labels=news.LEANINGS),
     Column("date", "date32", "of publication; null where it has none", nullable=True),
     Column("topic", "string", "as the source has it; may be empty", empty=True),
     Column("text", "string", "the article; a paragraph a line, see Cleaning", prose="lines"),
@@ -45,6 +36,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("article",))
+COUNTS = ("outlet leaning",)  # of the card
 
 
 class Control(Section):
@@ -80,13 +72,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     The files are read three times, one article in memory at a time: for paragraphs that repeat, for
     what is to be drawn, and for the texts drawn.
     """
-    lacking = {*params.outlets, CONTROL}
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     for language in params.languages:
         articles = partial(_placed, snapshot, language, params)
         repeated = _repeated(articles())
         places = yield from _drawn(articles(), repeated, language, params)
-        lacking -= set(places.values())
         rows = []
         for corpus, found, outlet in articles():
             if outlet is not None and places.get(found.article) == outlet:
@@ -103,11 +93,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 rows.append(row)
         for row in sorted(rows, key=lambda row: (row["outlet"], row["article"])):
             yield Row(language, row)
-    if lacking:
-        raise UserError(
-            f"{snapshot.folder}: no article left of {', '.join(sorted(lacking))}; look at the "
-            "names and topics under datasets.outlets, and at words_min"
-        )
 
 
 def _placed(
@@ -195,37 +180,6 @@ def _short(whole: list[str], left: list[str], words_min: int) -> str:
 
 def _words(lines: list[str]) -> int:
     return sum(len(line.split()) for line in lines)
-
-
-def describe(folder: Path) -> str:
-    """Return how many articles of each outlet there are, as Markdown."""
-    import polars as pl
-
-    rejects = pl.read_parquet(folder / REJECTS).filter(pl.col("reason") == UNDRAWN)
-    undrawn = {row[:2]: row[2] for row in rejects.select("config", "key", "number").iter_rows()}
-    day = pl.col("date")
-    sums = (
-        pl.len(),
-        *((pl.col("leaning") == i).sum().alias(name) for i, name in enumerate(news.LEANINGS)),
-        day.null_count().alias("undated"),
-        day.min().alias("first"),
-        day.max().alias("last"),
-        pl.col("text").str.count_matches(r"\S+").median(),
-        pl.col("redistributable").all(),
-    )
-    rows = []
-    for config, outlet, number, *counts, first, last, words, may in counted(
-        folder, ["outlet"], *sums
-    ):
-        left = undrawn.get((config, outlet), 0)
-        dates = (first or "–", last or "–", f"{words:,.0f}", may)
-        rows.append((config, outlet, number, number + left if left else "all", *counts, *dates))
-    leanings = " | ".join(f":{name}" for name in news.LEANINGS)
-    head = (
-        f"language | outlet | :articles | :of sound ones | {leanings} | :undated | from | to | "
-        ":words, median | publishable"
-    )
-    return page(table(head, rows, "Articles by outlet", FEWER))
 
 
 def _without(lines: list[str], repeated: set[int]) -> list[str]:

@@ -10,13 +10,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.front_matter import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -33,10 +31,6 @@ from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.nested_names import Entry, entries, normal
 from plumbline.builders.readers.table import Binding, bindings, by_item, decoded
 from plumbline.builders.readers.table import table as csv_table
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
@@ -66,11 +60,7 @@ COLUMNS = (
         labels=PRECISIONS,
     ),
     Column("birth_year", "int32", "year of birth"),
-    Column(
-        "countries",
-        "strings",
-        "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)",
-    ),
+    Column("countries", "strings", "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)"),
     Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
     Column(
         "native",
@@ -87,16 +77,6 @@ COLUMNS = (
         minimum=0,
     ),
 )
-# Stańczak et al. (2023), Table 1: male, female, non-binary
-TABLE_1 = {
-    "ar": (206_526, 44_962, 67),
-    "zh": (207_713, 45_683, 67),
-    "en": (206_493, 44_703, 66),
-    "fr": (233_598, 53_437, 67),
-    "hi": (206_778, 44_958, 67),
-    "ru": (208_982, 45_277, 67),
-    "es": (226_492, 50_888, 67),
-}
 PUBLISHED = "published"  # the config of the names that the paper's authors released
 RELEASED = Schema(
     (
@@ -108,11 +88,8 @@ RELEASED = Schema(
     ),
     key=("name_language", "name", "gender_stated"),
 )
-SCHEMA = Schema(
-    COLUMNS,
-    key=("qid",),
-    others=((PUBLISHED, RELEASED),),
-)
+SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
+COUNTS = ("gender", "name_language gender", "gender_qids gender")  # of the card
 
 
 class Params(SnapshotParams):
@@ -150,10 +127,13 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     request = snapshot.manifest["request"]
     if params.published:
         yield from _released(snapshot)
-    brought = {k: of for k, of in READERS.items() if k in request and k != PUBLISHED}
-    given = {k: list(read(snapshot, FILES[k], of, AGAIN)) for k, of in brought.items()}
-    counted = dict(given["mentions"]) if "mentions" in given else None
-    kept = {entry[:3] for entry in given["names"]} if "names" in given else None
+    brought = {
+        kind: list(read(snapshot, FILES[kind], READERS[kind], AGAIN))
+        for kind in ("mentions", "names")
+        if kind in request
+    }
+    counted = dict(brought["mentions"]) if "mentions" in brought else None
+    kept = {entry[:3] for entry in brought["names"]} if "names" in brought else None
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
             f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
@@ -166,7 +146,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         qid: sorted({row["iso"]["value"].upper() for row in rows})
         for qid, rows in _answers(snapshot, "countries/").items()
     }
-    official = {code: official_languages(code) for codes in iso.values() for code in codes}
     for number, start in enumerate(range(0, len(ids), request["batch_size"])):
         kinds = (f"{kind}/{number:05d}" for kind in ("facts", "dates", "labels"))
         facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
@@ -178,7 +157,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 continue
             countries = found["country_qids"]
             codes = sorted({code for country in countries for code in iso.get(country, [])})
-            spoken = [of for code in codes if (of := official[code]) is not None]
+            spoken = [of for code in codes if (of := official_languages(code)) is not None]
             for language in params.languages:
                 native = any(language in of for of in spoken) if spoken else None
                 known = found | {"countries": codes, "native": native}
@@ -234,13 +213,8 @@ READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {
 
 def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
     """Yield a row for each name that the authors released, sorted, as their file has it."""
-    if PUBLISHED not in snapshot.manifest["request"]:
-        raise UserError(
-            f"{snapshot.folder}: has no published names; name their file under "
-            "sources.wikidata.published and fetch again, or set datasets.politicians.published to "
-            "false"
-        )
-    found = Counter(read(snapshot, FILES[PUBLISHED], READERS[PUBLISHED], AGAIN))
+    then = "name their file under sources.wikidata.published and fetch again"
+    found = Counter(read(snapshot, FILES[PUBLISHED], names, then))
     for (language, name, gender, told), number in sorted(found.items()):
         if any(unicodedata.category(c).startswith("L") for c in name):
             values = (language, name, GENDERS.index(gender), told, number)
@@ -248,62 +222,6 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
             yield Row(PUBLISHED, row)
         else:
             yield Reject(PUBLISHED, language, "label without a letter", name, number)
-
-
-def describe(folder: Path) -> str:
-    """Return counts as in the paper's Tables 1 and 10, of the written rows, beside its own."""
-    import polars as pl
-
-    rows, published, each = [], [], []
-    configs = dict(frames(folder))
-    released = configs.pop(PUBLISHED, None)
-    for config, frame in configs.items():
-        genders = [(frame["gender"] == code).sum() for code in range(len(GENDERS))]
-        sums = [frame[name].sum() for name in ("name_fallback", "native")]
-        rows.append((config, *genders, len(frame), *sums))
-        if config in TABLE_1:
-            of = zip(genders, TABLE_1[config], strict=True)
-            published.append((config, *(f"{n:,}; {theirs:,}" for n, theirs in of)))
-        each.append(frame.select("qid", "gender", "gender_qids"))
-    persons = pl.concat(each).unique("qid")
-    values = persons.explode("gender_qids").group_by("gender_qids", "gender").len()
-    stated = sorted((qid, GENDERS[code], number) for qid, code, number in values.iter_rows())
-    head = f"language | {' | '.join(f':{gender}' for gender in GENDERS)} | :all"
-    title = "Politicians by language and gender"
-    several = (persons["gender_qids"].list.len() > 1).sum()
-    shape = "People by stated value of P21 (the shape of the paper's Table 10)"
-    by_language = table(f"{head} | :names from `mul` | :native", rows, title)
-    counts = "People here, and in the paper's Table 1 (its date of Wikidata is not stated)"
-    beside = table(f"language | {' | '.join(f':{g}' for g in GENDERS)}", published, counts)
-    by_value = table("P21 | group | :people", stated, shape)
-    return page(
-        by_language,
-        *([beside] if published else []),
-        *([_counted(released, configs)] if released is not None else []),
-        by_value,
-        [f"{several:,} people have several values of P21."],
-    )
-
-
-def _counted(released: pl.DataFrame, configs: dict[str, pl.DataFrame]) -> list[str]:
-    """Return counts of the released names, the paper's, and how many of them are here."""
-    rows = []
-    for (language,), frame in sorted(released.group_by("name_language")):
-        own = configs.get(str(language))
-        theirs = TABLE_1.get(str(language), ("–",) * len(GENDERS))
-        cells: list[object] = [language]
-        for code, paper in enumerate(theirs):
-            there = frame.filter(gender=code)
-            told = f"{paper:,}" if isinstance(paper, int) else paper
-            here = "–"
-            if own is not None:
-                here = f"{len(there.join(own, on=['name', 'gender'], how='semi')):,}"
-            cells.append(f"{len(there):,} ({there['entries'].sum():,}); {told}; {here}")
-        rows.append(cells)
-    title = (
-        "Released names (entries); the paper's Table 1; names that this dataset has of that gender"
-    )
-    return table(f"language | {' | '.join(f':{g}' for g in GENDERS)}", rows, title)
 
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:

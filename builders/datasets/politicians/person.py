@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from datetime import date
+from functools import cache
 from typing import Any
 
 from plumbline.builders.core.parquet import EVERY, Reject
@@ -105,6 +106,7 @@ def _entities(values: list[dict[str, str]]) -> list[str]:
     return sorted(found, key=lambda qid: int(qid[1:]))
 
 
+@cache
 def official_languages(code: str) -> frozenset[str] | None:
     """Return the base codes of a country's official languages, None if CLDR lacks the country."""
     from babel import Locale

@@ -2,30 +2,8 @@
 
 from __future__ import annotations
 
-# ISO 15924 code of a script -> its name in Unicode regular expressions
-SCRIPTS = {
-    "Arab": "Arabic",
-    "Armn": "Armenian",
-    "Beng": "Bengali",
-    "Cyrl": "Cyrillic",
-    "Deva": "Devanagari",
-    "Ethi": "Ethiopic",
-    "Geor": "Georgian",
-    "Grek": "Greek",
-    "Gujr": "Gujarati",
-    "Guru": "Gurmukhi",
-    "Hans": "Han",
-    "Hant": "Han",
-    "Hebr": "Hebrew",
-    "Jpan": "Han}\\p{Hiragana}\\p{Katakana",
-    "Knda": "Kannada",
-    "Kore": "Hangul",
-    "Latn": "Latin",
-    "Mlym": "Malayalam",
-    "Taml": "Tamil",
-    "Telu": "Telugu",
-    "Thai": "Thai",
-}
+# of several scripts, as a part of a class of characters in regular expressions
+COMPOUND = {"Hans": "Han", "Hant": "Han", "Jpan": r"Han}\p{Hira}\p{Kana", "Kore": "Hang"}
 
 
 def script_of(language: str) -> str | None:
@@ -33,4 +11,5 @@ def script_of(language: str) -> str | None:
     from babel.core import get_global
 
     tag: str = get_global("likely_subtags").get(language, language)
-    return next((SCRIPTS[part] for part in tag.split("_") if part in SCRIPTS), None)
+    code = next((part for part in tag.split("_") if len(part) == 4), None)  # ISO 15924
+    return COMPOUND.get(code, code) if code else None

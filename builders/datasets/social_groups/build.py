@@ -7,12 +7,9 @@ released code lists them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
@@ -28,12 +25,7 @@ COLUMNS = (
         "the group, spelled as the paper does: so it stands in prompts",
         prose="name",
     ),
-    Column(
-        "name",
-        "string",
-        "the group in usual spelling; mostly the same",
-        prose="name",
-    ),
+    Column("name", "string", "the group in usual spelling; mostly the same", prose="name"),
     Column(
         "kind",
         "label",
@@ -42,6 +34,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
+COUNTS = ("category kind",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -52,20 +45,8 @@ class Params(SnapshotParams):
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per category and group, sorted; nothing is rejected."""
-    there = set(snapshot.names(""))
+    then = "mend it, or add it under sources.social_groups.files, and fetch again"
     for language in params.languages:
-        name = f"{language}.csv"
-        if name not in there:
-            raise UserError(
-                f"{snapshot.folder}: no groups for {language!r}; add a file under "
-                "sources.social_groups.files and fetch, or take it out of "
-                "datasets.social_groups.languages"
-            )
-        found = read(snapshot, name, groups, "mend it and fetch again")
+        found = read(snapshot, f"{language}.csv", groups, then)
         for entry in sorted(found, key=lambda g: (g.category, g.group)):
             yield Row(language, entry._asdict() | {"kind": KINDS.index(entry.kind)})
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by category, as Markdown."""
-    return count_rows(folder, SCHEMA, "category kind")

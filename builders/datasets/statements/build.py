@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
@@ -84,6 +82,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
+COUNTS = ("axis reversed polarity",)  # of the card
 
 
 class Questionnaire(Shared):
@@ -124,8 +123,3 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
             polarity = POLARITIES.index(one.polarity) if one.polarity else None
             row = one._asdict() | {"polarity": polarity, "points": list(one.points)}
             yield Row(config, row | facts)
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by axis, as Markdown."""
-    return count_rows(folder, SCHEMA, "axis reversed polarity")

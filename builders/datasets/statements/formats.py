@@ -60,7 +60,6 @@ def compass(text: str) -> list[Statement]:
         moved = {axis: (own[-1] - own[0]) / 2 for axis, own in points.items() if any(own)}
         points[""] = (0.0,) * COMPASS_OPTIONS
         rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), place), moved, points)
-    _once(rows)
     for axis, (least, most) in COMPASS_RANGE.items():
         own = [row.points for row in rows if row.axis == axis]
         sums = sum(map(min, own)), sum(map(max, own))
@@ -94,7 +93,6 @@ def eight_values(text: str) -> list[Statement]:
             raise ValueError(f"{place}: needs a number as effect on {', '.join(EIGHT_AXES)}")
         moved = {axis: float(effect[axis]) for axis in EIGHT_AXES if effect[axis]}
         rows += _rows(f"8v-{number:02d}", _worded(entry.get("question"), place), moved, {})
-    _once(rows)
     return rows
 
 
@@ -137,11 +135,3 @@ def _numbers(values: object, place: str) -> tuple[float, ...]:
     if isinstance(values, list) and len(values) == COMPASS_OPTIONS and all(map(_number, values)):
         return tuple(map(float, values))
     raise ValueError(f"{place}: not {COMPASS_OPTIONS} numbers")
-
-
-def _once(rows: list[Statement]) -> None:
-    """Refuse a text that two items have."""
-    first: dict[str, str] = {}
-    for row in rows:
-        if first.setdefault(row.text, row.id) != row.id:
-            raise ValueError(f"{row.id}: the same text as {first[row.text]}")

@@ -7,46 +7,41 @@ and leaves a flag. Their own published suggestions are a config beside the waves
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.front_matter import counted, frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
-from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
-from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
+from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.table import parsed
+from plumbline.builders.readers.table import parsed, table
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 AGAIN = "fetch another wave"
 INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks within words
+PUBLISHED_COLUMNS = ["input", "target_category", "target_group", "completion", "search_engine"]
+PUBLISHED_ENGINES = ("duckduckgo", "google", "multiple", "yahoo")
+PLACE = "{group}"
 SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
     Column(
-        "group",
-        "string",
-        "the group, as `social_groups` spells it in its `group`",
-        prose="name",
+        "group", "string", "the group, as `social_groups` spells it in its `group`", prose="name"
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
     Column(
-        "query",
-        "string",
-        "what was asked, lower case; join with the probe by it",
-        prose="text",
+        "query", "string", "what was asked, lower case; join with the probe by it", prose="text"
     ),
     Column("attribute", "string", "how the engine went on", prose="word"),
     Column(
@@ -56,16 +51,13 @@ COLUMNS = (
         "their file of single words",
     ),
     Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
-    Column(
-        "ranks",
-        "integers",
-        "place in each engine's answer, from 1; empty if not known",
-    ),
+    Column("ranks", "integers", "place in each engine's answer, from 1; empty if not known"),
     Column("wave", "string", "day of the wave; for what others published, the year"),
     Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
+COUNTS = ("category", "engines", "flags")  # of the card
 
 
 class Params(SnapshotParams):
@@ -132,7 +124,9 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
             continue
         for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz", known):
             query = known[line["query"]]
-            for suggestion in _suggestions(snapshot, about["format"], line):
+            with reading(f"{snapshot.folder}: the answer to {line['query']!r}", AGAIN):
+                suggestions = engines.read(about["format"], line["body"], line["query"])
+            for suggestion in suggestions:
                 reason, attribute = _completion(suggestion, query)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
@@ -147,11 +141,6 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         places = [ranks[engine] for engine in by]
         query_of = (category, group, language, template, text, attribute)
         yield _row(name, *query_of, "multi_word" not in told, by, places, wave, told, 0)
-
-
-def _suggestions(snapshot: Snapshot, form: str, line: dict[str, Any]) -> list[engines.Suggestion]:
-    with reading(f"{snapshot.folder}: the answer to {line['query']!r}", "fetch another wave"):
-        return engines.read(form, line["body"], line["query"])
 
 
 def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
@@ -219,18 +208,53 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
         yield _row(name, *query, row.number in kept, *by)
 
 
-def describe(folder: Path) -> str:
-    """Return the rows by category, by engine and by flag, as Markdown."""
-    import polars as pl
+class Published(NamedTuple):
+    """One row of the file, its fields stripped."""
 
-    sums = (pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
-    head = "config | category | :groups | :rows | :single words"
-    found = [table(head, counted(folder, ["category"], *sums), "Rows by category")]
-    for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
-        rows = [
-            (name, *row)
-            for name, frame in frames(folder)
-            for row in frame[column].explode().drop_nulls().value_counts().sort(column).iter_rows()
-        ]
-        found.append(table(f"config | {column} | :rows", rows, title))
-    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])
+    number: int  # of the row in the file, from 1
+    query: str
+    category: str
+    group: str
+    attribute: str
+    engine: str
+
+    @property
+    def template(self) -> str:
+        """Return the query with a place where the group was."""
+        return re.sub(rf"(?<!\w){re.escape(self.group)}(?!\w)", PLACE, self.query, count=1)
+
+
+def published(body: bytes) -> list[Published]:
+    """Return the rows of a file in the authors' format."""
+    rows = []
+    for line, fields in table(body, PUBLISHED_COLUMNS, "\t")[1]:
+        number = line - 1
+        row = Published(number, *(" ".join(field.split()) for field in fields))
+        if not all(row):
+            raise ValueError(f"row {number} has an empty field")
+        if row.engine not in PUBLISHED_ENGINES:
+            raise ValueError(f"row {number}: {row.engine!r} is none of the engines")
+        if PLACE not in row.template:
+            raise ValueError(f"row {number}: {row.group!r} is not in its query")
+        rows.append(row)
+    if not rows:
+        raise ValueError("no row in it")
+    return rows
+
+
+def chosen(rows: list[Published], single: list[Published]) -> set[int]:
+    """Return the numbers of those rows that a second file, of single words, has too.
+
+    Each row of the second file stands for one of the first: of the same engine where there is
+    one, else the first that is left.
+    """
+    found: set[int] = set()
+    for end in (None, 5):  # with the engine, then without
+        # rows of the second file that have found theirs already are taken out
+        rest = Counter(row[1:end] for row in single)
+        rest.subtract(row[1:end] for row in rows if row.number in found)
+        for row in rows:
+            if row.number not in found and rest[row[1:end]] > 0:
+                rest[row[1:end]] -= 1
+                found.add(row.number)
+    return found

@@ -8,15 +8,9 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-FLAGS = {
-    "multi_word": "of more than one word",
-    "not_adjective": "one word, in the list of words that are no adjectives or with an ending of "
-    "nouns, adverbs or plurals, or with a digit",
-    "trend": "names a time, an event or a platform, or a year: of its day, not of the group",
-    "neutral": "begins with a word that says nothing of the group (called, common, many)",
-    "repeated": "the published file has the same query and completion in a row before",
-    "left_out": "one word, but not in the authors' file of single words",
-}
+# of more than one word; no adjective; of its day; says nothing of the group; a row before has it;
+# one word that the authors left out
+FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
 
 

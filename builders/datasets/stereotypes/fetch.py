@@ -12,8 +12,6 @@ request at a time. A snapshot has
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,15 +23,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import UNWRITTEN, UserError, reading
+from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import whole as whole_of
-from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.core.snapshot import write_bytes, write_gzip
 from plumbline.builders.datasets.social_groups.fetch import MISSING
 from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
-from plumbline.builders.datasets.stereotypes.choenni2021 import published
+from plumbline.builders.datasets.stereotypes.build import published
 from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import (
     ADDRESS,
@@ -55,6 +53,7 @@ THROTTLING = (403,)  # engines refuse so for a while whom they take for a robot
 UNFINISHED = ".answers"
 EMPTY = "empty"  # whether an answer had no suggestion; while the wave is fetched
 NAME = r"^[A-Za-z0-9_-]+$"
+Key = Annotated[str, Field(pattern=NAME)]
 
 
 class Engine(Section):
@@ -97,7 +96,7 @@ class Others(Section):
 class Params(Section):
     """Whom to ask what."""
 
-    groups: dict[str, str] = Field(
+    groups: dict[Key, str] = Field(
         min_length=1, description="for each language, a file in the checkout or an http address"
     )
     templates: dict[str, dict[Literal["people", "country"], list[str]]] = Field(
@@ -106,9 +105,9 @@ class Params(Section):
     spelling: Literal["paper", "usual"] = Field(
         "paper", description="whether queries spell groups as the paper does"
     )
-    engines: dict[str, Engine] = Field(min_length=1, description="by name")
-    locales: dict[str, Locale] = Field(min_length=1, description="by name, which a config gets")
-    published: dict[str, Others] = Field(
+    engines: dict[Key, Engine] = Field(min_length=1, description="by name")
+    locales: dict[Key, Locale] = Field(min_length=1, description="by name, which a config gets")
+    published: dict[Key, Others] = Field(
         default_factory=dict, description="by name, which a config gets"
     )
     pause_s: float = Field(1, ge=0, description="wait between two requests, seconds")
@@ -124,18 +123,9 @@ class Params(Section):
     )
 
     @model_validator(mode="after")
-    def _some_engine(self) -> Params:
-        if lacking := sorted(set(self.absent) - set(self.engines)):
-            raise ValueError(f"absent: {', '.join(lacking)} not under engines")
-        if set(self.absent) == set(self.engines):
-            raise ValueError("absent: no engine is left")
-        return self
-
-    @model_validator(mode="after")
     def _fit(self) -> Params:
-        for name in [*self.engines, *self.locales, *self.published, *self.groups]:
-            if not re.match(NAME, name):
-                raise ValueError(f"{name!r}: a name has letters, digits, - and _ only")
+        if not set(self.absent) < set(self.engines):
+            raise ValueError("absent: an engine that is not under engines, or all of them")
         if both := set(self.locales) & set(self.published):
             raise ValueError(f"{', '.join(sorted(both))}: both under locales and under published")
         for name, locale in self.locales.items():
@@ -288,19 +278,13 @@ def _answered(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     body = path.read_bytes()
-    end = body.rfind(b"\n") + 1
-    if end < len(body):
-        os.truncate(path, end)
-    return {line["query"]: line for line in map(json.loads, body[:end].splitlines())}
+    whole = body[: body.rfind(b"\n") + 1]
+    if whole != body:
+        write_bytes(path, whole)
+    return {line["query"]: line for line in map(json.loads, whole.splitlines())}
 
 
 def _append(path: Path, answer: dict[str, Any]) -> None:
-    line = json.dumps(answer, ensure_ascii=True, sort_keys=True) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="ascii") as file:
+        file.write(json.dumps(answer, ensure_ascii=True, sort_keys=True) + "\n")

@@ -11,14 +11,12 @@ import math
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.front_matter import page, table
 from plumbline.builders.core.params import Reader, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -67,6 +65,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
+COUNTS = ("supersense best",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -85,7 +84,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     (language,) = params.languages
     found: dict[str, tuple[str, dict[str, float]]] = {}
-    for file in _files(snapshot, "adjectives/"):
+    for file in snapshot.names("adjectives/"):
         for spelled, choice, probabilities in read(snapshot, file, adjectives, "fetch it again"):
             lemma = unicodedata.normalize("NFC", spelled)
             if lemma in found:
@@ -140,34 +139,17 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
         raise ValueError("no synset in it")
     for synset, entry in tree.items():
         members = entry.get("members") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or entry.get("partOfSpeech") != "v" or not members:
+        listed = isinstance(members, list) and members and all(isinstance(m, str) for m in members)
+        if not listed or entry["partOfSpeech"] != "v":
             raise ValueError(f"{synset}: not a synset of verbs with members")
-        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
-            raise ValueError(f"{synset}: its members are not a list of texts")
         if len(set(members)) < len(members):
             raise ValueError(f"{synset}: a member appears twice")
         yield str(synset), members
 
 
-def describe(folder: Path) -> str:
-    """Return the numbers of lemmas by class, as Markdown."""
-    import polars as pl
-
-    frame = pl.read_parquet(folder / f"{LANGUAGE}.parquet")
-    weight, rows = pl.col("weight"), []
-    for code, name in enumerate(CLASSES):
-        part = frame.filter(pl.col("supersense") == code)
-        (sums,) = part.select((weight > 0).sum(), pl.col("best").sum(), w=weight.sum()).rows()
-        rows.append((name, *sums[:2], f"{sums[2]:,.1f}"))
-    head = "class | :lemmas with weight above 0 | :lemmas whose best class it is | :sum of weights"
-    lemmas = [frame.filter(pl.col("pos") == i)["lemma"].n_unique() for i in range(len(POS))]
-    said = f"In all: {lemmas[0]:,} adjectives, {lemmas[1]:,} verbs."
-    return page(table(head, rows, "Lemmas by class"), [said])
-
-
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     """Return for each verb how many of its synsets are in each class."""
-    files = _files(snapshot, "verbs/")
+    files = list(snapshot.names("verbs/"))
     if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
         raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -183,10 +165,3 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
             for member in members:
                 found[unicodedata.normalize("NFC", member)][name] += 1
     return found
-
-
-def _files(snapshot: Snapshot, folder: str) -> list[str]:
-    names = list(snapshot.names(folder))
-    if not names:
-        raise UserError(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
-    return names

@@ -7,11 +7,9 @@ answers are read from a file of the user's. What the project ships is simulated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.front_matter import count_rows
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -40,6 +38,7 @@ COLUMNS = (
     Column("licence", "string", f"on what terms they may be used{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
+COUNTS = ("simulated gender infected",)  # of the card
 
 
 class Survey(Shared):
@@ -86,8 +85,3 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                     yield Reject(config, f"{person.name}/{item}", "no answer")
                 else:
                     yield Row(config, own | facts | {"item": item, "answer": answer})
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by gender and infection, as Markdown."""
-    return count_rows(folder, SCHEMA, "simulated gender infected")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.front_matter import count_rows
+from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -28,6 +26,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
+COUNTS = ("split label",)  # of the card
 
 
 class Params(SnapshotParams):
@@ -124,14 +123,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, in the order of its corpus; a text is there once in a config."""
     every = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
-        corpora = [corpus for corpus in every if corpus.config == config]
-        if not corpora:
-            raise UserError(
-                f"{snapshot.folder}: declares no corpus for {config!r}; add one under "
-                "sources.targets.corpora and fetch, or take it out of datasets.targets.configs"
-            )
         seen: dict[str, str] = {}
-        for corpus in corpora:
+        for corpus in (corpus for corpus in every if corpus.config == config):
             for part in sorted(corpus.parts):
                 yield from _rows(snapshot, corpus, part, seen)
 
@@ -156,8 +149,3 @@ def _rows(
             else:
                 seen[text.text] = text.label
                 yield Row(corpus.config, text._asdict() | {"id": place, "split": split} | facts)
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by split and class, as Markdown."""
-    return count_rows(folder, SCHEMA, "split label")

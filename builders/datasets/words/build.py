@@ -5,25 +5,25 @@ Stańczak et al. (2023), section 3 (word lists) and supplement S2 (word order).
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.front_matter import count_rows
+from plumbline.builders.core.errors import reading
+from plumbline.builders.core.limits import text_of
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.datasets.words.conllu import words
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
+FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 SOURCE = "ud"
 COLUMNS = (
@@ -47,6 +47,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
+COUNTS = ("pos place",)  # of the card
 
 
 class Order(Section):
@@ -78,15 +79,9 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per form, lemma and part of speech, sorted; rejects are counted by reason."""
     for language in params.languages:
-        files = list(snapshot.names(f"{language}/"))
-        if not files:
-            raise UserError(
-                f"{snapshot.folder}: no treebank for {language!r}; add one under "
-                "sources.ud.treebanks and fetch, or take it out of datasets.words.languages"
-            )
         found: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
         rejects: Counter[tuple[str, str]] = Counter()
-        for name in files:
+        for name in snapshot.names(f"{language}/"):
             file = name.split("/", 1)[1]
             with reading(snapshot.folder / name, "fetch it again"):
                 for *word, upos in words(snapshot.read(name)):
@@ -112,6 +107,28 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             yield Row(language, values)
 
 
+def words(body: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yield form, lemma and part of speech of the syntactic words of a CoNLL-U treebank.
+
+    Ranges and empty nodes are left out. A ValueError says what is wrong and where.
+    """
+    text = text_of(body)
+    if not text.endswith("\n\n"):
+        raise ValueError("cut short: CoNLL-U ends with a blank line")
+    position = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        fields = line.split("\t")
+        if not line.strip():
+            position = 0
+        elif not line.startswith("#") and len(fields) != len(FIELDS):
+            raise ValueError(f"line {number}: {len(fields)} columns, not {len(FIELDS)}")
+        elif not line.startswith("#") and not re.fullmatch(r"\d+[-.]\d+", fields[0]):
+            position += 1
+            if fields[0] != str(position):
+                raise ValueError(f"line {number}: id {fields[0]!r} where {position} belongs")
+            yield fields[1], fields[2], fields[3]
+
+
 def normalise(form: str, lemma: str) -> tuple[str, str]:
     """Bring a word to the shape in which it is counted.
 
@@ -122,11 +139,6 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
     return (form if lemma[:1] != lemma[:1].lower() else form.lower()), lemma
-
-
-def describe(folder: Path) -> str:
-    """Return the numbers of rows by part of speech, as Markdown."""
-    return count_rows(folder, SCHEMA, "pos place")
 
 
 def _letterlike(character: str) -> bool:
