@@ -20,7 +20,7 @@ from plumbline.probes.stats.classification import cells, metrics
 from plumbline.probes.stats.estimate import LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -31,8 +31,6 @@ TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as e
 LEAST = 1e-60  # outcomes that are less likely are left out of a distribution of sums
 BLOCK = 2_000  # relabellings at once: bounds memory
 EXACT = 20_000  # up to so many relabellings all are gone through
-EXACT_PAIRS = 14  # up to so many pairs that differ all sign patterns are gone through
-PATTERNS = 1_024  # of signs at once: bounds memory
 
 
 class Permutation(NamedTuple):
@@ -119,15 +117,6 @@ def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
     for kept in (support, mass):  # of all who ask
         kept.setflags(write=False)
     return support, mass
-
-
-def _as_far(designs: Iterable[Floats], values: Floats, seen: Floats, *, exact: bool) -> Floats:
-    """Return the p-values of sums of values (units, outcomes) that designs (some, units) make."""
-    hits, number = np.zeros(values.shape[1]), 0
-    for design in designs:
-        hits += (np.abs(design @ values) >= seen).sum(axis=0)
-        number += len(design)
-    return hits / number if exact else (1 + hits) / (1 + number)
 
 
 def _splits(total: int, n: int) -> Iterator[Floats]:
@@ -286,47 +275,6 @@ def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> f
         return float("nan")
     likely = mass[seen - first] if 0 <= seen - first < len(mass) else 0.0
     return max(float(mass[mass <= likely * (1 + TOLERANCE)].sum() / mass.sum()), LEAST)
-
-
-def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:
-    """Test whether paired differences are 0 on average, (outcomes,).
-
-    The null is that the two members of a pair may be exchanged: the sign of each difference is as
-    likely one way as the other, independently of the other pairs. The p-value is the share of sign
-    patterns whose sum is at least as far from 0 as the one seen.
-
-    Parameters
-    ----------
-    differences : (pairs, outcomes) array
-        One member of a pair minus the other, times the weight of the pair where pairs have
-        weights. A pair's outcomes flip together; each outcome is tested alone. nan: the pair lacks
-        that outcome.
-    flips, seed
-        Patterns drawn where more than ``EXACT_PAIRS`` pairs differ in some outcome. Else all are
-        gone through; p is 1 where no pair differs.
-
-    Examples
-    --------
-    All three pairs differ the same way: two of the eight patterns are as extreme.
-
-    >>> sign_flip_p(np.array([[1.0], [2.0], [3.0]]), 99, 1).tolist()
-    [0.25]
-    """
-    values = np.nan_to_num(np.asarray(differences, dtype=np.float64))
-    values = values[(values != 0).any(axis=1)]
-    seen = np.abs(values.sum(axis=0)) - NEAR * np.abs(values).sum(axis=0)
-    pairs = len(values)
-    exact = pairs <= EXACT_PAIRS
-    rng = np.random.default_rng(seed)
-    sizes = [min(PATTERNS, flips - start) for start in range(0, flips, PATTERNS)]
-    drawn = (rng.integers(0, 2, (size, pairs)) for size in sizes)
-    patterns = [_patterns(pairs)] if exact else drawn
-    return _as_far((1.0 - 2 * p.astype(np.float64) for p in patterns), values, seen, exact=exact)
-
-
-def _patterns(units: int) -> Integers:
-    """Return every pattern of 0 and 1 once, the one of zeros first, (patterns, units)."""
-    return (np.arange(2**units)[:, None] >> np.arange(units)) & 1
 
 
 def chance_p(

@@ -10,7 +10,6 @@ from plumbline.probes.stats.shares import (
     compare,
     leading,
     leading_shares,
-    membership,
 )
 from plumbline.probes.stats.tests import permutation_p, permutation_test
 
@@ -149,32 +148,12 @@ def test_leading_shares_of_replicates():
     assert leading_shares(-np.ones((1, 40)), parts, 15).tolist() == [[0, 0, 0, 0]]
 
 
-def test_membership_of_a_word_of_two_classes():
-    weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.7, 0.1]])
-    best = np.array([[True, True, False], [False, True, False]])
-    assert membership(weights, best, "best").tolist() == [[0.5, 0.5, 0], [0, 1, 0]]
-    assert membership(weights, best, "fractional").tolist() == weights.tolist()
-    assert membership(weights, best, "each").tolist() == [[1, 1, 0], [1, 1, 1]]
-
-
-@pytest.mark.parametrize("counting", ["best", "fractional"])
-def test_compare_shares_sum_to_one(counting):
-    rng = np.random.default_rng(SEED_MEMBERSHIP)
-    weights = rng.dirichlet(np.ones(13), 60)
-    best = weights == weights.max(axis=1, keepdims=True)
-    parts = membership(weights, best, counting)
+def test_compare_shares_sum_to_one():
+    parts = np.random.default_rng(SEED_MEMBERSHIP).dirichlet(np.ones(13), 60)
     found = compare(parts[:25], parts[25:], 50, 1)
     assert sum(c.first.value for c in found) == pytest.approx(1)
     assert sum(c.second.value for c in found) == pytest.approx(1)
     assert sum(c.difference.value for c in found) == pytest.approx(0, abs=1e-12)
-
-
-def test_membership_refuses_no_class_and_no_counting():
-    empty = np.zeros((1, 3))
-    with pytest.raises(ValueError, match="no class"):
-        membership(empty, empty > 0, "best")
-    with pytest.raises(ValueError, match="most"):
-        membership(one_hot([0], 3), one_hot([0], 3) > 0, "most")
 
 
 def test_compare_30_with_15_of_100_words():
