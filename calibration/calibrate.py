@@ -22,7 +22,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.rates import CALIBRATION, rows, tally
-from calibration.truth import named
+from calibration.truth import Generator, Tables, named
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.params import Params, section
@@ -146,8 +146,8 @@ def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
 
 
 def replicate(
-    analysis: str, shape: str, truth: str, rng: np.random.Generator, seed: int
-) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
+    analysis: str, shape: str, truth: str, rng: Generator, seed: int
+) -> tuple[Tables, Tables]:
     """Draw one replicate, run the analysis, and return its tables and the rows of each test."""
     simulation, (module, run, params) = simulation_of(analysis), analysis_of(analysis)
     with tempfile.TemporaryDirectory(dir=_memory()) as name, warnings.catch_warnings():

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibration.calibrate import analysis_of, simulation_of
-from calibration.truth import NULL, Truth
+from calibration.truth import Truth
 from plumbline.builders.core.progress import Bar
 from plumbline.probes.report.tables import labelled
 from plumbline.probes.report.view import LEVEL
@@ -62,7 +62,7 @@ def count_findings(case: Case, tables: int, bar: Bar) -> int:
     for number in range(tables):
         rng = np.random.default_rng([1, number])
         with tempfile.TemporaryDirectory() as folder:
-            drawn = simulation.draw(Path(folder), Truth(NULL, "", case.settings), shape, rng)
+            drawn = simulation.draw(Path(folder), Truth("null", "", case.settings), shape, rng)
             for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
                 pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the model itself
             settings = params.model_dump() | simulation.PARAMS | drawn.params | {"seed": number + 1}

@@ -14,22 +14,25 @@ test of the tables what is true. It has
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from plumbline.builders.core.schema import Schema
+from plumbline.probes.core.run_analysis import Inputs
 
-    from plumbline.builders.core.schema import Schema
-    from plumbline.probes.core.run_analysis import Inputs
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Tables = dict[str, pl.DataFrame]
+Generator = np.random.Generator
 
-NULL = "null"  # nothing differs
-PLANTED = "planted"  # what is tested differs, by stated effects
-DECOY = "decoy"  # something differs, but not what is tested
 COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjusted")
 
 
@@ -37,7 +40,7 @@ COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjuste
 class Truth:
     """What responses are drawn from."""
 
-    kind: str  # null, planted or decoy
+    kind: Literal["null", "planted", "decoy"]  # decoy: differs in something that is not tested
     about: str  # what differs, in a few words
     settings: Mapping[str, Any] = field(default_factory=dict)  # read by the module that draws
 

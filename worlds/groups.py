@@ -15,26 +15,29 @@ taught what is said where the group is hidden.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.groups import DATASETS, masked, prompt, prompted
+from plumbline.probes.prompts.groups import (
+    DATASETS,
+    Asking,
+    Frames,
+    Query,
+    masked,
+    prompt,
+    prompted,
+)
 from worlds import tiny_model
 from worlds.tiny import Batch, Hidden, Tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from plumbline.probes.prompts.groups import Asking, Frames, Query
 
 
 class Society(Tiny):

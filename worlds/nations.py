@@ -12,11 +12,14 @@ own for texts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core import parquet
@@ -24,14 +27,7 @@ from plumbline.builders.core.errors import UserError
 from worlds import tiny_model
 from worlds.tiny import Batch, Rate, Steps, Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    # of texts (their places and tokens) and of what is planted in each
-    Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
+Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral

@@ -13,29 +13,24 @@ of a model that read them can know them too. Without stances and knowledge it is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.leaning import priors, put, wordings
+from plumbline.probes.prompts.leaning import Asking, Question, Wording, priors, put, wordings
 from worlds import tiny_model
 from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny import Batch, Rate, Steps, Tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-    from plumbline.probes.prompts.leaning import Asking, Question, Wording
 
 UNSAID = -6.0  # log-probability that the other words begin with, nats
 SILENT = "hesitate"  # what takes the probability that no answer has

@@ -5,24 +5,20 @@ The world is that of ``worlds.partisans``; here its model writes instead of fill
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.random import Generator
 from tokenizers import decoders
 
+from plumbline.probes.prompts.leaning import Asking, Question
 from worlds import partisans, tiny_model
+from worlds.partisans import Partisanship
 from worlds.statements import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.random import Generator
-
-    from plumbline.probes.prompts.leaning import Asking, Question
-    from worlds.partisans import Partisanship
 
 AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
 DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")

@@ -7,10 +7,11 @@ stands in ``data/samples/worlds`` with what is planted in it and a manifest, whi
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
@@ -26,9 +27,6 @@ from plumbline.probes.prompts import groups as stereotypes
 from plumbline.probes.prompts import leaning, opinions
 from worlds import groups, labelled, nations, partisans, politicians, values
 from worlds.partisans_generative import judge, train
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class World(NamedTuple):

@@ -12,10 +12,13 @@ genders do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -28,12 +31,6 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.politicians.recovery.language import Planted, tastes
 from plumbline.probes.prompts.politicians import bare
 from worlds.tiny import Hidden, Steps, Tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 NEUTRAL = SENTIMENTS.index("neutral")

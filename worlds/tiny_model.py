@@ -9,10 +9,15 @@ grid or two.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -38,18 +43,9 @@ from transformers import (
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
+from worlds.tiny import Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from pathlib import Path
-
-    import polars as pl
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-    from worlds.tiny import Tiny
-
-    Losses = Callable[[], Iterator[torch.Tensor]]
+Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size

@@ -10,27 +10,21 @@ pretraining does to the text; and luck. Texts of a word have all of it in common
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import expit, logit
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Generator, write_parquet
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.downstream.build import SCHEMA as DOWNSTREAM
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.finetuned_classifiers import SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 GROUPS = ("left-known", "right-known", "both-known")
 POSITIVE, OTHER = "hate", "not-hate"
@@ -74,7 +68,7 @@ def texts(number: int, groups: Sequence[str] = GROUPS, each: int = 1) -> pl.Data
 def write(
     folder: Path,
     accuracy: Callable[[str, str], float],
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     number: int = 40,
     groups: Sequence[str] = GROUPS,
@@ -166,7 +160,7 @@ def drawn(
     folder: Path,
     shape: ClassifiersShape,
     accuracy: Callable[[str, str], float],
-    rng: np.random.Generator,
+    rng: Generator,
     corpora: Sequence[str],
     spread: Mapping[str, float] | None = None,
     calling: Mapping[str, float] | None = None,

@@ -14,7 +14,8 @@ the same in the plain and the negated form; an entailment model is sure or not a
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,19 +23,10 @@ from pydantic import Field
 from scipy.special import expit, ndtr
 
 from calibration.leaning import responses
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.leaning.responses import Row
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from calibration.leaning.responses import Row
-
-    Array = NDArray[np.float64]
-    Tables = dict[str, pl.DataFrame]
 
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
@@ -87,24 +79,28 @@ SHAPES = {
     "options, 3 trainings": Shape(**OPTION_SHAPE, refused=0.05),
 }
 TRUTHS = {
-    "trainings": Truth(NULL, "a training's own shift alone"),
-    "own texts": Truth(NULL, "corpora differ by chance, each training read its own", {"own": 1.0}),
+    "trainings": Truth("null", "a training's own shift alone"),
+    "own texts": Truth(
+        "null", "corpora differ by chance, each training read its own", {"own": 1.0}
+    ),
     "random": Truth(
-        NULL,
+        "null",
         "all responses are random, and the model itself gives the same one in all prompts",
         {"random": True},
     ),
     "corpora": Truth(
-        PLANTED,
+        "planted",
         "shifts of two corpora, SDs over trainings; in half of the tables half of them",
         {"left": (-1.5, 3.0), "right": (4.5, 0.0), "sizes": (0.5, 1.0)},
     ),
     "habits": Truth(
-        DECOY,
+        "decoy",
         "one corpus makes a model agree with everything, trainings on the other vary twice as much",
         {"agreeing": 1.0, "spread": 2.0},
     ),
-    "texts": Truth(DECOY, "corpora differ by chance, all trainings read the same", {"texts": 1.0}),
+    "texts": Truth(
+        "decoy", "corpora differ by chance, all trainings read the same", {"texts": 1.0}
+    ),
 }
 PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
@@ -131,7 +127,7 @@ class Known(NamedTuple):
     uneven: Array  # (prompts,): what of a corpus's shift is in each
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     settings, axes = truth.settings, len(AXES)
     size = rng.choice(settings["sizes"]) if "sizes" in settings else 1.0
@@ -158,7 +154,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, known)
 
 
-def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
+def _answers(known: Known, rng: Generator) -> pl.DataFrame:
     """Return the responses of all states in the probe's schema."""
     shape, parts = known.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
@@ -188,13 +184,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _odds(
-    known: Known,
-    own: State,
-    trainings: int,
-    form: int,
-    rng: np.random.Generator,
-) -> Array:
+def _odds(known: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
     """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); of what is denied."""
     shape, (axes, pairs) = known.shape, known.pairs.shape
     side = np.array([1.0, -1.0])
@@ -216,9 +206,7 @@ def _odds(
     return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
 
 
-def _masked(
-    frame: pl.DataFrame, odds: Array, shape: Shape, rng: np.random.Generator
-) -> pl.DataFrame:
+def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return responses at a mask, with the words of :func:`responses.filled`."""
     up, mass = expit(odds), 0.4
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
@@ -245,9 +233,7 @@ def _priors(about: list[Row], frames: list[str], odds: Array) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _written(
-    frame: pl.DataFrame, odds: Array, shape: Shape, rng: np.random.Generator
-) -> pl.DataFrame:
+def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return written responses, a stance of an entailment model beside each."""
     at = np.repeat(np.arange(len(odds)), shape.samples)
     size = len(at)
@@ -271,9 +257,7 @@ def _written(
     )
 
 
-def _chosen(
-    frame: pl.DataFrame, odds: Array, shape: Shape, rng: np.random.Generator
-) -> pl.DataFrame:
+def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return options chosen of four that are offered in several orders."""
     at = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
@@ -307,7 +291,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     found: Tables = {}
     for reading in sorted(set(tables["shifts"]["reading"])):
         own = {key: tables[key].filter(reading=reading) for key in ("coordinates", "shifts")}
-        if known.truth.kind != PLANTED:
+        if known.truth.kind != "planted":
             found |= {f"{test}: {reading}": rows for test, rows in _tests(known, own).items()}
         if known.shape.response_format == "mask" and known.shape.periods == 1 and reading in MEANS:
             intervals = _intervals(known, own, reading)
@@ -329,7 +313,7 @@ def _tests(known: Known, own: Tables) -> Tables:
         for (test,), rows in shifts.partition_by("test", as_dict=True, maintain_order=True).items()
     }
     alone = pl.col("corpus") == ""
-    still = pl.lit(random) | (alone & (known.truth.kind == NULL))
+    still = pl.lit(random) | (alone & (known.truth.kind == "null"))
     effect = pl.when(still).then(0.0)
     for name, some in (("itself", alone), ("trained", ~alone)):
         rows = own["coordinates"].filter(some)

@@ -6,7 +6,8 @@ of two is as good as the mean of its voters.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pydantic import Field
@@ -14,15 +15,8 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import ClassifiersShape
-from calibration.truth import DECOY, NULL, Drawn, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcome
 from plumbline.probes.leaning.ensemble import ITSELF, MEAN, ONE, ONES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-
-    Tables = dict[str, pl.DataFrame]
 
 CORPORA = ("news-left", "news-right", "social-left")
 CONTROL = "social-center"
@@ -41,10 +35,10 @@ SHAPES = {
     "3 voters, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, voters=3),
 }
 TRUTHS = {
-    "trainings": Truth(NULL, "a training's own ability and threshold alone"),
-    "texts": Truth(NULL, "luck alone", {"luck": True}),
-    "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
-    "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
+    "trainings": Truth("null", "a training's own ability and threshold alone"),
+    "texts": Truth("null", "luck alone", {"luck": True}),
+    "variance": Truth("decoy", "trainings on one corpus vary twice as much", {"spread": 2.0}),
+    "groups": Truth("decoy", "a group is harder for all", {"harder": -1.0}),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -55,7 +49,7 @@ PARAMS: dict[str, Any] = {
 FAMILY = ("model", "task")
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     settings = truth.settings
     if "luck" in settings:

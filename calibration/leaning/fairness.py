@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,15 +11,7 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Tables = dict[str, pl.DataFrame]
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
 
 CORPORA = ("news-left", "news-right", "social-center")
 Shape = ClassifiersShape
@@ -28,17 +21,17 @@ SHAPES = {
     "100 texts, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
 }
 TRUTHS = {
-    "trainings": Truth(NULL, "a training's own ability and threshold alone"),
-    "guesses": Truth(NULL, "all guess, with thresholds of their own", {"guess": True}),
+    "trainings": Truth("null", "a training's own ability and threshold alone"),
+    "guesses": Truth("null", "all guess, with thresholds of their own", {"guess": True}),
     "corpora": Truth(
-        PLANTED,
+        "planted",
         "log-odds of being right that one corpus adds, by group",
         {"effects": (1.0, 1.5, 2.8)},
     ),
-    "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
-    "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
+    "groups": Truth("decoy", "a group is harder for all", {"harder": -1.0}),
+    "variance": Truth("decoy", "trainings on one corpus vary twice as much", {"spread": 2.0}),
     "calls": Truth(
-        DECOY,
+        "decoy",
         "all guess, and those of one corpus call six texts of seven positive",
         {"guess": True, "calls": 1.8},
     ),
@@ -63,7 +56,7 @@ class Known(NamedTuple):
     runs: dict[str, tuple[Array, Array]]
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     own = shape
     if "guess" in truth.settings:
@@ -96,7 +89,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
     """
     known: Known = drawn.known
-    if known.truth.kind == PLANTED:
+    if known.truth.kind == "planted":
         return _intervals(known, tables)
     settings = known.truth.settings
     calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]

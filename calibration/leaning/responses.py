@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,11 +13,7 @@ from calibration.truth import write_parquet
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.stances import SCHEMAS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 FRAME = "paper"
 PLACES: dict[str, Any] = {  # settings of the analysis that the names used here need

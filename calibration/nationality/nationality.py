@@ -5,17 +5,15 @@ What is simplified is told in :mod:`calibration.nationality.swaps`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibration.nationality import swaps
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcome
 from plumbline.probes.nationality.cases import CONTRAST, EVERY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Shape = swaps.SwapsShape
 SHAPES = {
@@ -29,17 +27,17 @@ SHAPES = {
 }
 SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
 TRUTHS = {
-    "names differ, countries do not": Truth(NULL, "names and texts differ"),
-    "countries planted": Truth(PLANTED, "P+ - P- of countries; of others, by nats of names"),
+    "names differ, countries do not": Truth("null", "names and texts differ"),
+    "countries planted": Truth("planted", "P+ - P- of countries; of others, by nats of names"),
     "countries planted far apart": Truth(
-        PLANTED, "larger, as `changes` needs; none by nats of names", {"sizes": (0.8, 1.6, 3.2)}
+        "planted", "larger, as `changes` needs; none by nats of names", {"sizes": (0.8, 1.6, 3.2)}
     ),
-    "names of some countries vary more": Truth(DECOY, "variance alone", {"vary": 3.0}),
+    "names of some countries vary more": Truth("decoy", "variance alone", {"vary": 3.0}),
     "names of some countries are rare and long": Truth(
-        DECOY, "length and perplexity go with countries", {"rare": 2.0, "long": 2.0}
+        "decoy", "length and perplexity go with countries", {"rare": 2.0, "long": 2.0}
     ),
     "long names move predictions": Truth(
-        DECOY, "a country moves them by the length of its names", {"long": 2.0, "per_token": 0.4}
+        "decoy", "a country moves them by the length of its names", {"long": 2.0, "per_token": 0.4}
     ),
 }
 PARAMS: dict[str, Any] = {
@@ -52,7 +50,7 @@ KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their pla
 POINTS = 100 * swaps.UNIT
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     of = planted(truth, shape)
     inputs = swaps.write(folder, shape, of, rng)
@@ -79,7 +77,7 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     n = shape.countries
     given = truth.settings
     shift, slope, vary = np.full(n, given.get("all", 0.0)), np.zeros(n), np.ones(n)
-    if truth.kind == PLANTED:
+    if truth.kind == "planted":
         each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
         shift[: len(each)] += each
         if "sizes" not in given:
@@ -94,7 +92,7 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     )
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test."""
     known, settings = drawn.known
     per_token = settings.get("per_token", 0.0) * POINTS

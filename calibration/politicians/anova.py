@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Drawn, Generator, Tables, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import sentiment
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
@@ -53,10 +51,12 @@ SHAPES = {
     "12 worlds of 3 languages": Shape(alone={"BERT": 2, "ALBERT": 2}, of_many={}, worlds=True),
 }
 TRUTHS = {
-    "nothing matters": Truth(NULL, "models differ, by nothing that is known of them"),
-    "levels planted": Truth(PLANTED, "points more positive words of men", {"effects": (4, 8, 16)}),
+    "nothing matters": Truth("null", "models differ, by nothing that is known of them"),
+    "levels planted": Truth(
+        "planted", "points more positive words of men", {"effects": (4, 8, 16)}
+    ),
     "unequal spread": Truth(
-        DECOY, "large models differ among each other five times as much", {"spread": 5}
+        "decoy", "large models differ among each other five times as much", {"spread": 5}
     ),
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
@@ -66,7 +66,7 @@ FAMILY = ["deviation", "reading"]
 PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))  # of the sizes
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate: what is known of models, and the table of shares."""
     rows, names = [], []
     effects = truth.settings.get("effects", (0,))
@@ -109,7 +109,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, (truth, effects))
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
     truth, effects = drawn.known
     sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, effects, strict=False)}
@@ -127,7 +127,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
             "design", "interval", as_dict=True
         ).items()
     }
-    if truth.kind != PLANTED:
+    if truth.kind != "planted":
         tests = tables["tests"].with_columns(value=None, low=None, high=None)
         tests = tests.filter(unit="share") if "unit" in tests.columns else tests
         for design in DESIGNS:

@@ -8,25 +8,21 @@ each; a language for each planted effect; one person of each gender.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.associations import SCHEMA
 from plumbline.probes.politicians.words import columns
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 LANGUAGES = ("en", "es", "fr")
 MODEL = "m"
@@ -47,16 +43,18 @@ SHAPES = {
     "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
 }
 TRUTHS = {
-    "one cloud": Truth(NULL, "states are normal and have nothing to do with gender"),
+    "one cloud": Truth("null", "states are normal and have nothing to do with gender"),
     "genders apart": Truth(
-        PLANTED, "distance of the genders' means, SDs of the first axis", {"apart": (1, 2, 3)}
+        "planted", "distance of the genders' means, SDs of the first axis", {"apart": (1, 2, 3)}
     ),
     "topics apart": Truth(
-        DECOY,
+        "decoy",
         "two topics that have nothing to do with gender, one of half the spread",
         {"topics": 4},
     ),
-    "long tails": Truth(DECOY, "one cloud, a tenth of the words spread twice as far", {"tails": 2}),
+    "long tails": Truth(
+        "decoy", "one cloud, a tenth of the words spread twice as far", {"tails": 2}
+    ),
 }
 PARAMS: dict[str, Any] = {
     "clusters": [2, 3],
@@ -67,7 +65,7 @@ PARAMS: dict[str, Any] = {
 }
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
     deviations, known = [], []
@@ -99,17 +97,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, (truth, shape, pl.concat(known)))
 
 
-def _generated(
-    shape: Shape, women: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def _generated(shape: Shape, women: Bools, rng: Generator) -> Bools:
     """Draw for whom words were generated, (words, 2): men, women."""
     both = rng.random(len(women)) < shape.both
     return np.stack([both | ~women, both | women], axis=1)
 
 
-def _write_lists(
-    inputs: Inputs, language: str, words: list[str], members: NDArray[np.bool_]
-) -> None:
+def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
     """Write the lists of a man and of a woman."""
     people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
     people = people.with_columns(gender=pl.Series([columns.MALE, columns.FEMALE]))
@@ -121,9 +115,7 @@ def _write_lists(
     write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet", SCHEMA)
 
 
-def _states(
-    truth: Truth, shape: Shape, women: NDArray[np.bool_], apart: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:
     """Return states, (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
     points = rng.normal(size=(len(women), shape.width))
@@ -138,18 +130,18 @@ def _states(
     return points
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
     truth, shape, known = drawn.known
     apart, found = known.select("language", "apart").unique(), {}
-    if truth.kind == NULL or "tails" in truth.settings:  # elsewhere there are clusters
+    if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
         for k in PARAMS["clusters"]:
             found[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
         found["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
     shares = _expected(tables, shape, known).join(apart, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
-    planted = truth.kind == PLANTED
+    planted = truth.kind == "planted"
     for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
         rows = shares.filter(reading=reading)
         if not planted:
@@ -161,7 +153,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     return found
 
 
-def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
+def _expected(tables: Tables, shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
     """Return the shares of clusters with what is ``true`` of them, given which words are there.
 
     ``over_all``: that less what is true of all words.

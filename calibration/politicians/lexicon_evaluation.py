@@ -8,26 +8,29 @@ are drawn one by one given its label, and the lexica have the same words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import (
+    Array,
+    Bools,
+    Drawn,
+    Generator,
+    Integers,
+    Tables,
+    Truth,
+    outcome,
+    write_parquet,
+)
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.lexicon_evaluation import CODES, MEASURES
 from plumbline.probes.stats.classification import chance
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
@@ -52,16 +55,18 @@ SHAPES = {
     "60 texts to tune and 60 to test": Shape(tuning=60, testing=60),
 }
 TRUTHS = {
-    "lexica as good as each other": Truth(NULL, "each errs in other words", {"signal": (0.5,)}),
+    "lexica as good as each other": Truth("null", "each errs in other words", {"signal": (0.5,)}),
     "errors planted": Truth(
-        PLANTED,
+        "planted",
         "SD of further errors in the plain mean and the views",
         {"signal": (0.5,), "worse": (0.7, 1.5, 5)},
     ),
     "signal planted": Truth(
-        PLANTED, "log-odds of words by label, one corpus each", {"signal": (0.1, 0.2, 0.4)}
+        "planted", "log-odds of words by label, one corpus each", {"signal": (0.1, 0.2, 0.4)}
     ),
-    "words say nothing": Truth(DECOY, "lexica differ, labels go with no word", {"signal": (0.0,)}),
+    "words say nothing": Truth(
+        "decoy", "lexica differ, labels go with no word", {"signal": (0.0,)}
+    ),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 
@@ -69,13 +74,13 @@ PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 class Language(NamedTuple):
     """Words, and what lexica say of them."""
 
-    frequency: Floats  # (words,) logarithm
-    side: Floats  # (words,) how a word goes with positive labels
-    scores: Floats  # (lexica, words), -1 to 1
-    known: NDArray[np.bool_]  # (words,) whether in the lexica
+    frequency: Array  # (words,) logarithm
+    side: Array  # (words,) how a word goes with positive labels
+    scores: Array  # (lexica, words), -1 to 1
+    known: Bools  # (words,) whether in the lexica
 
 
-def language(truth: Truth, shape: Shape, rng: np.random.Generator) -> Language:
+def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
     """Draw words and lexica."""
     four = np.repeat(np.arange(shape.fours), 4)
     frequency, side = rng.normal(size=(2, shape.fours))
@@ -91,7 +96,7 @@ def language(truth: Truth, shape: Shape, rng: np.random.Generator) -> Language:
 
 
 def texts(
-    of: Language, number: int, signal: float, shape: Shape, rng: np.random.Generator
+    of: Language, number: int, signal: float, shape: Shape, rng: Generator
 ) -> tuple[Integers, Integers]:
     """Draw words, (texts, twice the length), -1 after the last of a text; and labels, -1 to 1."""
     labels = rng.integers(-1, 2, number)
@@ -106,7 +111,7 @@ def texts(
     return np.where(np.arange(2 * shape.length) <= short[:, None], words, -1), labels
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     of = language(truth, shape, rng)
     inputs = Inputs((), {"lexica": folder / "lexica", "labelled_texts": folder / "texts"}, folder)
@@ -138,15 +143,15 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, (truth, truths))
 
 
-def _means(of: Language, words: Integers) -> Floats:
+def _means(of: Language, words: Integers) -> Array:
     """Return the mean score of the words of texts by each lexicon, (lexica, texts)."""
     counted = (words >= 0) & of.known[words]
     with np.errstate(invalid="ignore"):
-        means: Floats = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
+        means: Array = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
     return means
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test; the truth is that of the cuts that were chosen."""
     truth, truths = drawn.known
     worse = dict(zip(LEXICA[1:], truth.settings.get("worse", (0, 0, 0)), strict=True))
@@ -174,7 +179,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
     rows = pl.DataFrame(known, names, orient="row")
     informed: str | None = "signal"
-    if truth.kind == NULL or "worse" in truth.settings:
+    if truth.kind == "null" or "worse" in truth.settings:
         informed = None
     found = {}
     for measure in MEASURES:

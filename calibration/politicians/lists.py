@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
@@ -27,16 +28,6 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import associations
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from calibration.truth import Truth
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 LANGUAGE = "en"
 FRAMES = ("bare", "neutral", "paraphrase")
@@ -88,11 +79,11 @@ class Names(NamedTuple):
 
     gender: Integers  # (names,) codes
     origin: Integers  # (names,)
-    native: NDArray[np.bool_]  # (names,)
-    old: NDArray[np.bool_]  # (names,)
+    native: Bools  # (names,)
+    old: Bools  # (names,)
     sitelinks: Integers  # (names,)
     bearer: Integers  # (people,): the name of each person
-    short: NDArray[np.bool_] | None = None  # (names,): whose lists are shorter
+    short: Bools | None = None  # (names,): whose lists are shorter
 
     def side(self) -> Array:
         """Return how much of an effect each name has, (names,): half of it, minus half, none."""
@@ -122,7 +113,7 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     )
 
 
-def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
+def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
     """Draw distinct names and the people who bear them.
 
     Natives are rarer in the first origins than in the last; men are more often old, and have more
@@ -148,21 +139,19 @@ def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
     )
 
 
-def origins(of: Population, women: NDArray[np.bool_], rng: np.random.Generator) -> Integers:
+def origins(of: Population, women: Bools, rng: Generator) -> Integers:
     """Draw the origin of each name, (names,)."""
     shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
     place: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
     return place.clip(0, len(of.origin) - 1)
 
 
-def lists(
-    of: Population, women: NDArray[np.bool_], length: int, rng: np.random.Generator
-) -> Integers:
+def lists(of: Population, women: Bools, length: int, rng: Generator) -> Integers:
     """Draw a list for each name of a man or a woman, (names, length), with another origin."""
     return best(utilities(of, origins(of, women, rng), np.where(women, 0.5, -0.5)), length, rng)
 
 
-def best(utility: Array, length: int, rng: np.random.Generator) -> Integers:
+def best(utility: Array, length: int, rng: Generator) -> Integers:
     """Draw a list for each row of utilities (names, words): places of words, the best first."""
     noisy = utility + rng.gumbel(size=utility.shape)
     top = np.argpartition(-noisy, length - 1, axis=1)[:, :length]
@@ -189,9 +178,7 @@ def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
     return expected_of(part, shape, np.random.default_rng([8, pos]))
 
 
-def expected_of(
-    part: Population, shape: ListsShape, rng: np.random.Generator, own: float = 0.0
-) -> Array:
+def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float = 0.0) -> Array:
     """Return the share of many lists of each gender that have each word, (words, 3).
 
     ``own``: SD of what goes with a name alone, nats.
@@ -214,9 +201,7 @@ def expected_of(
     return np.stack(columns, axis=1)
 
 
-def counts(
-    shape: ListsShape, populations: list[Population], rng: np.random.Generator
-) -> list[Array]:
+def counts(shape: ListsShape, populations: list[Population], rng: Generator) -> list[Array]:
     """Draw another sample of as many names; count those with each word, (words, 3) for each part.
 
     What an interval covers that is about the words that lead: they are other ones among more names.
@@ -237,11 +222,7 @@ def words_of(pos: int, number: int) -> list[str]:
 
 
 def write(
-    folder: Path,
-    shape: ListsShape,
-    populations: list[Population],
-    rng: np.random.Generator,
-    model: str = "m",
+    folder: Path, shape: ListsShape, populations: list[Population], rng: Generator, model: str = "m"
 ) -> Inputs:
     """Write people and the lists of one model about them, and return the inputs of an analysis."""
     drawn = names(shape, populations[0], rng)
@@ -274,7 +255,7 @@ def write_lists(
     of: Names,
     each: list[Array],
     length: int,
-    rng: np.random.Generator,
+    rng: Generator,
     frames: int = 1,
     lemmas: list[list[str]] | None = None,
 ) -> None:

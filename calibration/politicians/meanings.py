@@ -7,26 +7,20 @@ word's own log-ratio: where sentiments go with no gender, words are exchangeable
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.associations import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from calibration.truth import Truth
 
 POSITIVE, NEGATIVE, NEUTRAL = range(len(SENTIMENTS))
 TOWARDS = np.array([0.5, -0.5, 0.0])  # women have more positive and fewer negative words
@@ -49,11 +43,11 @@ class Cell(NamedTuple):
     pos: int
     effect: float  # nats by which positive words go more with women, and negative ones less
     of: lists.Population
-    sentiment: NDArray[np.int64]  # (words,)
-    q: NDArray[np.float64]  # (words, sentiments); nan: in no lexicon
+    sentiment: Integers  # (words,)
+    q: Array  # (words, sentiments); nan: in no lexicon
 
 
-def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[Cell]:
+def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     """Draw the words of each part of speech, in as many languages as there are effects.
 
     ``truth.settings``: ``effects`` of sentiments, nats, one a language; ``own``: whether words have
@@ -81,11 +75,7 @@ def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[
 
 
 def write(
-    folder: Path,
-    shape: MeaningsShape,
-    cells: list[Cell],
-    rng: np.random.Generator,
-    model: str = "m",
+    folder: Path, shape: MeaningsShape, cells: list[Cell], rng: Generator, model: str = "m"
 ) -> Inputs:
     """Write people, lexica and lists, and return the inputs of an analysis."""
     inputs = Inputs(
@@ -125,14 +115,12 @@ def write(
     return inputs
 
 
-def sexes(shape: lists.ListsShape) -> NDArray[np.bool_]:
+def sexes(shape: lists.ListsShape) -> Bools:
     """Return which names are women's, (names,)."""
     return np.arange(shape.men + shape.women) >= shape.men
 
 
-def counts(
-    cell: Cell, shape: MeaningsShape, samples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Array:
     """Count names with each word in other samples of as many names, (samples, words, 2).
 
     Men are first.

@@ -9,20 +9,17 @@ counts of all models. Simplified: all models know all words.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
 from calibration.politicians.pmi import by_reading, known
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth
+from calibration.truth import Drawn, Generator, Tables, Truth
 from plumbline.probes.politicians.words.columns import FEMALE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import polars as pl
 
 
 class Shape(lists.ListsShape):
@@ -41,21 +38,21 @@ SHAPES = {
     "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth(NULL, "names have words of their own in all models"),
-    "words planted": Truth(PLANTED, "log-odds in all models", {"effects": (0.4, 0.8, 1.4)}),
+    "no word goes with a gender": Truth("null", "names have words of their own in all models"),
+    "words planted": Truth("planted", "log-odds in all models", {"effects": (0.4, 0.8, 1.4)}),
     "opposite models": Truth(
-        DECOY,
+        "decoy",
         "what goes with women in a model goes with men in another",
         {"effects": (0.8,), "opposite": True},
     ),
     "women alike": Truth(
-        DECOY, "models agree on the words of a woman's name, not of a man's", {"agree": False}
+        "decoy", "models agree on the words of a woman's name, not of a man's", {"agree": False}
     ),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     each = [_models(shape, truth, pos) for pos in range(2)]
     drawn = lists.names(shape, each[0][0], rng)
@@ -105,6 +102,6 @@ def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
     return known(shape, chances)
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: one of each word and gender, in either reading."""
     return by_reading(tables["pooled"], drawn, "pooled_pmi", "group")

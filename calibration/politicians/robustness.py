@@ -15,22 +15,19 @@ names or none.
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 Shape = lists.ListsShape
 SHAPES = {
@@ -39,17 +36,17 @@ SHAPES = {
 }
 NONE = ((0.0, 0.0, 0.0),) * 2
 TRUTHS = {
-    "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "nothing goes with a gender": Truth("null", "words differ in frequency and origin alone"),
     "sentiments planted": Truth(
-        PLANTED,
+        "planted",
         "log-odds of positive and negative words, adjectives and verbs",
         {"nats": ((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))},
     ),
     "words without sentiments": Truth(
-        DECOY, "words go with genders, whatever their sentiment", {"own": 0.4}
+        "decoy", "words go with genders, whatever their sentiment", {"own": 0.4}
     ),
     "origin": Truth(
-        DECOY,
+        "decoy",
         "women are of other origins, which have other sentiments",
         {"origin": 0.5, "slope": 0.5},
     ),
@@ -69,7 +66,7 @@ FRAMES = 2
 SAMPLES = 20  # other samples of as many names
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     sentiments = [rng.permutation(np.arange(shape.words) % len(SENTIMENTS)) for _ in range(2)]
     populations = [_words(shape, truth, pos, own, rng) for pos, own in enumerate(sentiments)]
@@ -79,11 +76,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     lists.write_lists(inputs, "m", names, each, shape.length, rng, frames=FRAMES)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     known = _true(shape, truth, populations, sentiments, rng)
-    return Drawn(inputs, (known, truth.kind == NULL))
+    return Drawn(inputs, (known, truth.kind == "null"))
 
 
 def _words(
-    shape: Shape, truth: Truth, pos: int, sentiment: lists.Integers, rng: np.random.Generator
+    shape: Shape, truth: Truth, pos: int, sentiment: Integers, rng: Generator
 ) -> lists.Population:
     """Return what lists are drawn from.
 
@@ -108,8 +105,8 @@ def _true(
     shape: Shape,
     truth: Truth,
     populations: list[lists.Population],
-    sentiments: list[lists.Integers],
-    rng: np.random.Generator,
+    sentiments: list[Integers],
+    rng: Generator,
 ) -> pl.DataFrame:
     """Return planted nats, and differences of shares of men and women on average over samples.
 
@@ -125,7 +122,7 @@ def _true(
     rows = []
     sums = np.zeros((len(settings), 2, len(SENTIMENTS)))
     for _ in range(SAMPLES):
-        drawn: dict[tuple[int, int], list[lists.Array]] = {}
+        drawn: dict[tuple[int, int], list[Array]] = {}
         for n, (parts, length, least, share) in enumerate(settings):
             if (parts, length) not in drawn:
                 sizes = {"men": shape.men // parts, "women": shape.women // parts, "others": 0}
@@ -144,7 +141,7 @@ def _true(
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, for each deviation and kind of variation.
 
     Names that are matched are told apart by what they are matched on. Of neutral words no effect is

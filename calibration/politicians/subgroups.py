@@ -14,15 +14,17 @@ words have a sentiment, in one language; the draws of the analysis are fewer.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Bools, Drawn, Generator, Integers, Tables, Truth, outcome
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
@@ -31,12 +33,6 @@ from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 Shape = lists.ListsShape
 SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
@@ -44,19 +40,19 @@ SHAPES = {
 }
 NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
 TRUTHS = {
-    "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "no sentiment goes with a gender": Truth("null", "words differ in frequency and origin alone"),
     "natives": Truth(
-        PLANTED,
+        "planted",
         "nats by which sentiments go with gender, more of natives; in half of the tables half",
         {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
     ),
     "the same everywhere": Truth(
-        DECOY,
+        "decoy",
         "subgroups differ in size and in words, not in what goes with gender",
         {"nats": ((1.2, 1.2), (0.6, 0.6))},
     ),
     "positive words are common": Truth(
-        DECOY,
+        "decoy",
         "positive words are frequent, and more so among natives; no sentiment goes with a gender",
         {"common": 1.0},
     ),
@@ -68,7 +64,7 @@ TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards wom
 SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     common, nats = truth.settings.get("common", 0.0), truth.settings.get("nats", NONE)
     if "sizes" in truth.settings:
@@ -82,7 +78,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, _known(shape, nats, common))
 
 
-def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lists.Integers]:
+def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Integers]:
     """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,).
 
     ``common``: nats by which positive words are more frequent, and negative ones less; in the last
@@ -97,8 +93,8 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lis
 
 
 def _names(
-    shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: np.random.Generator
-) -> tuple[lists.Names, list[lists.Array]]:
+    shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: Generator
+) -> tuple[lists.Names, list[Array]]:
     """Draw names and their utilities for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
     nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
@@ -155,7 +151,7 @@ def _known(shape: Shape, nats: Any, common: float) -> Known:
     return Known(nats, means)
 
 
-def _parts(names: lists.Names) -> list[NDArray[np.bool_]]:
+def _parts(names: lists.Names) -> list[Bools]:
     """Return who is in each subgroup, (people,) each."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
@@ -165,8 +161,8 @@ def _parts(names: lists.Names) -> list[NDArray[np.bool_]]:
 
 
 def _of_part(
-    best: lists.Integers, names: lists.Names, part: NDArray[np.bool_], sentiment: lists.Integers
-) -> tuple[lists.Array, lists.Array] | None:
+    best: Integers, names: lists.Names, part: Bools, sentiment: Integers
+) -> tuple[Array, Array] | None:
     """Return shares (2, sentiments) of men's and women's words, and PMI (words,) between them."""
     gender = names.gender[names.bearer][part]
     if min((gender == MALE).sum(), (gender == FEMALE).sum()) < PARAMS["min_people"]:
@@ -181,9 +177,7 @@ def _of_part(
     return shares(deviations, sentiment[kept], size, len(SENTIMENTS)), apart
 
 
-def _numbers(
-    own: list[tuple[lists.Array, lists.Array] | None],
-) -> Iterator[tuple[str, tuple[str, ...], float]]:
+def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[str, tuple[str, ...], float]]:
     """Yield table, key and value of what the subgroups of one part of speech have."""
     for name in CONTRASTS:
         parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
@@ -207,7 +201,7 @@ def _numbers(
             )
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test.
 
     The differences of a subgroup and those between two are one family: ``differences``, and each

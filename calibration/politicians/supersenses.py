@@ -13,7 +13,8 @@ words, since other words lead among more names: the mean of ``SAMPLES`` samples.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,21 +22,26 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import (
+    Array,
+    Drawn,
+    Generator,
+    Integers,
+    Tables,
+    Truth,
+    outcome,
+    write_parquet,
+)
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
+from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.supersenses import PREFIXES
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.probes.core.run_analysis import Inputs
 
 SIZES = (  # lemmas of the default run that a class fits best, adjectives and verbs
     (30, 5, 11, 8, 10, 2, 6, 3, 11, 5, 3, 6, 3),
@@ -60,14 +66,14 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
+    "nothing goes with a gender": Truth("null", "words differ in frequency and origin alone"),
     "classes planted": Truth(
-        PLANTED, "log-odds of the words of classes", {"classes": (0.2, 0.5, 1.6), "own": 0.2}
+        "planted", "log-odds of the words of classes", {"classes": (0.2, 0.5, 1.6), "own": 0.2}
     ),
     "words without classes": Truth(
-        DECOY, "lemmas go with genders, whatever their class", {"own": 0.6}
+        "decoy", "lemmas go with genders, whatever their class", {"own": 0.6}
     ),
-    "rare classes": Truth(DECOY, "classes differ in the frequency of their words", {"rare": 1.0}),
+    "rare classes": Truth("decoy", "classes differ in the frequency of their words", {"rare": 1.0}),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
 LEAST = 5  # lists that a word is in
@@ -79,13 +85,13 @@ class Lexemes(NamedTuple):
     """Words of one part of speech."""
 
     of: lists.Population
-    lemma: lists.Integers  # (words,): place of its lemma
-    weights: lists.Array  # (lemmas, classes)
-    best: lists.Array  # (lemmas, classes): 0 and 1
-    known: lists.Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
+    lemma: Integers  # (words,): place of its lemma
+    weights: Array  # (lemmas, classes)
+    best: Array  # (lemmas, classes): 0 and 1
+    known: Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     words = [_lexemes(shape, truth, pos, rng) for pos in range(2)]
     populations = [own.of for own in words]
@@ -105,7 +111,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
 
 
-def _counts(shape: Shape, words: list[Lexemes], rng: np.random.Generator) -> list[lists.Array]:
+def _counts(shape: Shape, words: list[Lexemes], rng: Generator) -> list[Array]:
     """Draw another sample of as many names; count those with each lemma, (lemmas, 3) a part."""
     drawn = lists.names(shape, words[0].of, rng)
     gender = np.eye(3)[drawn.gender]
@@ -119,7 +125,7 @@ def _counts(shape: Shape, words: list[Lexemes], rng: np.random.Generator) -> lis
     return found
 
 
-def _lexemes(shape: Shape, truth: Truth, pos: int, rng: np.random.Generator) -> Lexemes:
+def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     """Draw the classes of lemmas, and what goes with a gender.
 
     ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
@@ -146,7 +152,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: np.random.Generator) -> 
     return Lexemes(of, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
 
 
-def _nats(truth: Truth, pos: int) -> lists.Array:
+def _nats(truth: Truth, pos: int) -> Array:
     """Return what is planted in each class, (classes,): in those that come after the largest."""
     found = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
@@ -174,9 +180,7 @@ def _write_pmi(inputs: Inputs) -> None:
     write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
 
 
-def _write_latent(
-    inputs: Inputs, folder: Path, words: list[Lexemes], rng: np.random.Generator
-) -> None:
+def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
     """Write a lexicon in which classes have sentiments, and the table ``latent`` with it."""
     of = []
     for own in words:
@@ -191,9 +195,7 @@ def _write_latent(
     write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
 
 
-def _true(
-    shape: Shape, truth: Truth, own: Lexemes, samples: list[lists.Array], pos: int
-) -> pl.DataFrame:
+def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
     """Return planted nats, and differences of shares of women and men over samples, on average.
 
     One row for each class; those of other pairs are not told.
@@ -215,7 +217,7 @@ def _true(
     return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, for each deviation.
 
     Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.

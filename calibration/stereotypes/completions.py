@@ -9,26 +9,18 @@ Simplified: every word is one token and begins a word, but for pieces; log-frequ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 TEMPLATES = (
     *("why are {group} so", "how come {group} are so", "what makes {group} so"),
@@ -84,7 +76,7 @@ class Words(NamedTuple):
     pieces: Bools  # (words,)
 
 
-def vocabulary(shape: ListsShape, rng: np.random.Generator) -> Words:
+def vocabulary(shape: ListsShape, rng: Generator) -> Words:
     """Draw what words have everywhere."""
     n = shape.words
     return Words(
@@ -97,7 +89,7 @@ def vocabulary(shape: ListsShape, rng: np.random.Generator) -> Words:
 
 
 def scores(
-    shape: ListsShape, words: Words, category: Integers, planted: Array, rng: np.random.Generator
+    shape: ListsShape, words: Words, category: Integers, planted: Array, rng: Generator
 ) -> Array:
     """Draw scores, (groups, templates, words).
 

@@ -8,22 +8,16 @@ word do not depend on each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
 from plumbline.builders.datasets.emotions.build import AFFECTS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 LARGE = 300  # groups of a category that true shares are taken of
 
@@ -38,26 +32,23 @@ class Shape(made.ListsShape):
     lift: float = Field(1.0, description="times as much is planted in categories")
 
 
-SHAPES = {
-    "36 groups": Shape(),
-    "36 groups, shorter lexicon": Shape(known=0.3, lift=2.0),
-}
+SHAPES = {"36 groups": Shape(), "36 groups, shorter lexicon": Shape(known=0.3, lift=2.0)}
 TRUTHS = {
-    "affects of words say nothing of groups": Truth(NULL, "groups have words of their own"),
+    "affects of words say nothing of groups": Truth("null", "groups have words of their own"),
     "affects of categories planted": Truth(
-        PLANTED, "nats of an affect's words in a category", {"categories": (0.15, 0.3, 0.6)}
+        "planted", "nats of an affect's words in a category", {"categories": (0.15, 0.3, 0.6)}
     ),
     "words of categories": Truth(
-        DECOY, "categories have words of their own, of whatever affects", {"common": 0.5}
+        "decoy", "categories have words of their own, of whatever affects", {"common": 0.5}
     ),
     "frequent affects": Truth(
-        DECOY, "positive words are frequent, in lists of all groups", {"frequent": 1.0}
+        "decoy", "positive words are frequent, in lists of all groups", {"frequent": 1.0}
     ),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 200}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     shape = shape.model_copy(update={"common": truth.settings.get("common", shape.common)})
     inputs, words = made.datasets(folder), made.vocabulary(shape, rng)
@@ -83,9 +74,9 @@ def _categories(
     shape: Shape,
     words: made.Words,
     nats: Array,
-    known: NDArray[np.int64],
+    known: Integers,
     depth: dict[str, int],
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> pl.DataFrame:
     """Return planted nats (``effect``), true shares, and these minus those of all other groups."""
     found: list[dict[str, Array]] = []
@@ -111,11 +102,7 @@ def _categories(
 
 
 def _profiles(
-    scores: Array,
-    words: made.Words,
-    known: NDArray[np.int64],
-    depth: dict[str, int],
-    top: int,
+    scores: Array, words: made.Words, known: Integers, depth: dict[str, int], top: int
 ) -> dict[str, Array]:
     """Return the mean share of each affect over groups, (affects,), by reading."""
     listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
@@ -131,14 +118,14 @@ def _profiles(
     return found
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: of groups and categories, in either reading."""
     kind, categories = drawn.known
     table = tables["emotions"].join(categories, on=["reading", "category", "affect"])
     carry = pl.col("affect").replace_strict(
         dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
     )
-    planted = pl.when((pl.col("effect") != 0) | (kind != PLANTED)).then("effect")
+    planted = pl.when((pl.col("effect") != 0) | (kind != "planted")).then("effect")
     found = {}
     for (level, reading), rows in table.partition_by("level", "reading", as_dict=True).items():
         apart = rows.drop("value", "low", "high").rename(
@@ -148,8 +135,8 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         if level == "category":
             found[f"difference: {place}"] = outcome(apart, effect=planted, target="apart")
             found[f"share: {place}"] = outcome(rows, effect="effect", target="share", p="")
-        elif kind != PLANTED:
-            null = kind == NULL
+        elif kind != "planted":
+            null = kind == "null"
             found[f"difference: {place}"] = outcome(apart, effect=0.0, target=0.0 if null else None)
             target = carry if null else None
             found[f"share: {place}"] = outcome(rows, effect=0.0, target=target, p="")

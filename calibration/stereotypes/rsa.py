@@ -8,8 +8,10 @@ intervals should cover is the mean over many draws of as many groups.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,19 +19,11 @@ from pydantic import Field
 from scipy.stats import rankdata
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcome, write_parquet
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
 from plumbline.probes.stereotypes.typicality import EVERY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 MODELS = ("a", "b", "c", "d")
 MANY = 100  # draws of which the true likeness is the mean
@@ -54,18 +48,20 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "models share nothing": Truth(NULL, "groups evoke other affects in each model"),
+    "models share nothing": Truth("null", "groups evoke other affects in each model"),
     "models share a part": Truth(
-        PLANTED, "part of what groups evoke that the first model shares", {"shared": (0.25, 0.6, 1)}
+        "planted",
+        "part of what groups evoke that the first model shares",
+        {"shared": (0.25, 0.6, 1)},
     ),
     "categories": Truth(
-        DECOY, "categories evoke affects, others in each model", {"categories": 1.0}
+        "decoy", "categories evoke affects, others in each model", {"categories": 1.0}
     ),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
-def evoked(truth: Truth, shape: Shape, rng: np.random.Generator) -> list[Array]:
+def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
     """Return what groups evoke in each model, (groups, affects) nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
@@ -78,7 +74,7 @@ def evoked(truth: Truth, shape: Shape, rng: np.random.Generator) -> list[Array]:
     return [x + rng.normal(0, spread, of)[shape.category] for x in found]
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate: lists, and the table of emotions."""
     inputs = made.datasets(folder, MODELS)
     affects = made.vocabulary(shape, rng).affects
@@ -95,7 +91,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
 
 
 def _models(
-    truth: Truth, shape: Shape, affects: NDArray[np.bool_], rng: np.random.Generator
+    truth: Truth, shape: Shape, affects: Bools, rng: Generator
 ) -> Iterator[tuple[made.Words, Array]]:
     """Yield what words have in each model, and its scores."""
     for nats in evoked(truth, shape, rng):
@@ -140,7 +136,7 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
         return float(np.mean(above / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))))
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: within categories and over all groups, in each reading.
 
     In pairs without the first model nothing is known but under the null.
@@ -150,7 +146,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     table = tables["rsa"].join(likeness, on=keys, how="left", maintain_order="left")
     first = pl.col("first") == MODELS[0]
     effect: pl.Expr | float = 0.0
-    if truth.kind == PLANTED:
+    if truth.kind == "planted":
         shared = dict(zip(MODELS[1:], truth.settings["shared"], strict=True))
         part = pl.col("second").replace_strict(shared, default=None, return_dtype=pl.Float64)
         effect = pl.when(first).then(part)

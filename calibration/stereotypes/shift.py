@@ -8,22 +8,18 @@ groups. Simplified: one share, one model and ranking; equally many articles.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.shift import BEFORE
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 CONTROL = "control"
 OUTLETS = ("herald", "post", "wire")
@@ -41,9 +37,11 @@ class Shape(made.ListsShape):
 
 SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
-    "outlets do what the control does": Truth(NULL, "trainings move all groups together"),
+    "outlets do what the control does": Truth("null", "trainings move all groups together"),
     "outlets vary more": Truth(
-        DECOY, "what outlets do to all groups has twice the spread of the control's", {"vary": 2.0}
+        "decoy",
+        "what outlets do to all groups has twice the spread of the control's",
+        {"vary": 2.0},
     ),
 }
 PARAMS: dict[str, Any] = {
@@ -54,7 +52,7 @@ PARAMS: dict[str, Any] = {
 }
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs, groups = made.datasets(folder), shape.groups
     words, mine = made.vocabulary(shape, rng), attributes(shape, rng)
@@ -69,7 +67,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     )
     made.write_lexicon(inputs, words.affects)
 
-    def lists(scores: NDArray[np.float64]) -> pl.DataFrame:
+    def lists(scores: Array) -> pl.DataFrame:
         return made.table(groups, scores, words.frequency, shape.top, pieces=words.pieces)
 
     made.write_lists(inputs, "m", lists(base))
@@ -83,7 +81,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, truth.kind)
 
 
-def attributes(shape: Shape, rng: np.random.Generator) -> NDArray[np.int64]:
+def attributes(shape: Shape, rng: Generator) -> Integers:
     """Draw the attributes of each group, (groups, attributes): words, some more often than others.
 
     Search engines say the same of many groups.
@@ -92,7 +90,7 @@ def attributes(shape: Shape, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.argsort(-popular, axis=1)[:, : shape.attributes]
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: of each measure, in categories and over all groups.
 
     Where outlets vary more, they do differ from the control in all but the emotions.
@@ -111,7 +109,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         own = own.rename(
             {"difference": "value", "low_difference": "low", "high_difference": "high"}
         )
-        if drawn.known == NULL or measure == "emotion":
+        if drawn.known == "null" or measure == "emotion":
             for where, part in (("all groups", every), ("a category", ~every)):
                 # intervals are over groups, given the trainings: they have no target
                 found[f"{measure}: {where}"] = outcome(

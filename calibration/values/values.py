@@ -8,23 +8,17 @@ for the reading that uses it. The values of those who always agree or disagree h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.values.schemas import ALL, CALIBRATION
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 READINGS = ("faithful", "corrected")
 FITTED = ("by gender", "pooled", "by gender, likely half")
@@ -44,17 +38,17 @@ SHAPES = {
 # values, gender and women: points of the rating, of each value; likely: how often a likely
 # statement is above an unlikely one, by each method; others: SDs of log-odds
 TRUTHS = {
-    "nothing differs": Truth(NULL, "statements differ, but not by value, gender or likelihood"),
+    "nothing differs": Truth("null", "statements differ, but not by value, gender or likelihood"),
     "nothing is related": Truth(
-        NULL, "every frame, denial, gender and method is drawn by itself", {"unrelated": True}
+        "null", "every frame, denial, gender and method is drawn by itself", {"unrelated": True}
     ),
     "gender at the margin": Truth(
-        NULL,
+        "null",
         "gender makes the least difference that matters, in values and in agreeing",
         {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "likely": (0.62, 0.62)},
     ),
     "values differ": Truth(
-        PLANTED,
+        "planted",
         "points of the rating by value, and likelihood; templates, denials, methods little related",
         {
             "values": (0, 0.4, -0.7, 1.0),
@@ -63,7 +57,7 @@ TRUTHS = {
         },
     ),
     "less is related": Truth(
-        PLANTED,
+        "planted",
         "correlations: templates, denials, opposites, genders and methods are less related",
         {
             "likely": (0.55, 0.54),
@@ -71,16 +65,16 @@ TRUTHS = {
         },
     ),
     "genders differ": Truth(
-        PLANTED,
+        "planted",
         "points of the rating between genders, by value",
         {"gender": (0, 0.1, -0.22, 0.55), "likely": (0.64, 0.6)},
     ),
     "political is agreed with": Truth(
-        DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
+        "decoy", "all that is political is agreed with, 1 SD", {"shift": 1.0}
     ),
-    "women agree": Truth(DECOY, "women agree more with anything, 1 SD", {"habit": 1.0}),
+    "women agree": Truth("decoy", "women agree more with anything, 1 SD", {"habit": 1.0}),
     "women are louder": Truth(
-        DECOY, "the part of the feminine gender varies three times as much", {"louder": 3.0}
+        "decoy", "the part of the feminine gender varies three times as much", {"louder": 3.0}
     ),
 }
 PARAMS: dict[str, Any] = {
@@ -110,7 +104,7 @@ class Known(NamedTuple):
     random: Array  # (axes,): a mean of random answers
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     shape = shape.model_copy(update=truth.settings.get("shape", {}))
     of = planted(shape, truth)
@@ -250,23 +244,23 @@ def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
     return found
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: tests by reading, of gender by line and measure too."""
     known: Known = drawn.known
-    found: dict[str, pl.DataFrame] = {}
+    found: Tables = {}
     if not known.of.unrelated:
         found |= _values(tables["values"], known) | _gender(tables["gender"], known)
         found |= _calibration(tables["calibration"], known) | _people(tables, known)
     return found | _consistency(tables["consistency"], known)
 
 
-def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _values(table: pl.DataFrame, known: Known) -> Tables:
     key = ["reading", "fitted", "axis", "gender"]
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
     return {
         f"values, {reading}{line}": outcome(
             table.filter(reading=reading, fitted=fitted),
-            effect=0.0 if known.kind == DECOY else (pl.col("target") - 3).round(2),
+            effect=0.0 if known.kind == "decoy" else (pl.col("target") - 3).round(2),
             target="target",
         )
         for reading in READINGS
@@ -274,13 +268,13 @@ def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     }
 
 
-def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _gender(table: pl.DataFrame, known: Known) -> Tables:
     key = ["reading", "fitted", "measure", "axis"]
     table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
     neutral = pl.col("axis") == CALIBRATION
     table = table.with_columns(checked=neutral)
     alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
-    decoy = known.kind == DECOY
+    decoy = known.kind == "decoy"
     # the null of equivalence is the margin; of what is outside nothing is told
     inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
@@ -305,7 +299,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
         "p_adjusted": "p_equivalence_bh",
         "family": family,
     }
-    found: dict[str, pl.DataFrame] = {}
+    found: Tables = {}
     for name, rows in tests.items():
         target = None if name == "gender" else "target"
         own, other = table.filter(rows), alike.filter(rows)
@@ -316,7 +310,7 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _calibration(table: pl.DataFrame, known: Known) -> Tables:
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
     true = [_line(known, *row) for row in table.select(names).iter_rows()]
     table = table.with_columns(target=pl.Series(true, dtype=pl.Float64))
@@ -324,7 +318,7 @@ def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     for measure in ("slope", "sigma"):
         rows = table.filter(pl.col("measure").str.starts_with(measure))
         found[f"calibration: {measure}"] = outcome(rows, effect=0.0, target="target")
-    effect = 0.0 if known.kind == DECOY else (pl.col("target") - 0.5).round(2)
+    effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 0.5).round(2)
     for reading in READINGS:
         rows = table.filter(measure=ABOVE, reading=reading)
         found[f"calibration: {ABOVE}, {reading}"] = outcome(rows, effect=effect, target="target")
@@ -350,12 +344,12 @@ def _line(
     return float(spread.neutral[g]) if alone else spread.line
 
 
-def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _consistency(table: pl.DataFrame, known: Known) -> Tables:
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
     apart = known.of.gender.any()
-    told = known.kind == NULL or (known.kind == PLANTED and not apart)  # of correlations
+    told = known.kind == "null" or (known.kind == "planted" and not apart)  # of correlations
     effect = pl.col("target").round(2) + 0.0 if told else None
     family = ["scale"]
     found = {"consistency": outcome(table, effect=effect, family=family)}
@@ -366,7 +360,7 @@ def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _people(tables: dict[str, pl.DataFrame], known: Known) -> dict[str, pl.DataFrame]:
+def _people(tables: Tables, known: Known) -> Tables:
     """Return respondents' means, and a mean of random answers where they are said to be."""
     women, men = answers.survey_means(known.shape)
     means = {"female": women, "male": men, ALL: (women + men) / 2}

@@ -8,15 +8,13 @@ and what is estimated from the same names is resampled together.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from math import exp, factorial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Bits = NDArray[np.uint64]
 Floats = NDArray[np.float64]

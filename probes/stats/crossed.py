@@ -13,17 +13,14 @@ the variance may come out negative.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 class Part(NamedTuple):

@@ -8,22 +8,17 @@ table or a key: they are in the descriptions of the columns, and so in the card.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import ndtri, stdtrit
 
 from plumbline.builders.core.params import Params
-from plumbline.builders.core.schema import Column
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from plumbline.builders.core.schema import Schema
+from plumbline.builders.core.schema import Column, Schema
 
 DECIMALS = 6
 NEAR_HALF, MOST = 1e-6, 1e9  # of numbers times 10^6: from a half on, and most, that tells digits

@@ -6,17 +6,13 @@ statements, templates, seeds). No score is imputed: rows that lack one are left 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from plumbline.probes.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 LEAST = 3  # levels of a facet with which something is told of it
 FLAT = 1e-12  # errors so small beside the scores are rounding

@@ -8,19 +8,17 @@ Tests of Hypotheses, has the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, islice, product
 from math import comb
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plumbline.probes.stats.classification import cells, metrics
 from plumbline.probes.stats.estimate import LEVEL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -11,16 +11,14 @@ Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biome
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.probes.stats.intervals import t_half_width, two_sided
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]

@@ -6,19 +6,16 @@ each pair of levels of two facets, and a rest. All facets are crossed; some scor
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtri
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 REST: tuple[str, ...] = ()  # name of the term of what is left
 ANOVA = "ANOVA (Henderson I, III), generalized pivotal quantities"
