@@ -62,7 +62,7 @@ def count_findings(case: Case, tables: int, bar: Bar) -> int:
     for number in range(tables):
         rng = np.random.default_rng([1, number])
         with tempfile.TemporaryDirectory() as folder:
-            drawn = simulation.draw(Path(folder), Truth("null", "", case.settings), shape, rng)
+            drawn = simulation.draw(Path(folder), Truth("null", **case.settings), shape, rng)
             for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
                 pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the model itself
             settings = params.model_dump() | simulation.PARAMS | drawn.params | {"seed": number + 1}

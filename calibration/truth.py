@@ -15,8 +15,8 @@ test of the tables what is true. It has
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from string import Formatter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -36,13 +36,15 @@ Generator = np.random.Generator
 COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjusted")
 
 
-@dataclass(frozen=True, eq=False)
 class Truth:
-    """What responses are drawn from."""
+    """What responses are drawn from: nothing, an effect, or a difference that is not tested.
 
-    kind: Literal["null", "planted", "decoy"]  # decoy: differs in something that is not tested
-    about: str  # what differs, in a few words
-    settings: Mapping[str, Any] = field(default_factory=dict)  # read by the module that draws
+    ``settings``: of the module that draws, which reads them.
+    """
+
+    def __init__(self, kind: Literal["null", "planted", "decoy"], **settings: Any) -> None:
+        self.kind, self.settings = kind, settings
+        self.get = settings.get
 
 
 class Drawn(NamedTuple):
@@ -84,6 +86,7 @@ def outcome(
     effect: pl.Expr | str | float | None,
     target: pl.Expr | str | float | None = None,
     family: Sequence[str] = (),
+    interval: Sequence[str] = ("value", "low", "high"),
     p: str = "p",
     p_adjusted: str = "p_bh",
 ) -> pl.DataFrame:
@@ -94,6 +97,8 @@ def outcome(
     where something else was planted nearby. Coverage is counted for each size of it.
     ``target``: what the interval should cover, or its column, where that is known.
     ``family``: columns; rows that are equal in all of them were adjusted together.
+    ``interval``: columns of the estimate and the ends of its interval; without the ends none is
+    counted.
     ``p``, ``p_adjusted``: columns of p-values; where the table has no such, rows have no test.
     """
 
@@ -103,13 +108,27 @@ def outcome(
         return (value if isinstance(value, pl.Expr) else pl.lit(value)).cast(pl.Float64)
 
     joined = pl.concat_str([pl.col(c).cast(pl.String).fill_null("") for c in family], separator="|")
+    value, low, high = (column(name) for name in (*interval, "", "", "")[:3])
     return table.select(
         effect=column(effect),
         target=column(target),
         family=joined if family else pl.lit("all"),
-        value=column("value"),
-        low=column("low"),
-        high=column("high"),
+        value=value,
+        low=low,
+        high=high,
         p=column(p if p in table.columns else None),
         p_adjusted=column(p and p_adjusted if p_adjusted in table.columns else None),
     )
+
+
+def outcomes_by(table: pl.DataFrame, test: str, **settings: Any) -> Tables:
+    """Return the rows of several tests of a table, see :func:`outcome`.
+
+    ``test``: their name, with columns in braces: each combination of these is a test.
+    """
+    columns = [name for _, name, *_ in Formatter().parse(test) if name]
+    parts = table.partition_by(columns, as_dict=True, maintain_order=True).items()
+    return {
+        test.format(**dict(zip(columns, key, strict=True))): outcome(rows, **settings)
+        for key, rows in parts
+    }

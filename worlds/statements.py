@@ -76,6 +76,5 @@ def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataF
     odds, talk = (table[name].to_numpy() for name in ("log_odds_nats", "talk"))
     answered = -np.logaddexp(0, -talk)
     return table.with_columns(
-        agree_nats=answered - np.logaddexp(0, -odds),
-        disagree_nats=answered - np.logaddexp(0, odds),
+        agree_nats=answered - np.logaddexp(0, -odds), disagree_nats=answered - np.logaddexp(0, odds)
     )

@@ -52,17 +52,12 @@ SHAPES = {
     "leaning: 10 pairs an axis, 3 prompts": Shape(study="leaning"),
 }
 TRUTHS = {
-    "same bias": Truth("null", "both models have the same bias", {"biased": (True, True)}),
-    "biases differ": Truth(
-        "planted",
-        "the first has a bias: nats; of `values` points of the rating, of `nationality` percent",
-        {"biased": (True, False)},
-    ),
-    "models differ otherwise": Truth(
-        "decoy",
-        "neither has a bias; words, noise or habits of agreeing of one are others",
-        {"biased": (False, False), "other": True},
-    ),
+    # both models have the same bias
+    "same bias": Truth("null", biased=(True, True)),
+    # the first has a bias: nats; of `values` points of the rating, of `nationality` percent
+    "biases differ": Truth("planted", biased=(True, False)),
+    # neither has a bias; words, noise or habits of agreeing of one are others
+    "models differ otherwise": Truth("decoy", biased=(False, False), other=True),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100}
 EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units of the drawing
@@ -72,7 +67,7 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
     "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
     "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
 }
-WORDS = {True: Truth("planted", "", {"effects": EFFECTS["politicians"]}), False: Truth("null", "")}
+WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
 

@@ -23,7 +23,6 @@ from pydantic import Field
 from scipy.special import expit, ndtr
 
 from calibration.leaning import responses
-from calibration.leaning.responses import Row
 from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
@@ -79,28 +78,18 @@ SHAPES = {
     "options, 3 trainings": Shape(**OPTION_SHAPE, refused=0.05),
 }
 TRUTHS = {
-    "trainings": Truth("null", "a training's own shift alone"),
-    "own texts": Truth(
-        "null", "corpora differ by chance, each training read its own", {"own": 1.0}
-    ),
-    "random": Truth(
-        "null",
-        "all responses are random, and the model itself gives the same one in all prompts",
-        {"random": True},
-    ),
-    "corpora": Truth(
-        "planted",
-        "shifts of two corpora, SDs over trainings; in half of the tables half of them",
-        {"left": (-1.5, 3.0), "right": (4.5, 0.0), "sizes": (0.5, 1.0)},
-    ),
-    "habits": Truth(
-        "decoy",
-        "one corpus makes a model agree with everything, trainings on the other vary twice as much",
-        {"agreeing": 1.0, "spread": 2.0},
-    ),
-    "texts": Truth(
-        "decoy", "corpora differ by chance, all trainings read the same", {"texts": 1.0}
-    ),
+    # a training's own shift alone
+    "trainings": Truth("null"),
+    # corpora differ by chance, each training read its own
+    "own texts": Truth("null", own=1.0),
+    # all responses are random, and the model itself gives the same one in all prompts
+    "random": Truth("null", random=True),
+    # shifts of two corpora, SDs over trainings; in half of the tables half of them
+    "corpora": Truth("planted", left=(-1.5, 3.0), right=(4.5, 0.0), sizes=(0.5, 1.0)),
+    # one corpus makes a model agree with everything, trainings on the other vary twice as much
+    "habits": Truth("decoy", agreeing=1.0, spread=2.0),
+    # corpora differ by chance, all trainings read the same
+    "texts": Truth("decoy", texts=1.0),
 }
 PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
@@ -197,7 +186,7 @@ def _odds(known: Known, own: State, trainings: int, form: int, rng: Generator) -
             return np.asarray(free)
         return np.broadcast_to(free[:1, :1], size) if form == 0 else free
     spread = own.spread * bool(own.corpus)
-    texts = known.truth.settings.get("own", 0.0) * bool(own.corpus)
+    texts = known.truth.get("own", 0.0) * bool(own.corpus)
     moves = rng.normal(0, shape.training * np.hypot(spread, texts), (trainings, axes, 1))
     moves = moves + rng.normal(0, shape.by_pair * spread, (trainings, axes, pairs))
     pushed = moves[:, None] + own.shift[:, None] * known.uneven[:, None, None] + known.pairs
@@ -223,7 +212,7 @@ def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
     )
 
 
-def _priors(about: list[Row], frames: list[str], odds: Array) -> pl.DataFrame:
+def _priors(about: list[responses.Row], frames: list[str], odds: Array) -> pl.DataFrame:
     """Return what prompts do to texts without content; ``odds`` (trainings, prompts)."""
     rows = [
         responses.prior(float(odds[s, f]), frame=frame) | own
@@ -350,7 +339,7 @@ def truth_of(known: Known, reading: str) -> Tables:
     found: dict[str, list[pl.DataFrame]] = {"states": [], "here": [], "nats": []}
     for own in known.states:
         trained = bool(own.corpus)
-        texts = known.truth.settings.get("own", 0.0) * trained
+        texts = known.truth.get("own", 0.0) * trained
         moves = np.hypot(own.spread, texts) * trained * shape.training
         free = np.hypot(shape.noise, shape.calibration) * trained
         within = moves**2 + (own.spread * trained * shape.by_pair) ** 2 + free**2

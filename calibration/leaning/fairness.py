@@ -21,20 +21,18 @@ SHAPES = {
     "100 texts, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
 }
 TRUTHS = {
-    "trainings": Truth("null", "a training's own ability and threshold alone"),
-    "guesses": Truth("null", "all guess, with thresholds of their own", {"guess": True}),
-    "corpora": Truth(
-        "planted",
-        "log-odds of being right that one corpus adds, by group",
-        {"effects": (1.0, 1.5, 2.8)},
-    ),
-    "groups": Truth("decoy", "a group is harder for all", {"harder": -1.0}),
-    "variance": Truth("decoy", "trainings on one corpus vary twice as much", {"spread": 2.0}),
-    "calls": Truth(
-        "decoy",
-        "all guess, and those of one corpus call six texts of seven positive",
-        {"guess": True, "calls": 1.8},
-    ),
+    # a training's own ability and threshold alone
+    "trainings": Truth("null"),
+    # all guess, with thresholds of their own
+    "guesses": Truth("null", guess=True),
+    # log-odds of being right that one corpus adds, by group
+    "corpora": Truth("planted", effects=(1.0, 1.5, 2.8)),
+    # a group is harder for all
+    "groups": Truth("decoy", harder=-1.0),
+    # trainings on one corpus vary twice as much
+    "variance": Truth("decoy", spread=2.0),
+    # all guess, and those of one corpus call six texts of seven positive
+    "calls": Truth("decoy", guess=True, calls=1.8),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -58,25 +56,26 @@ class Known(NamedTuple):
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    own = shape
-    if "guess" in truth.settings:
+    if truth.get("guess"):
         still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
-        own = shape.model_copy(update=still)
-    spread = {"other": own.spread, CORPORA[1]: own.spread * truth.settings.get("spread", 1.0)}
+        shape = shape.model_copy(update=still)
 
     def accuracy(corpus: str, group: str) -> float:
-        return float(expit(own.ability + _added(truth, corpus, group)))
+        return float(expit(shape.ability + _added(truth, corpus, group)))
 
-    calling = {CORPORA[0]: truth.settings.get("calls", 0.0)}
-    told = classified.drawn(folder, own, accuracy, rng, CORPORA, spread, calling)
-    return Drawn(told.inputs, Known(own, truth, told.runs))
+    spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
+    calling = {CORPORA[0]: truth.get("calls", 0.0)}
+    answers = classified.write(
+        folder, shape, accuracy, rng, CORPORA, spread=spread, calling=calling
+    )
+    return Drawn(answers.inputs, Known(shape, truth, answers.runs))
 
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
     """Return the log-odds that were planted in the classifiers of a corpus at a group."""
     place = GROUPS.index(group)
-    harder = truth.settings.get("harder", 0.0) * (place == 0)
-    effects = truth.settings.get("effects", (0.0,) * len(GROUPS))
+    harder = truth.get("harder", 0.0) * (place == 0)
+    effects = truth.get("effects", (0.0,) * len(GROUPS))
     return float(harder + effects[place] * (corpus == CORPORA[0]))
 
 
@@ -143,7 +142,7 @@ def truth_of(known: Known) -> pl.DataFrame:
     shape, rows = known.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
     for corpus, (able, calls) in known.runs.items():
-        spread = shape.spread * (known.truth.settings.get("spread", 1.0) ** (corpus == CORPORA[1]))
+        spread = shape.spread * (known.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
         times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)

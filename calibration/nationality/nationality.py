@@ -27,18 +27,18 @@ SHAPES = {
 }
 SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
 TRUTHS = {
-    "names differ, countries do not": Truth("null", "names and texts differ"),
-    "countries planted": Truth("planted", "P+ - P- of countries; of others, by nats of names"),
-    "countries planted far apart": Truth(
-        "planted", "larger, as `changes` needs; none by nats of names", {"sizes": (0.8, 1.6, 3.2)}
-    ),
-    "names of some countries vary more": Truth("decoy", "variance alone", {"vary": 3.0}),
-    "names of some countries are rare and long": Truth(
-        "decoy", "length and perplexity go with countries", {"rare": 2.0, "long": 2.0}
-    ),
-    "long names move predictions": Truth(
-        "decoy", "a country moves them by the length of its names", {"long": 2.0, "per_token": 0.4}
-    ),
+    # names and texts differ
+    "names differ, countries do not": Truth("null"),
+    # P+ - P- of countries; of others, by nats of names
+    "countries planted": Truth("planted"),
+    # larger, as `changes` needs; none by nats of names
+    "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
+    # variance alone
+    "names of some countries vary more": Truth("decoy", vary=3.0),
+    # length and perplexity go with countries
+    "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
+    # a country moves them by the length of its names
+    "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
 }
 PARAMS: dict[str, Any] = {
     "underlying": {swaps.MODEL: swaps.MODEL},

@@ -43,18 +43,14 @@ SHAPES = {
     "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
 }
 TRUTHS = {
-    "one cloud": Truth("null", "states are normal and have nothing to do with gender"),
-    "genders apart": Truth(
-        "planted", "distance of the genders' means, SDs of the first axis", {"apart": (1, 2, 3)}
-    ),
-    "topics apart": Truth(
-        "decoy",
-        "two topics that have nothing to do with gender, one of half the spread",
-        {"topics": 4},
-    ),
-    "long tails": Truth(
-        "decoy", "one cloud, a tenth of the words spread twice as far", {"tails": 2}
-    ),
+    # states are normal and have nothing to do with gender
+    "one cloud": Truth("null"),
+    # distance of the genders' means, SDs of the first axis
+    "genders apart": Truth("planted", apart=(1, 2, 3)),
+    # two topics that have nothing to do with gender, one of half the spread
+    "topics apart": Truth("decoy", topics=4),
+    # one cloud, a tenth of the words spread twice as far
+    "long tails": Truth("decoy", tails=2),
 }
 PARAMS: dict[str, Any] = {
     "clusters": [2, 3],
@@ -69,7 +65,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
     deviations, known = [], []
-    for language, apart in zip(LANGUAGES, truth.settings.get("apart", (0.0,)), strict=False):
+    for language, apart in zip(LANGUAGES, truth.get("apart", (0.0,)), strict=False):
         women = np.arange(shape.men + shape.women) >= shape.men
         words = [f"adj{n:03d}" for n in range(len(women))]
         points = _states(truth, shape, women, apart, rng)
@@ -145,8 +141,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
         rows = shares.filter(reading=reading)
         if not planted:
-            tested = rows.with_columns(low=None, high=None)
-            found[name] = outcome(tested, effect=0.0, family=["model"])
+            found[name] = outcome(rows, effect=0.0, family=["model"], interval=["value"])
         effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
         target = "true" if planted else 0.0
         found[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")

@@ -26,12 +26,14 @@ SHAPES = {
     "as many women, 200 names": Shape(men=100, women=100, words=40, length=10, shared=0),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth("null", "words differ in frequency and origin alone"),
-    "words planted": Truth("planted", "log-odds of words in lists", {"words": (0.6, 1.2, 2.4)}),
-    "sentiments planted": Truth("planted", "log-odds of sentiments' words", {"effects": (0.8,)}),
-    "origin": Truth(
-        "decoy", "women are of other origins, and words go with origins", {"origin": 0.5}
-    ),
+    # words differ in frequency and origin alone
+    "no word goes with a gender": Truth("null"),
+    # log-odds of words in lists
+    "words planted": Truth("planted", words=(0.6, 1.2, 2.4)),
+    # log-odds of sentiments' words
+    "sentiments planted": Truth("planted", effects=(0.8,)),
+    # women are of other origins, and words go with origins
+    "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {
     "l1": [1e-4],
@@ -87,14 +89,12 @@ def _known(shape: Shape, truth: Truth) -> Tables:
         "shares": true.sentiments[0],
         "tilt": np.array(odds[1] - odds[0]),
     }
-    found = {}
-    for name, keys in PARTS.items():
-        table = columns.rows_of(
-            {key: axes[key] for key in keys} or {"word": [""]},
-            [values[name].reshape(values[name].shape or (1,))],
-        )
-        found[name] = table.select(*keys, target="value")
-    return found
+    return {
+        name: columns.rows_of(
+            {key: axes[key] for key in keys} or {"word": [""]}, [np.atleast_1d(values[name])]
+        ).select(*keys, target="value")
+        for name, keys in PARTS.items()
+    }
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
@@ -104,6 +104,5 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         true = drawn.known[name]
         how = {"on": keys} if keys else {"how": "cross"}
         found[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
-    contrast = tables["latent"].with_columns(low=None, high=None)
-    found["latent: contrast"] = outcome(contrast, effect=0.0)
+    found["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])
     return found

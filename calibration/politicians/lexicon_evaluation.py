@@ -55,18 +55,14 @@ SHAPES = {
     "60 texts to tune and 60 to test": Shape(tuning=60, testing=60),
 }
 TRUTHS = {
-    "lexica as good as each other": Truth("null", "each errs in other words", {"signal": (0.5,)}),
-    "errors planted": Truth(
-        "planted",
-        "SD of further errors in the plain mean and the views",
-        {"signal": (0.5,), "worse": (0.7, 1.5, 5)},
-    ),
-    "signal planted": Truth(
-        "planted", "log-odds of words by label, one corpus each", {"signal": (0.1, 0.2, 0.4)}
-    ),
-    "words say nothing": Truth(
-        "decoy", "lexica differ, labels go with no word", {"signal": (0.0,)}
-    ),
+    # each errs in other words
+    "lexica as good as each other": Truth("null", signal=(0.5,)),
+    # SD of further errors in the plain mean and the views
+    "errors planted": Truth("planted", signal=(0.5,), worse=(0.7, 1.5, 5)),
+    # log-odds of words by label, one corpus each
+    "signal planted": Truth("planted", signal=(0.1, 0.2, 0.4)),
+    # lexica differ, labels go with no word
+    "words say nothing": Truth("decoy", signal=(0.0,)),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 
@@ -86,7 +82,7 @@ def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
     frequency, side = rng.normal(size=(2, shape.fours))
     both = rng.normal(size=(2, shape.fours, 4))
     scores = []
-    for lexicon, more in enumerate((0.0, *truth.settings.get("worse", (0, 0, 0)))):
+    for lexicon, more in enumerate((0.0, *truth.get("worse", (0, 0, 0)))):
         own = np.roll(both[1], lexicon, axis=1)
         errors = shape.noise * (shape.common**0.5 * both[0] + (1 - shape.common) ** 0.5 * own)
         errors += more * rng.normal(size=errors.shape)
@@ -154,7 +150,7 @@ def _means(of: Language, words: Integers) -> Array:
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test; the truth is that of the cuts that were chosen."""
     truth, truths = drawn.known
-    worse = dict(zip(LEXICA[1:], truth.settings.get("worse", (0, 0, 0)), strict=True))
+    worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     known = []
     for source, signal, means, labels in truths:
         first: dict[str, float] = {}

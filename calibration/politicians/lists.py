@@ -11,6 +11,7 @@ has one length, or one of two, of which women have the shorter one more often.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -98,12 +99,12 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     """
     rng = np.random.default_rng([7, pos, shape.words])
     effect = np.zeros(shape.words)
-    signed = [s * e for e in truth.settings.get("effects", ()) for s in (1, -1)]
+    signed = [s * e for e in truth.get("effects", ()) for s in (1, -1)]
     places = rng.permutation(shape.words)
     for n, nats in enumerate(signed):
         effect[places[n :: max(10, len(signed) + 1)]] = nats
     weights = np.ones(shape.origins)
-    tilted = weights * np.exp(truth.settings.get("origin", 0.0) * np.arange(shape.origins))
+    tilted = weights * np.exp(truth.get("origin", 0.0) * np.arange(shape.origins))
     return Population(
         rng.normal(0, shape.spread, shape.words),
         rng.normal(0, shape.taste, (shape.origins, shape.words)),
@@ -253,9 +254,11 @@ def write_lists(
     inputs: Inputs,
     model: str,
     of: Names,
-    each: list[Array],
+    each: Iterable[Array],
     length: int,
     rng: Generator,
+    *,
+    language: str = LANGUAGE,
     frames: int = 1,
     lemmas: list[list[str]] | None = None,
 ) -> None:
@@ -284,7 +287,7 @@ def write_lists(
     if of.short is not None:
         longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
-    path = inputs.outputs("associations", model) / LANGUAGE / "00000.parquet"
+    path = inputs.outputs("associations", model) / language / "00000.parquet"
     write_parquet(pl.concat(parts), path, associations.SCHEMA)
 
 

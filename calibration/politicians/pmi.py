@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.stats.pmi import pmi
@@ -28,11 +28,12 @@ SHAPES = {
     "names with many bearers": Shape(men=400, women=100, zipf=1.6),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth("null", "words differ in frequency and origin alone"),
-    "words planted": Truth("planted", "log-odds of words in lists", {"effects": (0.5, 1.0, 1.6)}),
-    "origin": Truth(
-        "decoy", "women are of other origins, and words go with origins", {"origin": 0.5}
-    ),
+    # words differ in frequency and origin alone
+    "no word goes with a gender": Truth("null"),
+    # log-odds of words in lists
+    "words planted": Truth("planted", effects=(0.5, 1.0, 1.6)),
+    # women are of other origins, and words go with origins
+    "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
 KEYS = ["pos", "word", "gender"]
@@ -80,9 +81,8 @@ def by_reading(table: pl.DataFrame, drawn: Drawn, name: str, family: str) -> Tab
 
     Of lemmas alone: here each word is its own, and counts of forms are the same ones.
     """
-    table = table.filter(unit="lemma") if "unit" in table.columns else table
-    joined = table.join(drawn.known, on=KEYS, how="left", maintain_order="left")
-    return {
-        f"{name}: {reading}": outcome(rows, effect="effect", target="target", family=[family])
-        for (reading,), rows in joined.partition_by("reading", as_dict=True).items()
-    }
+    joined = table.filter(unit="lemma").join(
+        drawn.known, on=KEYS, how="left", maintain_order="left"
+    )
+    test = f"{name}: {{reading}}"
+    return outcomes_by(joined, test, effect="effect", target="target", family=[family])

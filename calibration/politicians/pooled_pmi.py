@@ -38,16 +38,14 @@ SHAPES = {
     "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth("null", "names have words of their own in all models"),
-    "words planted": Truth("planted", "log-odds in all models", {"effects": (0.4, 0.8, 1.4)}),
-    "opposite models": Truth(
-        "decoy",
-        "what goes with women in a model goes with men in another",
-        {"effects": (0.8,), "opposite": True},
-    ),
-    "women alike": Truth(
-        "decoy", "models agree on the words of a woman's name, not of a man's", {"agree": False}
-    ),
+    # names have words of their own in all models
+    "no word goes with a gender": Truth("null"),
+    # log-odds in all models
+    "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
+    # what goes with women in a model goes with men in another
+    "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
+    # models agree on the words of a woman's name, not of a man's
+    "women alike": Truth("decoy", agree=False),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
 
@@ -60,7 +58,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     inputs = lists.write_people(folder, drawn, models)
     size = (2, len(drawn.gender), shape.words)
     shared = rng.normal(0, shape.own, size)
-    agree = truth.settings.get("agree", True) | (drawn.gender == FEMALE)[:, None]
+    agree = truth.get("agree", True) | (drawn.gender == FEMALE)[:, None]
     for k, model in enumerate(models):
         own = np.where(agree, shared, rng.normal(0, shape.own, size))
         utilities = [
@@ -79,7 +77,7 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
     of = lists.population(shape, truth, pos)
     found = []
     for k in range(shape.models):
-        opposite = truth.settings.get("opposite", False)
+        opposite = truth.get("opposite", False)
         rng = np.random.default_rng([9, pos, k // 2 if opposite else k])
         sign = ((1.0, -1.0)[k % 2] if k < shape.models // 2 * 2 else 0.0) if opposite else 1.0
         frequency = of.frequency + rng.normal(0, shape.apart, shape.words)
@@ -97,7 +95,7 @@ def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
         models = _models(shape, truth, pos)
         chance = sum(lists.expected_of(part, shape, rng, shape.own) for part in models)
         effect = lists.population(shape, truth, pos).effect
-        effect = effect * 0.0 if truth.settings.get("opposite") else effect
+        effect = effect * 0.0 if truth.get("opposite") else effect
         chances.append((effect, np.asarray(chance)))
     return known(shape, chances)
 

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
-from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
@@ -36,20 +36,14 @@ SHAPES = {
 }
 NONE = ((0.0, 0.0, 0.0),) * 2
 TRUTHS = {
-    "nothing goes with a gender": Truth("null", "words differ in frequency and origin alone"),
-    "sentiments planted": Truth(
-        "planted",
-        "log-odds of positive and negative words, adjectives and verbs",
-        {"nats": ((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))},
-    ),
-    "words without sentiments": Truth(
-        "decoy", "words go with genders, whatever their sentiment", {"own": 0.4}
-    ),
-    "origin": Truth(
-        "decoy",
-        "women are of other origins, which have other sentiments",
-        {"origin": 0.5, "slope": 0.5},
-    ),
+    # words differ in frequency and origin alone
+    "nothing goes with a gender": Truth("null"),
+    # log-odds of positive and negative words, adjectives and verbs
+    "sentiments planted": Truth("planted", nats=((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))),
+    # words go with genders, whatever their sentiment
+    "words without sentiments": Truth("decoy", own=0.4),
+    # women are of other origins, which have other sentiments
+    "origin": Truth("decoy", origin=0.5, slope=0.5),
 }
 PARAMS: dict[str, Any] = {
     "top_k": [100],
@@ -90,9 +84,9 @@ def _words(
     negative ones less, from one origin to the next.
     """
     of = lists.population(shape, truth, pos)
-    nats = np.array(truth.settings.get("nats", NONE)[pos])[sentiment]
-    own = rng.normal(0, truth.settings.get("own", 0.0), shape.words)
-    towards = np.array([1.0, -1.0, 0.0])[sentiment] * truth.settings.get("slope", 0.0)
+    nats = np.array(truth.get("nats", NONE)[pos])[sentiment]
+    own = rng.normal(0, truth.get("own", 0.0), shape.words)
+    towards = np.array([1.0, -1.0, 0.0])[sentiment] * truth.get("slope", 0.0)
     steps = np.arange(shape.origins) - (shape.origins - 1) / 2
     return of._replace(
         effect=nats + own,
@@ -135,7 +129,7 @@ def _true(
                 both = shares(deviations, sentiments[pos][kept], size, len(SENTIMENTS))
                 sums[n, pos] += (both[MALE] - both[FEMALE]) / SAMPLES
     for (n, setting), pos, s in product(enumerate(settings), range(2), range(len(SENTIMENTS))):
-        nats = truth.settings.get("nats", NONE)[pos][s]
+        nats = truth.get("nats", NONE)[pos][s]
         rows.append((POS[pos], SENTIMENTS[s], *map(float, setting), nats, sums[n, pos, s]))
     names = [*KEYS, "nats", "target"]
     return pl.DataFrame(rows, schema=names, orient="row")
@@ -169,7 +163,4 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         target=pl.when(matched).then(0.0 if null else None).otherwise("target"),
         test=kind + pl.when(matched).then(" on " + variation).otherwise(pl.lit("")),
     )
-    return {
-        f"pmi: {test}": outcome(rows, effect="effect", target="target", family=["variation"])
-        for (test,), rows in table.group_by("test", maintain_order=True)
-    }
+    return outcomes_by(table, "pmi: {test}", effect="effect", target="target", family=["variation"])

@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.politicians import meanings
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 
@@ -33,15 +33,12 @@ SHAPES = {
     "as many women, 1,000 words": Shape(men=1000, women=1000, words=1000, samples=0),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth("null", "words differ in frequency and origin alone"),
-    "sentiments planted": Truth(
-        "planted",
-        "log-odds of positive and of negative words",
-        {"effects": (0.1, 0.2, 0.4), "own": 1},
-    ),
-    "words, not sentiments": Truth(
-        "decoy", "words go with genders, without regard to their sentiment", {"own": 1}
-    ),
+    # words differ in frequency and origin alone
+    "no word goes with a gender": Truth("null"),
+    # log-odds of positive and of negative words
+    "sentiments planted": Truth("planted", effects=(0.1, 0.2, 0.4), own=1),
+    # words go with genders, without regard to their sentiment
+    "words, not sentiments": Truth("decoy", own=1),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 199, "n_permutations": 199}
 
@@ -92,8 +89,5 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     shares = tables["shares"].join(drawn.known, on=keys)
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
     found = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
-    for (test,), rows in differences.partition_by("test", as_dict=True).items():
-        found[f"differences: pmi, argmax, {test}"] = outcome(
-            rows, effect="effect", target=pl.col("men") - pl.col("women"), family=["model"]
-        )
-    return found
+    apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
+    return found | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])

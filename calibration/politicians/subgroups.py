@@ -40,22 +40,14 @@ SHAPES = {
 }
 NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
 TRUTHS = {
-    "no sentiment goes with a gender": Truth("null", "words differ in frequency and origin alone"),
-    "natives": Truth(
-        "planted",
-        "nats by which sentiments go with gender, more of natives; in half of the tables half",
-        {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
-    ),
-    "the same everywhere": Truth(
-        "decoy",
-        "subgroups differ in size and in words, not in what goes with gender",
-        {"nats": ((1.2, 1.2), (0.6, 0.6))},
-    ),
-    "positive words are common": Truth(
-        "decoy",
-        "positive words are frequent, and more so among natives; no sentiment goes with a gender",
-        {"common": 1.0},
-    ),
+    # words differ in frequency and origin alone
+    "no sentiment goes with a gender": Truth("null"),
+    # nats by which sentiments go with gender, more of natives; in half of the tables half
+    "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
+    # subgroups differ in size and in words, not in what goes with gender
+    "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
+    # positive words are frequent, and more so among natives; no sentiment goes with a gender
+    "positive words are common": Truth("decoy", common=1.0),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
 PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
@@ -66,7 +58,7 @@ SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    common, nats = truth.settings.get("common", 0.0), truth.settings.get("nats", NONE)
+    common, nats = truth.get("common", 0.0), truth.get("nats", NONE)
     if "sizes" in truth.settings:
         size = float(rng.choice(truth.settings["sizes"]))
         nats = tuple(tuple(size * one for one in pos) for pos in nats)

@@ -29,7 +29,7 @@ from calibration.truth import (
     Integers,
     Tables,
     Truth,
-    outcome,
+    outcomes_by,
     write_parquet,
 )
 from plumbline.builders.core.params import section
@@ -66,14 +66,14 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "nothing goes with a gender": Truth("null", "words differ in frequency and origin alone"),
-    "classes planted": Truth(
-        "planted", "log-odds of the words of classes", {"classes": (0.2, 0.5, 1.6), "own": 0.2}
-    ),
-    "words without classes": Truth(
-        "decoy", "lemmas go with genders, whatever their class", {"own": 0.6}
-    ),
-    "rare classes": Truth("decoy", "classes differ in the frequency of their words", {"rare": 1.0}),
+    # words differ in frequency and origin alone
+    "nothing goes with a gender": Truth("null"),
+    # log-odds of the words of classes
+    "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
+    # lemmas go with genders, whatever their class
+    "words without classes": Truth("decoy", own=0.6),
+    # classes differ in the frequency of their words
+    "rare classes": Truth("decoy", rare=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
 LEAST = 5  # lists that a word is in
@@ -144,8 +144,8 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     weights = best / best.sum(axis=1, keepdims=True)
     if pos == 0:  # of a classifier: nowhere nothing
         weights = 0.7 * weights + 0.3 / len(sizes)
-    nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.settings.get("own", 0.0), number)
-    offset = np.random.default_rng([13, pos]).normal(0, truth.settings.get("rare", 0.0), len(sizes))
+    nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.get("own", 0.0), number)
+    offset = np.random.default_rng([13, pos]).normal(0, truth.get("rare", 0.0), len(sizes))
     bare = lists.population(shape, truth, pos)
     frequency = rng.permutation(bare.frequency) + offset[of_class[lemma]]
     of = bare._replace(effect=nats[lemma], frequency=frequency)
@@ -156,7 +156,7 @@ def _nats(truth: Truth, pos: int) -> Array:
     """Return what is planted in each class, (classes,): in those that come after the largest."""
     found = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
-    signed = [s * e for e in truth.settings.get("classes", ()) for s in (1, -1)]
+    signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
     found[order[1 : len(signed) + 1]] = signed
     return found
 
@@ -231,17 +231,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
-    found = {}
-    for (deviation,), rows in table.group_by("deviation", maintain_order=True):
-        if rows["p"].null_count() == len(rows):
-            continue  # by latent deviations themselves there is no test
-        name = f"supersenses: {deviation}"
-        found[name] = outcome(rows, effect="effect", target="target", family=["model"])
-        found[f"{name}; Bonferroni"] = outcome(
-            rows.with_columns(low=None, high=None),
-            effect="effect",
-            target="target",
-            family=["pos", "first", "second", "sentiment"],
-            p_adjusted="p_bonferroni",
-        )
-    return found
+    # by latent deviations themselves there is no test
+    table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
+    test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
+    bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}
+    bonferroni["family"] = ["pos", "first", "second", "sentiment"]
+    return outcomes_by(table, test, **truth, family=["model"]) | outcomes_by(
+        table, test + "; Bonferroni", **truth, **bonferroni
+    )

@@ -50,8 +50,10 @@ PARTS = {
 }
 ALONE = dict.fromkeys(PARTS, 0.0) | {"statement": 1.0, "rest": 0.2}
 TRUTHS = {
-    "statements alone": Truth("null", "scores vary with the statement, and by chance", ALONE),
-    "parts": Truth("planted", "parts of variance", PARTS),
+    # scores vary with the statement, and by chance
+    "statements alone": Truth("null", **ALONE),
+    # parts of variance
+    "parts": Truth("planted", **PARTS),
 }
 PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
 

@@ -29,6 +29,7 @@ TEMPLATES = (
 LANGUAGE = "en"
 CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # of the lexicon's words
 DATASETS = ("stereotypes", "emotions")
+DIFFERENCE = ("difference", "low_difference", "high_difference")  # columns of tables
 ARTICLES = 100  # of a training
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 
 LARGE = 300  # groups of a category that true shares are taken of
@@ -34,28 +34,26 @@ class Shape(made.ListsShape):
 
 SHAPES = {"36 groups": Shape(), "36 groups, shorter lexicon": Shape(known=0.3, lift=2.0)}
 TRUTHS = {
-    "affects of words say nothing of groups": Truth("null", "groups have words of their own"),
-    "affects of categories planted": Truth(
-        "planted", "nats of an affect's words in a category", {"categories": (0.15, 0.3, 0.6)}
-    ),
-    "words of categories": Truth(
-        "decoy", "categories have words of their own, of whatever affects", {"common": 0.5}
-    ),
-    "frequent affects": Truth(
-        "decoy", "positive words are frequent, in lists of all groups", {"frequent": 1.0}
-    ),
+    # groups have words of their own
+    "affects of words say nothing of groups": Truth("null"),
+    # nats of an affect's words in a category
+    "affects of categories planted": Truth("planted", categories=(0.15, 0.3, 0.6)),
+    # categories have words of their own, of whatever affects
+    "words of categories": Truth("decoy", common=0.5),
+    # positive words are frequent, in lists of all groups
+    "frequent affects": Truth("decoy", frequent=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 200}
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update={"common": truth.settings.get("common", shape.common)})
+    shape = shape.model_copy(update={"common": truth.get("common", shape.common)})
     inputs, words = made.datasets(folder), made.vocabulary(shape, rng)
-    tilt = truth.settings.get("frequent", 0.0) * words.affects[:, AFFECTS.index("positive")]
+    tilt = truth.get("frequent", 0.0) * words.affects[:, AFFECTS.index("positive")]
     words = words._replace(frequency=words.frequency + tilt)
     nats = np.zeros((len(shape.categories), len(AFFECTS)))
-    if sizes := truth.settings.get("categories"):
+    if sizes := truth.get("categories"):
         sizes = shape.lift * rng.permutation(sizes)
         nats[np.arange(len(nats)), rng.permutation(len(AFFECTS))[: len(nats)]] = sizes
     planted = nats[shape.category] @ words.affects.T
@@ -126,18 +124,20 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
     )
     planted = pl.when((pl.col("effect") != 0) | (kind != "planted")).then("effect")
-    found = {}
-    for (level, reading), rows in table.partition_by("level", "reading", as_dict=True).items():
-        apart = rows.drop("value", "low", "high").rename(
-            {"difference": "value", "low_difference": "low", "high_difference": "high"}
-        )
-        place = f"{level}, {reading}"
-        if level == "category":
-            found[f"difference: {place}"] = outcome(apart, effect=planted, target="apart")
-            found[f"share: {place}"] = outcome(rows, effect="effect", target="share", p="")
-        elif kind != "planted":
-            null = kind == "null"
-            found[f"difference: {place}"] = outcome(apart, effect=0.0, target=0.0 if null else None)
-            target = carry if null else None
-            found[f"share: {place}"] = outcome(rows, effect=0.0, target=target, p="")
-    return found
+    category = pl.when(pl.col("level") == "category")
+    # groups have a known truth where nothing goes with their category
+    table = table if kind != "planted" else table.filter(level="category")
+    known = kind == "null"
+    return outcomes_by(
+        table,
+        "difference: {level}, {reading}",
+        effect=category.then(planted).otherwise(0.0),
+        target=category.then("apart").otherwise(0.0 if known else None),
+        interval=made.DIFFERENCE,
+    ) | outcomes_by(
+        table,
+        "share: {level}, {reading}",
+        effect=category.then("effect").otherwise(0.0),
+        target=category.then("share").otherwise(carry if known else None),
+        p="",
+    )

@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
 POPULATIONS = 12
@@ -44,15 +44,12 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "lists know no group": Truth("null", "attributes and lists of a group have nothing in common"),
-    "attributes planted": Truth(
-        "planted",
-        "nats that attributes have more, each category another",
-        {"lifts": (0.3, 0.7, 2.2)},
-    ),
-    "frequent words": Truth(
-        "decoy", "attributes are frequent words, in lists of any group", {"frequent": 1.0}
-    ),
+    # attributes and lists of a group have nothing in common
+    "lists know no group": Truth("null"),
+    # nats that attributes have more, each category another
+    "attributes planted": Truth("planted", lifts=(0.3, 0.7, 2.2)),
+    # attributes are frequent words, in lists of any group
+    "frequent words": Truth("decoy", frequent=1.0),
 }
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
@@ -102,8 +99,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     number, inputs = int(rng.integers(POPULATIONS)), made.datasets(folder)
     words, _ = population(shape, number)
-    lifts = rng.permutation(truth.settings.get("lifts", (0.0, 0.0, 0.0)))
-    frequent = truth.settings.get("frequent", 0.0)
+    lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
+    frequent = truth.get("frequent", 0.0)
     of = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
     attributes = [
         [
@@ -161,17 +158,16 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
     tested = tested.join(_known(known), on=["category", "reading", "k"])
     every = pl.col("category") == EVERY
-    found = {}
-    for (kind,), rows in tested.partition_by("attributes", as_dict=True).items():
-        apart = rows.with_columns(low=None, high=None)
-        found[f"p: {kind}"] = outcome(apart, effect="effect")
-        if kind == "single word":
-            for (reading,), part in apart.partition_by("reading", as_dict=True).items():
-                found[f"p: {kind}, {reading}"] = outcome(part, effect="effect")
-        for name, part in (("all", rows.filter(every)), ("a category", rows.filter(~every))):
-            effect = pl.col("effect").fill_null(0.0)
-            found[f"recall: {kind}, {name}"] = outcome(part, effect=effect, target="target", p="")
-    return found
+    tested = tested.with_columns(
+        where=pl.when(every).then(pl.lit("all")).otherwise(pl.lit("a category"))
+    )
+    single, effect = tested.filter(attributes="single word"), pl.col("effect").fill_null(0.0)
+    test: dict[str, Any] = {"effect": "effect", "interval": ["value"]}
+    return (
+        outcomes_by(tested, "p: {attributes}", **test)
+        | outcomes_by(single, "p: {attributes}, {reading}", **test)
+        | outcomes_by(tested, "recall: {attributes}, {where}", effect=effect, target="target", p="")
+    )
 
 
 def _known(known: Known) -> pl.DataFrame:

@@ -19,7 +19,16 @@ from pydantic import Field
 from scipy.stats import rankdata
 
 from calibration.stereotypes import completions as made
-from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcome, write_parquet
+from calibration.truth import (
+    Array,
+    Bools,
+    Drawn,
+    Generator,
+    Tables,
+    Truth,
+    outcomes_by,
+    write_parquet,
+)
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
@@ -48,15 +57,12 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "models share nothing": Truth("null", "groups evoke other affects in each model"),
-    "models share a part": Truth(
-        "planted",
-        "part of what groups evoke that the first model shares",
-        {"shared": (0.25, 0.6, 1)},
-    ),
-    "categories": Truth(
-        "decoy", "categories evoke affects, others in each model", {"categories": 1.0}
-    ),
+    # groups evoke other affects in each model
+    "models share nothing": Truth("null"),
+    # part of what groups evoke that the first model shares
+    "models share a part": Truth("planted", shared=(0.25, 0.6, 1)),
+    # categories evoke affects, others in each model
+    "categories": Truth("decoy", categories=1.0),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
 
@@ -66,10 +72,10 @@ def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     found = [first]
-    for part in truth.settings.get("shared", (0.0, 0.0, 0.0)):
+    for part in truth.get("shared", (0.0, 0.0, 0.0)):
         own = rng.normal(0, shape.evoked, size)
         found.append(part**0.5 * first + (1 - part) ** 0.5 * own)
-    spread = truth.settings.get("categories", 0.0)
+    spread = truth.get("categories", 0.0)
     of = (len(shape.categories), len(AFFECTS))
     return [x + rng.normal(0, spread, of)[shape.category] for x in found]
 
@@ -151,11 +157,10 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         part = pl.col("second").replace_strict(shared, default=None, return_dtype=pl.Float64)
         effect = pl.when(first).then(part)
     every = pl.col("category") == EVERY
-    found = {}
-    for reading in READINGS:
-        rows = table.filter(reading=reading)
-        found[reading] = outcome(rows, effect=effect)
-        for name, inside in (("all groups", every), ("a category", ~every)):
-            target = pl.when(first).then("target")
-            found[f"{reading}: {name}"] = outcome(rows.filter(inside), effect=effect, target=target)
-    return found
+    table = table.with_columns(
+        where=pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+    )
+    target = pl.when(first).then("target")
+    return outcomes_by(table, "{reading}", effect=effect) | outcomes_by(
+        table, "{reading}: {where}", effect=effect, target=target
+    )

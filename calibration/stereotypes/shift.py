@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.shift import BEFORE
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN
@@ -37,12 +37,10 @@ class Shape(made.ListsShape):
 
 SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
-    "outlets do what the control does": Truth("null", "trainings move all groups together"),
-    "outlets vary more": Truth(
-        "decoy",
-        "what outlets do to all groups has twice the spread of the control's",
-        {"vary": 2.0},
-    ),
+    # trainings move all groups together
+    "outlets do what the control does": Truth("null"),
+    # what outlets do to all groups has twice the spread of the control's
+    "outlets vary more": Truth("decoy", vary=2.0),
 }
 PARAMS: dict[str, Any] = {
     "top_k": {"corrected": 20},
@@ -72,7 +70,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
     made.write_lists(inputs, "m", lists(base))
     for corpus in (*OUTLETS, CONTROL):
-        vary = 1.0 if corpus == CONTROL else truth.settings.get("vary", 1.0)
+        vary = 1.0 if corpus == CONTROL else truth.get("vary", 1.0)
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words)
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
@@ -100,19 +98,17 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         .filter(first=BEFORE)
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    parts = tables["shifts"].partition_by("measure") + similar.partition_by("measure")
+    tested = pl.lit(drawn.known == "null") | (pl.col("measure") == "emotion")
     every = pl.col("category").is_in([EVERY, MEAN])
-    found = {}
-    for rows in parts:
-        measure = rows["measure"][0]
-        own = rows.filter(pl.col("corpus") != CONTROL).drop("value", "low", "high")
-        own = own.rename(
-            {"difference": "value", "low_difference": "low", "high_difference": "high"}
-        )
-        if drawn.known == "null" or measure == "emotion":
-            for where, part in (("all groups", every), ("a category", ~every)):
-                # intervals are over groups, given the trainings: they have no target
-                found[f"{measure}: {where}"] = outcome(
-                    own.filter(part), effect=0.0, family=["measure"]
-                )
-    return found
+    where = pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+    # intervals are over groups, given the trainings: they have no target
+    settings = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
+    return {
+        test: rows
+        for table in (tables["shifts"], similar)
+        for test, rows in outcomes_by(
+            table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where),
+            "{measure}: {where}",
+            **settings,
+        ).items()
+    }

@@ -38,44 +38,35 @@ SHAPES = {
 # values, gender and women: points of the rating, of each value; likely: how often a likely
 # statement is above an unlikely one, by each method; others: SDs of log-odds
 TRUTHS = {
-    "nothing differs": Truth("null", "statements differ, but not by value, gender or likelihood"),
-    "nothing is related": Truth(
-        "null", "every frame, denial, gender and method is drawn by itself", {"unrelated": True}
-    ),
+    # statements differ, but not by value, gender or likelihood
+    "nothing differs": Truth("null"),
+    # every frame, denial, gender and method is drawn by itself
+    "nothing is related": Truth("null", unrelated=True),
+    # gender makes the least difference that matters, in values and in agreeing
     "gender at the margin": Truth(
-        "null",
-        "gender makes the least difference that matters, in values and in agreeing",
-        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "likely": (0.62, 0.62)},
+        "null", gender=(MARGIN,) * 4, women=(MARGIN,) * 4, likely=(0.62, 0.62)
     ),
+    # points of the rating by value, and likelihood; templates, denials, methods little related
     "values differ": Truth(
         "planted",
-        "points of the rating by value, and likelihood; templates, denials, methods little related",
-        {
-            "values": (0, 0.4, -0.7, 1.0),
-            "likely": (0.58, 0.68),
-            "shape": {"frame": 0.35, "denied": 0.2, "method": 0.5},
-        },
+        values=(0, 0.4, -0.7, 1.0),
+        likely=(0.58, 0.68),
+        shape={"frame": 0.35, "denied": 0.2, "method": 0.5},
     ),
+    # correlations: templates, denials, opposites, genders and methods are less related
     "less is related": Truth(
         "planted",
-        "correlations: templates, denials, opposites, genders and methods are less related",
-        {
-            "likely": (0.55, 0.54),
-            "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
-        },
+        likely=(0.55, 0.54),
+        shape={"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
     ),
-    "genders differ": Truth(
-        "planted",
-        "points of the rating between genders, by value",
-        {"gender": (0, 0.1, -0.22, 0.55), "likely": (0.64, 0.6)},
-    ),
-    "political is agreed with": Truth(
-        "decoy", "all that is political is agreed with, 1 SD", {"shift": 1.0}
-    ),
-    "women agree": Truth("decoy", "women agree more with anything, 1 SD", {"habit": 1.0}),
-    "women are louder": Truth(
-        "decoy", "the part of the feminine gender varies three times as much", {"louder": 3.0}
-    ),
+    # points of the rating between genders, by value
+    "genders differ": Truth("planted", gender=(0, 0.1, -0.22, 0.55), likely=(0.64, 0.6)),
+    # all that is political is agreed with, 1 SD
+    "political is agreed with": Truth("decoy", shift=1.0),
+    # women agree more with anything, 1 SD
+    "women agree": Truth("decoy", habit=1.0),
+    # the part of the feminine gender varies three times as much
+    "women are louder": Truth("decoy", louder=3.0),
 }
 PARAMS: dict[str, Any] = {
     "n_bootstrap": 300,
@@ -106,7 +97,7 @@ class Known(NamedTuple):
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update=truth.settings.get("shape", {}))
+    shape = shape.model_copy(update=truth.get("shape", {}))
     of = planted(shape, truth)
     inputs = answers.write(folder, shape, of, rng)
     items = answers.statements(shape)["axis"].value_counts().rows_by_key("axis", unique=True)
