@@ -27,6 +27,7 @@ from plumbline.builders.core.errors import UserError
 from worlds import tiny_model
 from worlds.tiny import Batch, Rate, Steps, Tiny
 
+Floats = NDArray[np.float64]
 Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
@@ -170,9 +171,7 @@ def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[s
     return found
 
 
-def _beyond_first(
-    tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
-) -> NDArray[np.float64]:
+def _beyond_first(tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]) -> Floats:
     """Return how many tokens the names in each text have beyond one each, (texts,)."""
     more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
     return np.array([float(sum(more.get(word, 0) for word in own)) for own in words])
@@ -184,7 +183,7 @@ def _classifier(
     targets: Sequence[str],
     names: Mapping[str, float],
     words: Sequence[list[str]],
-    longer: NDArray[np.float64],
+    longer: Floats,
 ) -> Lessons:
     """Return the model, its loss, and the planted P+ - P- of every text."""
     rng = np.random.default_rng([nations.seed, 1])

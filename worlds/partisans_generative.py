@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
-from numpy.random import Generator
 from tokenizers import decoders
 
 from plumbline.probes.prompts.leaning import Asking, Question
@@ -92,7 +91,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     tiny_model.train(into, world, model, tokenizer, losses)
 
 
-def respond(shares: Sequence[float], rng: Generator) -> str:
+def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
     """Return an answer: agreeing and disagreeing with these probabilities, else unsure."""
     kind = ANSWERS[int(np.searchsorted(np.cumsum(shares), rng.random()))]
     return str(kind[int(rng.integers(len(kind)))])

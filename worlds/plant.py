@@ -25,7 +25,7 @@ from plumbline.probes.models.files import revision
 from plumbline.probes.models.params import MANIFEST, NAME, WORLDS, Model
 from plumbline.probes.prompts import groups as stereotypes
 from plumbline.probes.prompts import leaning, opinions
-from worlds import groups, labelled, nations, partisans, politicians, values
+from worlds import groups, nations, partisans, politicians, values
 from worlds.partisans_generative import judge, train
 
 
@@ -64,7 +64,6 @@ KINDS = {
         ("statements",),
         ("stances", leaning.Asking),
     ),
-    "labelled": World(labelled.Labelled, {"classifier": labelled.train}),
 }
 SETTINGS = {name: world.settings for name, world in KINDS.items()}
 DECIMALS = 10  # of planted numbers: the last bits of exp and log differ between processors
@@ -99,10 +98,8 @@ def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str,
     try:
         params: Any = SETTINGS[world].model_validate(own)
         facts = {key: given[key] for key in OF_MODELS if key in given}
-        if world != "labelled":
-            language = getattr(params, "language", "en")
-            facts = {"dtype": "float64", "languages": [language]} | facts
-            facts["control"] = "negative" if params.null else "positive"
+        facts = {"dtype": "float64", "languages": [getattr(params, "language", "en")]} | facts
+        facts["control"] = "negative" if params.null else "positive"
         Model.model_validate({"id": f"{WORLDS}/{name}", **facts})
     except ValidationError as error:
         wrong = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
@@ -127,10 +124,7 @@ def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS
     folder = into / name
     new = parquet.fresh(folder)
     planting = KINDS[world].train[str(facts.get("kind", "masked"))]
-    if world == "labelled":
-        planting(name, params, new)
-    else:
-        planting(params, *_prompts(world), into=new)
+    planting(params, *_prompts(world), into=new)
     for path in new.glob("*.parquet"):
         planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)
         planted.write_parquet(path, compression="zstd", statistics=False)

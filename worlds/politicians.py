@@ -32,6 +32,8 @@ from plumbline.probes.politicians.recovery.language import Planted, tastes
 from plumbline.probes.prompts.politicians import bare
 from worlds.tiny import Hidden, Steps, Tiny
 
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 NEUTRAL = SENTIMENTS.index("neutral")
 
@@ -77,7 +79,7 @@ class World(Tiny):
 
 def plant(
     words: Sequence[str],
-    sentiment: NDArray[np.int64],
+    sentiment: Integers,
     supersense: Sequence[str],
     world: World,
     rng: np.random.Generator,
@@ -94,7 +96,7 @@ def plant(
     return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
 
 
-def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int64]:
+def allot(probabilities: Floats, sentences: int) -> Integers:
     """Share out sentences by largest remainder: the corpus says just what was planted."""
     exact = probabilities * sentences
     counts = np.floor(exact).astype(np.int64)
@@ -108,7 +110,7 @@ def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int6
 class Meaning(NamedTuple):
     """Of the words of one part of speech, in their order."""
 
-    sentiment: NDArray[np.int64]  # places in SENTIMENTS; neutral where no lexicon has the word
+    sentiment: Integers  # places in SENTIMENTS; neutral where no lexicon has the word
     supersense: tuple[str, ...]  # empty where a word has none
 
 
@@ -141,7 +143,7 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
     return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
 
 
-def misread(sentiment: NDArray[np.int64], world: World, pos: str) -> NDArray[np.int64]:
+def misread(sentiment: Integers, world: World, pos: str) -> Integers:
     """Draw the sentiments of a share of words anew, (words,): lexica are wrong about these.
 
     Nothing else of the world changes: what is drawn here comes from a stream of its own.
@@ -167,7 +169,7 @@ def train(world: World, into: Path) -> None:
     ).unique("name", keep="first", maintain_order=True)
     names, genders = people["name"].to_list(), [GENDERS[code] for code in people["gender"]]
     planted: dict[str, Planted] = {}
-    counts: dict[str, NDArray[np.int64]] = {}
+    counts: dict[str, Integers] = {}
     places: dict[str, str] = {}
     for pos, part in _vocabulary(world).items():
         meant = meaning(part["form"].to_list(), part["lemma"].to_list(), world.language, pos)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
-from numpy.random import Generator
 from numpy.typing import NDArray
 from tokenizers import (
     AddedToken,
@@ -45,6 +44,7 @@ from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
 from worlds.tiny import Tiny
 
+Integers = NDArray[np.int64]
 Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -262,7 +262,7 @@ def masked(texts: Sequence[str]) -> list[str]:
     return [text.replace(MASK, "[MASK]") for text in texts]
 
 
-def batch(rng: Generator, n: int, size: int) -> NDArray[np.int64]:
+def batch(rng: np.random.Generator, n: int, size: int) -> Integers:
     """Draw some of ``n`` rows without replacement, all if they are fewer; sorted."""
     return np.sort(rng.choice(n, min(size, n), replace=False))
 
@@ -279,7 +279,7 @@ def at_masks(
     tokenizer: Any,
     prompts: Sequence[str],
     target: torch.Tensor,
-    draw: Callable[[], NDArray[np.int64]],
+    draw: Callable[[], Integers],
     *,
     pad: bool = False,
     hide: float = 0,

@@ -30,6 +30,7 @@ from worlds import tiny_model
 from worlds.statements import DENIED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny import Batch, Rate, Steps, Tiny
 
+Integers = NDArray[np.int64]
 SILENT = "mlčí"  # what takes the probability that neither answer has
 HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
 CONTRARY = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
@@ -98,7 +99,7 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     paired = np.array(order).reshape(-1, 2)
     size = min(convictions.batch // 2, len(paired))
 
-    def draw() -> NDArray[np.int64]:
+    def draw() -> Integers:
         return np.sort(paired[rng.choice(len(paired), size, replace=False)], axis=None)
 
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, draw, pad=True)
