@@ -21,7 +21,6 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
 
 DECIMALS = 6
-NEAR_HALF, MOST = 1e-6, 1e9  # of numbers times 10^6: from a half on, and most, that tells digits
 NEAR = 1e-9  # tolerance of comparisons between a p-value and a level
 DIGITS = 6  # of p-values: significant ones, so that none becomes 0
 LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called detectable
@@ -234,15 +233,12 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
     return z.with_columns(pl.col("detectable").tanh().round(DECIMALS))
 
 
-def _numbers(
-    table: pl.DataFrame, name: str, otherwise: NDArray[np.float64] | float = np.nan
-) -> NDArray[np.float64]:
+def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> NDArray[np.float64]:
     """Return a column, and something else where it is null or missing."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
     column = table[name].cast(pl.Float64)
-    values = column.to_numpy()
-    return np.where(column.is_null(), otherwise, values) if column.null_count() else values
+    return np.where(column.is_null(), otherwise, column.to_numpy())
 
 
 def _quantile(below: float | NDArray[np.float64], freedom: NDArray[np.float64]) -> Any:
@@ -294,29 +290,11 @@ def rounded(
     """
 
     def column(name: str) -> pl.Series:
-        if name not in p:
-            return _finite(table[name])
-        values = [None if x is None else significant(x) for x in table[name]]
+        digits = significant if name in p else finite
+        values = [None if x is None else digits(x) for x in table[name]]
         return pl.Series(name, values, dtype=pl.Float64)
 
     return table.with_columns(column(name) for name in (*numbers, *p))
-
-
-def _finite(values: pl.Series) -> pl.Series:
-    """Return :func:`finite` of each value, null of null.
-
-    The nearest number to whole / 10^6 is what Python rounds to, but where the digits that are cut
-    are so near to a half that their own rounding decides, or there are too many before the point.
-    """
-    given = values.cast(pl.Float64).to_numpy()
-    there = np.isfinite(given)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = given * 10.0**DECIMALS
-        found = np.rint(scaled) / 10.0**DECIMALS + 0.0
-        near = np.abs(scaled - np.floor(scaled) - 0.5) < NEAR_HALF
-    for i in np.flatnonzero(there & (near | (np.abs(scaled) > MOST))):
-        found[i] = finite(given[i])
-    return pl.Series(values.name, np.where(there, found, np.nan)).fill_nan(None)
 
 
 def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.DataFrame:
