@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from calibration.truth import Array
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.report.error_rates import (
     COVERAGE,
@@ -21,6 +21,8 @@ from plumbline.probes.report.error_rates import (
     WRONG_FAMILIES,
 )
 from plumbline.probes.stats.intervals import wilson
+
+Array = NDArray[np.float64]
 
 DECIMALS = 6
 KEY = ("test", "shape", "truth", "kind", "effect")

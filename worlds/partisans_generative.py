@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -16,8 +16,10 @@ from tokenizers import decoders
 
 from plumbline.probes.prompts.leaning import Asking, Question
 from worlds import partisans, tiny_model
-from worlds.partisans import Partisanship
 from worlds.statements import facts
+
+if TYPE_CHECKING:
+    from worlds.partisans import Partisanship
 
 AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
 DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")

@@ -11,10 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import torch
 from numpy.typing import NDArray
 from tokenizers import (
@@ -42,7 +41,11 @@ from transformers import (
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
-from worlds.tiny import Tiny
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from worlds.tiny import Tiny
 
 Integers = NDArray[np.int64]
 Losses = Callable[[], Iterator[torch.Tensor]]

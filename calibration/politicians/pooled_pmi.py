@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
 from calibration.politicians.pmi import by_reading, known
 from calibration.truth import Drawn, Generator, Tables, Truth
 from plumbline.probes.politicians.words.columns import FEMALE
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Shape(lists.ListsShape):

@@ -69,12 +69,8 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
 
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
-    share = (uniform >> np.uint64(11)).astype(np.float64)
-    share += 0.5
-    share *= 2.0**-53
-    np.log(share, out=share)
-    share *= -GRAIN
-    return np.rint(share, out=share).astype(np.float32)
+    share = ((uniform >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.rint(-GRAIN * np.log(share)).astype(np.float32)
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:

@@ -90,7 +90,7 @@ def moments(
 
 
 def pooled(sums: Floats) -> Floats:
-    """Correlate over all rows of a group, (groups,), from :func:`moments`; nan if x or y is constant.
+    """Correlate over all rows of a group, (groups,); nan where x or y does not vary.
 
     Examples
     --------

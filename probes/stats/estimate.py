@@ -20,6 +20,8 @@ from scipy.special import ndtri, stdtrit
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
 
+Floats = NDArray[np.float64]
+
 DECIMALS = 6
 NEAR = 1e-9  # tolerance of comparisons between a p-value and a level
 DIGITS = 6  # of p-values: significant ones, so that none becomes 0
@@ -233,7 +235,7 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
     return z.with_columns(pl.col("detectable").tanh().round(DECIMALS))
 
 
-def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> NDArray[np.float64]:
+def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
     """Return a column, and something else where it is null or missing."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
@@ -241,13 +243,13 @@ def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> NDArray
     return np.where(column.is_null(), otherwise, column.to_numpy())
 
 
-def _quantile(below: float | NDArray[np.float64], freedom: NDArray[np.float64]) -> Any:
+def _quantile(below: float | Floats, freedom: Floats) -> Any:
     """Return the quantiles of t, of z where there are no degrees of freedom."""
     of_t = stdtrit(np.maximum(freedom, 1), below)
     return np.where(freedom > 0, of_t, ndtri(below))
 
 
-def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def benjamini_hochberg(p: Floats) -> Floats:
     """Adjust the p-values (m,) of a whole family for the false discovery rate.
 
     Benjamini and Hochberg (1995), J. R. Stat. Soc. B 57(1), procedure (1), p. 293. Equal to

@@ -7,16 +7,18 @@ the name's list. Words are ranked for each group by their smoothed pointwise mut
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.tests import permutation_test
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,9 +8,8 @@ Tests of Hypotheses, has the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from math import comb
 from typing import NamedTuple
 
@@ -27,7 +26,6 @@ Integers = NDArray[np.int64]
 NEAR = 1e-9  # values as large as each other up to rounding count as equally large
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
 LEAST = 1e-60  # outcomes that are less likely are left out of a distribution of sums
-BLOCK = 2_000  # relabellings at once: bounds memory
 EXACT = 20_000  # up to so many relabellings all are gone through
 
 
@@ -82,27 +80,29 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
         ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
-        apart, mass = _apart(ones, n, m)
+        support, mass = _hypergeometric(total, ones, n)
+        mass = mass / mass.sum()
+        apart = np.abs(support * m - (ones - support) * n)  # of the two shares, times n m
         p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum()
         least[column] = mass[apart == apart.max()].sum()
     few = comb(total, n) <= EXACT
     if (rest := ~binary).any():
-        splits = _splits(total, n) if few else _drawn_splits(total, n, replicates, seed)
+        if few:
+            chosen = np.array(list(combinations(range(total), n)))
+            splits = np.zeros((len(chosen), total))
+            np.put_along_axis(splits, chosen, 1.0, axis=1)
+        else:
+            labels = np.tile(np.arange(total) < n, (replicates, 1)).astype(np.float64)
+            splits = np.random.default_rng(seed).permuted(labels, axis=1)
         values = pooled[:, rest]
         seen_there = np.abs(difference[rest]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
-        null = np.concatenate([np.abs(split @ centred) for split in splits])
+        null = np.abs(splits @ centred)
         hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
         p[rest] = (hits + drawn) / (len(null) + drawn)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
         least[rest] = furthest / len(null) if few else 1 / (1 + len(null))
     return Permutation(difference, p, binary | few, least)
-
-
-def _apart(ones: int, n: int, m: int) -> tuple[Integers, Floats]:
-    """Return distances of two shares times n m, whole numbers, and their probabilities."""
-    support, mass = _hypergeometric(n + m, ones, n)
-    return np.abs(support * m - (ones - support) * n), mass / mass.sum()
 
 
 @lru_cache(maxsize=4_096)
@@ -115,23 +115,6 @@ def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
     for kept in (support, mass):  # of all who ask
         kept.setflags(write=False)
     return support, mass
-
-
-def _splits(total: int, n: int) -> Iterator[Floats]:
-    """Yield who is in the first group, in all ways."""
-    every = combinations(range(total), n)
-    while chosen := list(islice(every, BLOCK)):
-        members = np.zeros((len(chosen), total))
-        np.put_along_axis(members, np.array(chosen), 1.0, axis=1)
-        yield members
-
-
-def _drawn_splits(total: int, n: int, replicates: int, seed: int) -> Iterator[Floats]:
-    rng = np.random.default_rng(seed)
-    labels = (np.arange(total) < n).astype(np.float64)
-    for start in range(0, replicates, BLOCK):
-        size = min(BLOCK, replicates - start)
-        yield rng.permuted(np.broadcast_to(labels, (size, total)), axis=1)
 
 
 def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
