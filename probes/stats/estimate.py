@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.special import ndtri, stdtrit
+from scipy.special import nctdtrinc, ndtri, stdtrit
 
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
@@ -185,10 +185,11 @@ def adjusted(
 def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """Add ``detectable``, the minimum detectable effect of each row's test.
 
-    (q(1 - a / 2) + q(.8)) s, with the quantiles q of t or, without degrees of freedom, of z, and
-    the standard error s: Bloom (1995), Minimum detectable effects, Evaluation Review 19(5).
-    The level a is .05 over the number of tests in the family, as of Bonferroni: at this level a
-    finding is one by Benjamini-Hochberg too, whatever the others are.
+    It is the standard error times the noncentrality at which t is beyond its critical value with
+    power .8; without degrees of freedom times q(1 - a / 2) + q(.8), of the normal: Bloom (1995),
+    Minimum detectable effects, Evaluation Review 19(5). The level a is .05 over the number of tests
+    in the family, as of Bonferroni: at this level a finding is one by Benjamini-Hochberg too,
+    whatever the others are.
 
     Parameters
     ----------
@@ -210,10 +211,12 @@ def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     half = (_numbers(table, "high") - _numbers(table, "low")) / 2
     error = _numbers(table, TESTED_ERROR, half / _quantile((1 + confidence) / 2, freedom))
     level = LEVEL / np.maximum(1, _numbers(table, "family", 1))
-    detectable = (_quantile(1 - level / 2, freedom) + _quantile(POWER, freedom)) * error
+    critical, of_t = _quantile(1 - level / 2, freedom), freedom > 0
+    distance = critical + ndtri(POWER)
+    distance[of_t] = nctdtrinc(freedom[of_t], 1 - POWER, critical[of_t])
     tested = ~np.isnan(_numbers(table, "p")) & (_numbers(table, LEAST, 0) <= level + NEAR)
     tested &= (error > 0) & np.isfinite(error) & ((freedom == 0) | (freedom >= LEAST_DF))
-    column = pl.Series("detectable", np.where(tested, detectable, np.nan)).fill_nan(None)
+    column = pl.Series("detectable", np.where(tested, distance * error, np.nan)).fill_nan(None)
     return table.with_columns(column.round(DECIMALS))
 
 
